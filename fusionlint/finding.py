@@ -1,0 +1,62 @@
+"""What a rule says: frozen, comparable, picklable values. Nothing here imports anything of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A span of a file; lines and columns are 1-based, columns count characters, the end column is exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace what stands at `location` by `text`."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What to write instead. Without edits it is advice; `safe` edits leave every result the same to the last bit,
+    or the rule's page says why that is not needed."""
+
+    text: str
+    edits: tuple[Edit, ...] = ()
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One cell of a rule's page: what the compiler made of the bad form and of the good one.
+
+    `target` is a target's name, or "any" where the count does not depend on the hardware (compilations, dispatches).
+    `quantity` is "launches", "bytes", "compilations" or "dispatches".
+    """
+
+    target: str
+    quantity: str
+    bad: float
+    good: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One hazard at one place. `targets` are those on which the rule's page shows harm; `evidence` is what was
+    measured there; `stack` is the call path to the line, innermost first."""
+
+    rule: str
+    location: Location
+    message: str
+    suggestion: Suggestion | None = None
+    targets: tuple[str, ...] = ()
+    evidence: tuple[Measurement, ...] = ()
+    stack: tuple[Location, ...] = ()
