@@ -1,0 +1,214 @@
+"""SPEC text -> Entry: which function to compile, and with what arguments, before anything is imported.
+
+    package.module:function      path/file.py:function      ...:Class.method      ...:instance.method
+    arguments:  f32[8,128]  bf16[4]  i32[]  pred[]  float32[3]     arrays, by XLA's or numpy's names
+                key  key[8]                                        typed PRNG keys
+                (f32[4], f32[4])  [..]  {w: f32[2,2], b: f32[2]}   pytrees
+                3  1e-3  "adam"  None  True                        Python literals: static values
+                name=value
+
+An Entry is frozen and picklable, and `parse_spec(entry.text) == entry`: the text is its serialized form.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Literal, NoReturn, TypeAlias
+
+WAYS = (
+    "say its arguments, as in `{text}(f32[8,128], key, n=8)`; or put `example_args = (...)` beside it "
+    "(a tuple, or a dict of them by function name); or annotate them with jaxtyping, "
+    'as in `x: Float[Array, "8 128"]`'
+)
+
+
+class EntryError(Exception):
+    """A SPEC that cannot be read or does not fit the code. The first line of the message says how to say it right;
+    where the text does not parse, the place follows with a caret under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array argument; `dtype` is numpy's name (ml_dtypes' for the others)."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A typed PRNG key argument, or an array of them."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A Python literal: part of the program, not an input of it."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A pytree of arguments, at least one of them an array; `names` are the keys of a dict."""
+
+    kind: Literal["tuple", "list", "dict"]
+    parts: tuple[Argument, ...]
+    names: tuple[str | int, ...] = ()
+
+
+Argument: TypeAlias = Array | Key | Static | Group
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function and its arguments. `module` is a dotted name, or a path that ends in .py; `function` may be dotted;
+    `args` is None where the SPEC has no parentheses: the arguments are then to be found beside the function."""
+
+    text: str
+    module: str
+    function: str
+    args: tuple[Argument, ...] | None = None
+    kwargs: tuple[tuple[str, Argument], ...] = ()
+
+    @property
+    def is_file(self) -> bool:
+        return self.module.endswith(".py")
+
+
+_FLOATS = ("f16 float16", "bf16 bfloat16", "f32 float32", "f64 float64", "c64 complex64", "c128 complex128")
+_INTS = tuple(f"{x}{bits} {name}{bits}" for bits in (8, 16, 32, 64) for x, name in (("s", "int"), ("i", "int")))
+_UINTS = tuple(f"u{bits} uint{bits}" for bits in (4, 8, 16, 32, 64))
+_SMALL = ("s4 int4", "i4 int4", "pred bool", *(f"f8{x} float8_{x}" for x in ("e4m3fn", "e5m2", "e4m3b11fnuz")))
+DTYPES = {alias: pair.split()[1] for pair in (*_FLOATS, *_INTS, *_UINTS, *_SMALL) for alias in pair.split()}
+
+_SPEC = re.compile(
+    r"\s*(?P<module>.*?\.py|[^\W\d][\w.]*):(?P<function>[^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*(?P<rest>\(.*)?", re.S
+)
+# `f32[]` is no Python: the same number of characters that is, so that positions stay true.
+_EMPTY = re.compile(r"(?<=\w)\[(\s*)\]")
+
+
+def parse_spec(text: str) -> Entry:
+    """Read a SPEC. Raises EntryError."""
+    found = _SPEC.fullmatch(text.rstrip())
+    if found is None:
+        raise EntryError(_why_no_spec(text))
+    rest = found["rest"]
+    if rest is None:
+        return Entry(text.strip(), found["module"].strip(), found["function"])
+    args, kwargs = _Reader(text, found.start("rest"), rest).arguments()
+    return Entry(text.strip(), found["module"].strip(), found["function"], args, kwargs)
+
+
+def _why_no_spec(text: str) -> str:
+    head = text.partition("(")[0].strip()
+    if ":" not in head:
+        return f"`{text}` names no function: write package.module:function or path/file.py:function"
+    module, _, function = head.rpartition(":")
+    if "/" in module or "\\" in module:
+        return f"`{module}` is not a Python file: write path/file.py:{function or 'function'}"
+    return f"cannot read `{text}`: write package.module:function, or package.module:function(f32[8,128], n=8)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the arguments, `rest`, which begin at `start` in `text`. Python's own parser does the work: every
+    argument is a Python expression but for `f32[]`."""
+
+    text: str
+    start: int
+    rest: str
+
+    def arguments(self) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...]]:
+        source = "_" + _EMPTY.sub(r"(\1)", self.rest)
+        try:
+            call = ast.parse(source, mode="eval").body
+        except SyntaxError as error:
+            self.fail((error.offset or 1) - 2, 1, error.msg or "it does not parse")
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_"):
+            self.fail(0, 1, "write one pair of parentheses after the function")
+        args = tuple(self.argument(node) for node in call.args)
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                self.refuse(keyword.value, "write name=value")
+        return args, tuple((str(keyword.arg), self.argument(keyword.value)) for keyword in call.keywords)
+
+    def argument(self, node: ast.expr) -> Argument:
+        match node:
+            case ast.Name(id="key"):
+                return Key(())
+            case ast.Subscript(value=ast.Name(id=name)):
+                return self.array(node, name, self.shape(node.slice))
+            case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
+                return self.array(node, name, ())
+            case ast.Tuple(elts=parts):
+                return self.group(node, "tuple", parts)
+            case ast.List(elts=parts):
+                return self.group(node, "list", parts)
+            case ast.Dict(keys=keys, values=parts):
+                return self.group(node, "dict", parts, tuple(self.name(key, node) for key in keys))
+            case ast.Name(id=name) if name in DTYPES:
+                self.refuse(node, f"`{name}` needs a shape: {name}[8,128], or {name}[] for a scalar")
+            case ast.Name(id=name):
+                self.refuse(node, f'`{name}` is no value: write "{name}" for a string, f32[8,128] for an array')
+        return Static(self.literal(node))
+
+    def array(self, node: ast.expr, name: str, shape: tuple[int, ...]) -> Array | Key:
+        if name == "key":
+            return Key(shape)
+        if name not in DTYPES:
+            self.refuse(node, f"`{name}` is no dtype: write f32, bf16, s32, u32, pred, ... or numpy's names")
+        return Array(DTYPES[name], shape)
+
+    def shape(self, node: ast.expr) -> tuple[int, ...]:
+        dims = node.elts if isinstance(node, ast.Tuple) else [node]
+        sizes = tuple(dim.value for dim in dims if isinstance(dim, ast.Constant) and type(dim.value) is int)
+        if len(sizes) != len(dims):
+            self.refuse(node, "a shape is whole numbers, as in f32[8,128]")
+        return sizes
+
+    def group(
+        self,
+        node: ast.expr,
+        kind: Literal["tuple", "list", "dict"],
+        nodes: list[ast.expr],
+        names: tuple[str | int, ...] = (),
+    ) -> Group | Static:
+        parts = tuple(self.argument(part) for part in nodes)
+        if not all(isinstance(part, Static) for part in parts):
+            return Group(kind, parts, names)
+        values = [part.value for part in parts if isinstance(part, Static)]
+        if kind == "dict":
+            return Static(dict(zip(names, values, strict=True)))
+        return Static(tuple(values) if kind == "tuple" else values)
+
+    def name(self, key: ast.expr | None, parent: ast.expr) -> str | int:
+        match key:
+            case ast.Name(id=name) | ast.Constant(value=str(name)):
+                return name
+            case ast.Constant(value=int(number)):
+                return number
+        self.refuse(key or parent, "a dict is written {w: f32[2,2], b: f32[2]}")
+
+    def literal(self, node: ast.expr) -> object:
+        # From the text as it was written: `[]` inside a string must stay as it is.
+        written = ast.get_source_segment("_" + self.rest, node) or ""
+        try:
+            return ast.literal_eval(written)
+        except (ValueError, SyntaxError):
+            self.refuse(node, f'`{written}` is neither an array (f32[8,128]), `key`, nor a literal (3, "adam", None)')
+
+    def refuse(self, node: ast.expr, why: str) -> NoReturn:
+        before = ("_" + self.rest).encode()[: node.col_offset].decode()
+        written = ast.get_source_segment("_" + self.rest, node) or " "
+        self.fail(len(before) - 1, len(written), why)
+
+    def fail(self, offset: int, width: int, why: str) -> NoReturn:
+        at = self.start + max(offset, 0)
+        line = self.text.replace("\n", " ")
+        excerpt = f"    {line}\n    {' ' * at}{'^' * max(width, 1)}"
+        raise EntryError(f"cannot read the SPEC at column {at + 1}: {why}\n{excerpt}")
