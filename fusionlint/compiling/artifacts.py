@@ -1,0 +1,113 @@
+"""What passes between the worker processes and their parent: Job in, Artifacts or CompileError out. Never imports jax.
+
+A job's folder holds text alone, so that it may come from another process or another machine:
+artifacts.json, and for a compile job jaxpr.txt, stablehlo.txt, before.hlo.txt, after.hlo.txt, log.txt, dump/.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from fusionlint.compiling.entry import Entry
+
+
+class CompileError(Exception):
+    """A job that gave nothing; the message is one line that says what to do.
+
+    `kind` is "entry" (the SPEC does not fit the code), "import", "trace" or "run" (the user's code raised), "compile"
+    (XLA refused), "crash", "timeout", or "missing" (a compiler is not installed). `where` is the user's own line as
+    path:line, where there is one; the message ends in it. `stderr` is the end of what the worker wrote there.
+    """
+
+    def __init__(self, kind: str, message: str, where: str = "", stderr: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.message, self.where, self.stderr = kind, message, where, stderr
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.where})" if self.where else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompileError, (self.kind, self.message, self.where, self.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One thing to do in a worker process.
+
+    "compile" lowers and compiles `entry`; "count" calls it and counts compilations and dispatches, after a first call
+    that does not count if `warmup`; "agree" runs `entry` and `other` on `entry`'s arguments and compares the outputs.
+    """
+
+    entry: Entry
+    kind: Literal["compile", "count", "agree"] = "compile"
+    other: Entry | None = None
+    warmup: bool = False
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """What a compilation left. Texts are read when asked for; "" where the target gives none."""
+
+    folder: Path
+    entry: str  # the SPEC
+    target: str  # a target's name
+    versions: dict[str, str] = field(default_factory=dict)  # jax, jaxlib, and the compiler's plugin
+    function: str = ""  # its name in the program
+    defined: str = ""  # path:line
+    parameters: tuple[str, ...] = ()  # of the compiled program, one per input array
+    outputs: tuple[str, ...] = ()  # such as "float32[8,128]", one per output array
+    trace_seconds: float = 0.0
+    lower_seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+    @cached_property
+    def after(self) -> str:
+        """The optimized HLO: what runs."""
+        return self._text("after.hlo.txt")
+
+    @cached_property
+    def before(self) -> str:
+        """The HLO that XLA was given."""
+        return self._text("before.hlo.txt")
+
+    @cached_property
+    def stablehlo(self) -> str:
+        return self._text("stablehlo.txt")
+
+    @cached_property
+    def jaxpr(self) -> str:
+        return self._text("jaxpr.txt")
+
+    @cached_property
+    def log(self) -> str:
+        """What XLA logged while it compiled; on cpu its fusion decisions."""
+        return self._text("log.txt")
+
+    def dumped(self, pattern: str) -> str:
+        """The first file of XLA's dump whose name matches the glob `pattern`; "" if none does."""
+        found = sorted((self.folder / "dump").glob(pattern))
+        return found[0].read_text(encoding="utf-8", errors="replace") if found else ""
+
+    def _text(self, name: str) -> str:
+        path = self.folder / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """The artifacts.json of a job's folder. Raises CompileError where the job recorded an error."""
+    result: dict[str, Any] = json.loads((folder / "artifacts.json").read_text(encoding="utf-8"))
+    error = result.get("error")
+    if error is not None:
+        raise CompileError(error["kind"], error["message"], error.get("where", ""))
+    return result
+
+
+def read_artifacts(folder: Path) -> Artifacts:
+    """The Artifacts of a compile job's folder. Raises CompileError where the job recorded an error."""
+    result = read_result(folder)
+    lists = {name: tuple(result.pop(name, ())) for name in ("parameters", "outputs")}
+    return Artifacts(folder=folder, **lists, **result)

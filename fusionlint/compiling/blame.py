@@ -1,0 +1,78 @@
+"""An exception of the user's code -> one line that names the user's own line."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fusionlint.compiling.entry import Entry, EntryError
+
+Record = dict[str, str]
+
+
+class Blamed(Exception):
+    """A failure, ready to be recorded: `record` has kind, message and where (path:line, or "")."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record["message"])
+        self.record = record
+
+
+@contextmanager
+def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
+    """Turns whatever the block raises into Blamed."""
+    try:
+        yield
+    except EntryError as error:
+        raise Blamed({"kind": "entry", "message": str(error), "where": ""}) from error
+    # The user's code may raise anything, a module may call sys.exit(), and XLA raises its own kinds: each is that
+    # job's answer, and the jobs after it must still run.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        traceback.print_exc(file=sys.stderr)  # kept with the worker's stderr, for who wants it whole
+        raise Blamed({"kind": kind, "message": message(error, kind, entry), "where": where(error)}) from error
+
+
+_DOING = {
+    "start": "the worker could not start",
+    "import": "{} could not be imported",
+    "trace": "{} could not be traced",
+    "compile": "XLA could not compile {}",
+    "run": "{} failed",
+}
+
+
+def message(error: BaseException, kind: str, entry: Entry | None) -> str:
+    """One line: what was being done, and the first line of what was raised."""
+    named = "" if entry is None else entry.module if kind == "import" else f"{entry.module}:{entry.function}"
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{_DOING[kind].format(named)}: {type(error).__name__}{': ' if said else ''}{said}"
+
+
+def where(error: BaseException) -> str:
+    """path:line of the user's own innermost frame; a library's only where the user has none; "" where none is."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{error.filename}:{error.lineno}"
+    frames = [
+        (f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__) if not _is_machinery(f.filename)
+    ]
+    own = [frame for frame in frames if "site-packages" not in frame[0]] or frames
+    return f"{own[-1][0]}:{own[-1][1]}" if own else ""
+
+
+def _is_machinery(path: str) -> bool:
+    """Of Python, jax, numpy or this package, rather than of the user or the user's libraries."""
+    if path.startswith("<"):
+        return True
+    packages = [_home(name) for name in ("jax", "jaxlib", "numpy")]
+    stdlib = sysconfig.get_paths()["stdlib"]
+    of_python = path.startswith(stdlib) and "site-packages" not in path
+    return of_python or any(home and path.startswith(home) for home in [str(Path(__file__).parent), *packages])
+
+
+def _home(package: str) -> str:
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return str(Path(file).parent) if file else ""

@@ -1,0 +1,146 @@
+"""The parent's side: starts worker processes, waits, and turns what becomes of them into values. Never imports jax."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeVar
+
+from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts
+from fusionlint.compiling.entry import Entry
+from fusionlint.compiling.targets import Target, environment, missing
+from fusionlint.compiling.worker import write_job
+
+Result = TypeVar("Result")
+
+TIMEOUT = 600.0  # seconds for one job
+
+
+def compile_entry(entry: Entry, target: Target, timeout: float = TIMEOUT, outdir: Path | None = None) -> Artifacts:
+    """Compile `entry` for `target` in a process of its own, given `timeout` seconds, leaving its texts below `outdir`
+    (a new temporary folder if None). Raises CompileError."""
+    (result,) = compile_many([entry], target, timeout, outdir)
+    if isinstance(result, CompileError):
+        raise result
+    return result
+
+
+def compile_all(
+    jobs: Sequence[tuple[Entry, Target]], workers: int | None = None, timeout: float = TIMEOUT
+) -> Iterator[Artifacts | CompileError]:
+    """Compile every (entry, target), each in a process of its own and `workers` at once (as many as there are cores if
+    None): results and errors in the order of `jobs`, as they come."""
+
+    def one(job: tuple[Entry, Target]) -> Artifacts | CompileError:
+        return compile_many([job[0]], job[1], timeout)[0]
+
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        yield from pool.map(one, jobs)
+
+
+def compile_many(
+    entries: Sequence[Entry], target: Target, timeout: float = TIMEOUT, outdir: Path | None = None
+) -> list[Artifacts | CompileError]:
+    """Compile every entry for `target` in one process, jax imported once; `timeout` is for each. A job that kills the
+    process costs that job alone: the others go on in a new one."""
+    return run_jobs([Job(entry) for entry in entries], target, read_artifacts, timeout, outdir)
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    target: Target,
+    read: Callable[[Path], Result],
+    timeout: float = TIMEOUT,
+    outdir: Path | None = None,
+) -> list[Result | CompileError]:
+    """Do the jobs in worker processes for `target`, one process as long as none dies; `read` makes a job's result of
+    its folder."""
+    absent = missing(target)
+    if absent is not None:
+        return [CompileError("missing", absent) for _ in jobs]
+    home = Path(tempfile.mkdtemp(prefix="fusionlint-")) if outdir is None else outdir
+    results: list[Result | CompileError] = []
+    while len(results) < len(jobs):
+        results += _one_worker(jobs[len(results) :], target, read, timeout, home / str(len(results)))
+    return results
+
+
+def _one_worker(
+    jobs: Sequence[Job], target: Target, read: Callable[[Path], Result], timeout: float, home: Path
+) -> list[Result | CompileError]:
+    """The results of the jobs that one process came to; the last one's is its death, if it died."""
+    home.mkdir(parents=True)
+    job_file, stderr = home / "job.json", home / "stderr.txt"
+    job_file.write_text(json.dumps({"target": asdict(target), "jobs": [write_job(job) for job in jobs]}))
+    command = [sys.executable, "-m", "fusionlint.compiling.worker", str(job_file), str(home)]
+    with stderr.open("wb") as stream:
+        process = subprocess.Popen(  # noqa: S603  our own module, our own interpreter
+            command, env=worker_environment(target), stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+        )
+        try:
+            status = _wait(process, home, len(jobs), timeout)
+        finally:
+            process.kill()
+            process.wait()
+    done = _done(home, len(jobs))
+    results = [_read(home / str(number), read) for number in range(done)]
+    if done < len(jobs):
+        results.append(_death(jobs[done], target, status, timeout, home / str(done), stderr))
+    return results
+
+
+def worker_environment(target: Target) -> dict[str, str]:
+    """The parent's environment, with what the target needs, and with this package importable."""
+    package_root = str(Path(__file__).parents[2])
+    paths = [path for path in (os.environ.get("PYTHONPATH"), package_root) if path]
+    return {**os.environ, **environment(target), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _wait(process: subprocess.Popen[bytes], home: Path, count: int, timeout: float) -> int | None:
+    """The exit status; None if a job took more than `timeout` seconds (the first one's include the start)."""
+    done, deadline = 0, time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        try:
+            return process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            now = _done(home, count)
+            if now > done:
+                done, deadline = now, time.monotonic() + timeout
+    return None
+
+
+def _done(home: Path, count: int) -> int:
+    return next((i for i in range(count) if not (home / str(i) / "artifacts.json").exists()), count)
+
+
+def _read(folder: Path, read: Callable[[Path], Result]) -> Result | CompileError:
+    try:
+        return read(folder)
+    except CompileError as error:
+        return error
+
+
+def _death(job: Job, target: Target, status: int | None, timeout: float, folder: Path, stderr: Path) -> CompileError:
+    name = f"{job.entry.module}:{job.entry.function}"
+    said = "\n".join(_text(path) for path in (stderr, folder / "log.txt"))
+    if status is None:
+        hint = "raise the time limit, or make its loops lax.scan and its shapes smaller"
+        return CompileError("timeout", f"{name} took more than {timeout:g} s for {target.name}: {hint}", "", said)
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
+    if status == -9:
+        how += ", as the system does when memory runs out"
+    message = f"the worker that compiled {name} for {target.name} {how}; its last words: {last[:300]}"
+    return CompileError("crash", message, "", said)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")[-20_000:] if path.exists() else ""

@@ -1,0 +1,239 @@
+"""python -m fusionlint.compiling.worker JOB.json OUTDIR: do jobs, one after another, for one target.
+
+JOB.json holds the target and the jobs; job number i leaves its folder OUTDIR/i, artifacts.json last, so that a parent
+knows how far a dead worker came. Failures of the user's code are recorded there, one line each. Exit status: 0 if all
+jobs did well, 3 if some failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fusionlint.compiling import arguments, loading
+from fusionlint.compiling.artifacts import Job
+from fusionlint.compiling.blame import Blamed, blaming
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.targets import Target, versions
+
+Result = dict[str, Any]
+
+
+def main(job_file: str, outdir: str) -> int:
+    """Do the jobs of `job_file`, leaving a folder each in `outdir`; the exit status."""
+    work = json.loads(Path(job_file).read_text(encoding="utf-8"))
+    target = Target(**work["target"])
+    os.dup2(2, 1)  # what the user's code prints is kept with its other words
+    blamed = [False]
+    try:
+        with blaming("start"):
+            setup()
+            sharding = device(target)
+    except Blamed as error:
+        blamed = [_record(Path(outdir, str(i)), {"error": error.record}) for i in range(len(work["jobs"]))]
+        return 3
+    for number, job in enumerate(work["jobs"]):
+        folder = Path(outdir, str(number))
+        folder.mkdir(parents=True)
+        with isolated():
+            blamed.append(_do(read_job(job), target, sharding, folder))
+    return 3 if any(blamed) else 0
+
+
+def read_job(fields: dict[str, Any]) -> Job:
+    other = fields["other"]
+    return Job(parse_spec(fields["entry"]), fields["kind"], other and parse_spec(other), fields["warmup"])
+
+
+def write_job(job: Job) -> dict[str, Any]:
+    """A Job as JSON; `read_job` is its inverse."""
+    other = job.other and job.other.text
+    return {"entry": job.entry.text, "kind": job.kind, "other": other, "warmup": job.warmup}
+
+
+def _do(job: Job, target: Target, sharding: Any, folder: Path) -> bool:
+    """Do one job, record it, and say whether it failed."""
+    try:
+        result = _work(job)(job, target, sharding, folder)
+    except Blamed as error:
+        result = {"error": error.record}
+    return _record(folder, result)
+
+
+def _work(job: Job) -> Callable[[Job, Target, Any, Path], Result]:
+    return compile_job
+
+
+def _record(folder: Path, result: Result) -> bool:
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / "draft.json"
+    draft.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    draft.rename(folder / "artifacts.json")  # whole, or not there
+    return "error" in result
+
+
+def setup() -> None:
+    """Import jax and make it tell the whole truth about source lines."""
+    import jax
+
+    # A cached executable carries the source lines of its first life.
+    jax.config.update("jax_enable_compilation_cache", False)
+    # The call path to every line; old versions stop after ten frames.
+    jax.config.update("jax_include_full_tracebacks_in_locations", True)
+    jax.config.update("jax_traceback_in_locations_limit", -1)
+    exclude_own_frames()
+
+
+def exclude_own_frames() -> None:
+    """Keep this package's frames, and those of Python's module runner, out of the source locations of a program."""
+    import runpy
+
+    from jax._src import source_info_util
+
+    source_info_util.register_exclusion(str(Path(__file__).parent))
+    source_info_util.register_exclusion(str(runpy.__file__))
+    source_info_util.register_exclusion("<frozen runpy>")
+
+
+def device(target: Target) -> Any:
+    """A sharding that places arrays on one device of the target, present or not."""
+    import jax
+    from jax.experimental import topologies
+
+    if target.platform == "cpu":
+        devices = jax.devices("cpu")
+    elif target.platform == "cuda":
+        devices = topologies.get_topology_desc(platform="cuda", target_config=target.device, topology="1x1x1").devices
+    else:
+        devices = topologies.get_topology_desc(platform="tpu", topology_name=target.device).devices
+    return jax.sharding.SingleDeviceSharding(devices[0])
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """What a job's code does to jax's caches and settings and to Python's modules ends with it."""
+    import jax
+
+    settings, modules, path = dict(jax.config.values), set(sys.modules), list(sys.path)
+    try:
+        yield
+    finally:
+        added = [folder for folder in sys.path if folder not in path]
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if _is_of_user(sys.modules[name], added):
+                del sys.modules[name]
+        for name, value in settings.items():
+            if jax.config.values[name] != value:
+                jax.config.update(name, value)
+        jax.clear_caches()
+
+
+def _is_of_user(module: Any, folders: list[str]) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return "site-packages" not in file and any(file.startswith(folder) for folder in [*folders, os.getcwd()])
+
+
+def compile_job(job: Job, target: Target, sharding: Any, folder: Path) -> Result:
+    """Lower and compile the entry for the target; what XLA made of it goes into the folder."""
+    entry = job.entry
+    with blaming("import", entry):
+        function = loading.load(entry)
+        given = arguments.abstract(entry, function, sharding)
+        call = arguments.jitted_call(function, given, sharding if target.platform != "cpu" else None)
+    with blaming("trace", entry), timed() as trace_seconds:
+        traced = call.jitted.trace(*call.args, **call.kwargs)
+    (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
+    with blaming("trace", entry), timed() as lower_seconds:
+        lowered = traced.lower()
+    (folder / "stablehlo.txt").write_text(lowered.as_text(), encoding="utf-8")
+    before = lowered.compiler_ir("hlo").as_hlo_module().to_string()
+    (folder / "before.hlo.txt").write_text(before, encoding="utf-8")
+    with blaming("compile", entry), logged(folder / "log.txt"), timed() as compile_seconds:
+        compiled = lowered.compile(compiler_options=dump_options(target, folder))
+    (folder / "after.hlo.txt").write_text(compiled.as_text(), encoding="utf-8")
+    prune(folder / "dump")
+    return {
+        "entry": entry.text,
+        "target": target.name,
+        "versions": versions(target),
+        "function": arguments.name_of(function),
+        "defined": definition(function),
+        "parameters": parameter_names(traced),
+        "outputs": [f"{aval.dtype}[{','.join(map(str, aval.shape))}]" for aval in traced.jaxpr.out_avals],
+        "trace_seconds": trace_seconds[0],
+        "lower_seconds": lower_seconds[0],
+        "compile_seconds": compile_seconds[0],
+    }
+
+
+@contextmanager
+def timed() -> Iterator[list[float]]:
+    """A list that holds the block's seconds once it has ended."""
+    seconds = [0.0]
+    start = time.perf_counter()
+    yield seconds
+    seconds[0] = time.perf_counter() - start
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """File descriptor 2 goes to `path`: XLA's log is written there by C++, past Python's sys.stderr."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with path.open("wb") as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def dump_options(target: Target, folder: Path) -> dict[str, str | bool] | None:
+    """XLA's own dumps, of a GPU compilation: priority fusion's decisions with its snapshots, and the launches."""
+    if target.platform != "cuda":
+        return None
+    return {
+        "xla_dump_to": str(folder / "dump"),
+        "xla_dump_hlo_as_text": True,
+        "xla_dump_hlo_pass_re": "priority-fusion",
+    }
+
+
+KEPT = ("*priority-fusion*.txt", "*priority_fusion_dump.txt", "*thunk_*.txt", "*gpu_after_optimizations.txt")
+
+
+def prune(dump: Path) -> None:
+    """Leave what is read of a dump: assembly, buffer assignments and the like are most of its bytes."""
+    if dump.is_dir():
+        kept = {path for pattern in KEPT for path in dump.glob(pattern)}
+        for path in set(dump.iterdir()) - kept:
+            path.unlink()
+
+
+def definition(function: Any) -> str:
+    """path:line of the user's own function; "" where Python does not know."""
+    import inspect
+
+    while hasattr(function, "func"):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def parameter_names(traced: Any) -> list[str]:
+    """A name per input array, as jax's debug info has it; [] where this jax has none."""
+    info = getattr(traced.jaxpr.jaxpr, "debug_info", None)
+    return [str(name) for name in getattr(info, "arg_names", None) or ()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
