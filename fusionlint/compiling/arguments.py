@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any, TypeAlias
@@ -103,15 +103,26 @@ def _bind(function: Function, arguments: Arguments) -> Function:
         all_args, all_kwargs = jax.tree.unflatten(tree, merged)
         return function(*all_args, **all_kwargs)
 
-    bound.__name__ = getattr(function, "__name__", None) or name_of(function)
+    bound.__name__ = name_of(function)
     return bound
 
 
-def name_of(function: Any) -> str:
+def name_of(function: Function) -> str:
     """A name for what may be a partial or a callable object."""
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def definition(function: Function) -> str:
+    """path:line of the user's own function under partials, decorators and jit; "" where Python does not know."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not hasattr(function, "__code__"):
+        function = inspect.unwrap(type(function).__call__)
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
 def _is_none(value: object) -> bool:
@@ -225,16 +236,12 @@ def _array(struct: Any, random: np.random.Generator) -> Any:
 
 
 def _show(value: Any) -> str:
+    """As a SPEC would write it."""
     if isinstance(value, Array) or is_array(value):
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
-    return "".join(_show_parts(value)) if isinstance(value, (tuple, list, dict)) else repr(value)
-
-
-def _show_parts(value: tuple[Any, ...] | list[Any] | dict[Any, Any]) -> Iterator[str]:
-    opening, closing = {tuple: "()", list: "[]", dict: "{}"}.get(type(value), "()")
-    yield opening
     if isinstance(value, dict):
-        yield ", ".join(f"{name}: {_show(part)}" for name, part in value.items())
-    else:
-        yield ", ".join(map(_show, value))
-    yield closing
+        return "{" + ", ".join(f"{name}: {_show(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(_show, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return repr(value)

@@ -12,15 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fusionlint.compiling.entry import Entry
+from fusionlint.compiling.entry import Entry, parse_spec
 
 
 class CompileError(Exception):
     """A job that gave nothing; the message is one line that says what to do.
 
-    `kind` is "entry" (the SPEC does not fit the code), "import", "trace" or "run" (the user's code raised), "compile"
-    (XLA refused), "crash", "timeout", or "missing" (a compiler is not installed). `where` is the user's own line as
-    path:line, where there is one; the message ends in it. `stderr` is the end of what the worker wrote there.
+    `kind` is "entry" (the SPEC does not fit the code), "import", "trace", "lower" or "run" (the user's code raised, or
+    jax about it), "compile" (XLA refused), "start" (jax did not come up), "crash", "timeout", or "missing" (a compiler
+    is not installed). `where` is the user's own line as path:line, where there is one; the message ends in it.
+    `stderr` is the end of what the worker wrote there.
     """
 
     def __init__(self, kind: str, message: str, where: str = "", stderr: str = "") -> None:
@@ -58,7 +59,7 @@ class Artifacts:
     versions: dict[str, str] = field(default_factory=dict)  # jax, jaxlib, and the compiler's plugin
     function: str = ""  # its name in the program
     defined: str = ""  # path:line
-    parameters: tuple[str, ...] = ()  # of the compiled program, one per input array
+    parameters: tuple[str, ...] = ()  # one per input array; XLA drops the unused ones
     outputs: tuple[str, ...] = ()  # such as "float32[8,128]", one per output array
     trace_seconds: float = 0.0
     lower_seconds: float = 0.0
@@ -97,6 +98,18 @@ class Artifacts:
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
+def write_job(job: Job) -> dict[str, Any]:
+    """A Job as JSON; `read_job` is its inverse."""
+    other = job.other and job.other.text
+    return {"entry": job.entry.text, "kind": job.kind, "other": other, "warmup": job.warmup}
+
+
+def read_job(fields: dict[str, Any]) -> Job:
+    """The Job that `write_job` wrote."""
+    other = fields["other"]
+    return Job(parse_spec(fields["entry"]), fields["kind"], other and parse_spec(other), fields["warmup"])
+
+
 def read_result(folder: Path) -> dict[str, Any]:
     """The artifacts.json of a job's folder. Raises CompileError where the job recorded an error."""
     result: dict[str, Any] = json.loads((folder / "artifacts.json").read_text(encoding="utf-8"))
@@ -108,6 +121,6 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def read_artifacts(folder: Path) -> Artifacts:
     """The Artifacts of a compile job's folder. Raises CompileError where the job recorded an error."""
-    result = read_result(folder)
-    lists = {name: tuple(result.pop(name, ())) for name in ("parameters", "outputs")}
-    return Artifacts(folder=folder, **lists, **result)
+    result: dict[str, Any] = read_result(folder)
+    names: dict[str, Any] = {name: tuple(result.pop(name)) for name in ("parameters", "outputs")}
+    return Artifacts(folder=folder, **names, **result)

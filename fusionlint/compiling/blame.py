@@ -14,7 +14,7 @@ from fusionlint.compiling.entry import Entry, EntryError
 Record = dict[str, str]
 
 
-class Blamed(Exception):
+class JobError(Exception):
     """A failure, ready to be recorded: `record` has kind, message and where (path:line, or "")."""
 
     def __init__(self, record: Record) -> None:
@@ -24,22 +24,23 @@ class Blamed(Exception):
 
 @contextmanager
 def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
-    """Turns whatever the block raises into Blamed."""
+    """Turns whatever the block raises into JobError."""
     try:
         yield
     except EntryError as error:
-        raise Blamed({"kind": "entry", "message": str(error), "where": ""}) from error
+        raise JobError({"kind": "entry", "message": str(error), "where": ""}) from error
     # The user's code may raise anything, a module may call sys.exit(), and XLA raises its own kinds: each is that
     # job's answer, and the jobs after it must still run.
-    except (Exception, SystemExit) as error:  # noqa: BLE001
+    except (Exception, SystemExit) as error:
         traceback.print_exc(file=sys.stderr)  # kept with the worker's stderr, for who wants it whole
-        raise Blamed({"kind": kind, "message": message(error, kind, entry), "where": where(error)}) from error
+        raise JobError({"kind": kind, "message": message(error, kind, entry), "where": where(error)}) from error
 
 
 _DOING = {
     "start": "the worker could not start",
     "import": "{} could not be imported",
     "trace": "{} could not be traced",
+    "lower": "{} could not be lowered for this target",
     "compile": "XLA could not compile {}",
     "run": "{} failed",
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, TypeAlias
 
 WAYS = (
     "say its arguments, as in `{text}(f32[8,128], key, n=8)`; or put `example_args = (...)` beside it "
@@ -128,13 +128,13 @@ class _Reader:
         try:
             call = ast.parse(source, mode="eval").body
         except SyntaxError as error:
-            self.fail((error.offset or 1) - 2, 1, error.msg or "it does not parse")
+            raise self.failed((error.offset or 1) - 2, 1, error.msg or "it does not parse") from None
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_"):
-            self.fail(0, 1, "write one pair of parentheses after the function")
+            raise self.failed(0, 1, "write one pair of parentheses after the function")
         args = tuple(self.argument(node) for node in call.args)
         for keyword in call.keywords:
             if keyword.arg is None:
-                self.refuse(keyword.value, "write name=value")
+                raise self.refused(keyword.value, "write name=value")
         return args, tuple((str(keyword.arg), self.argument(keyword.value)) for keyword in call.keywords)
 
     def argument(self, node: ast.expr) -> Argument:
@@ -146,34 +146,33 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
                 return self.array(node, name, ())
             case ast.Tuple(elts=parts):
-                return self.group(node, "tuple", parts)
+                return self.group("tuple", parts)
             case ast.List(elts=parts):
-                return self.group(node, "list", parts)
+                return self.group("list", parts)
             case ast.Dict(keys=keys, values=parts):
-                return self.group(node, "dict", parts, tuple(self.name(key, node) for key in keys))
+                return self.group("dict", parts, tuple(self.name(key, node) for key in keys))
             case ast.Name(id=name) if name in DTYPES:
-                self.refuse(node, f"`{name}` needs a shape: {name}[8,128], or {name}[] for a scalar")
+                raise self.refused(node, f"`{name}` needs a shape: {name}[8,128], or {name}[] for a scalar")
             case ast.Name(id=name):
-                self.refuse(node, f'`{name}` is no value: write "{name}" for a string, f32[8,128] for an array')
+                raise self.refused(node, f'`{name}` is no value: write "{name}" for a string, f32[8,128] for an array')
         return Static(self.literal(node))
 
     def array(self, node: ast.expr, name: str, shape: tuple[int, ...]) -> Array | Key:
         if name == "key":
             return Key(shape)
         if name not in DTYPES:
-            self.refuse(node, f"`{name}` is no dtype: write f32, bf16, s32, u32, pred, ... or numpy's names")
+            raise self.refused(node, f"`{name}` is no dtype: write f32, bf16, s32, u32, pred, ... or numpy's names")
         return Array(DTYPES[name], shape)
 
     def shape(self, node: ast.expr) -> tuple[int, ...]:
         dims = node.elts if isinstance(node, ast.Tuple) else [node]
         sizes = tuple(dim.value for dim in dims if isinstance(dim, ast.Constant) and type(dim.value) is int)
         if len(sizes) != len(dims):
-            self.refuse(node, "a shape is whole numbers, as in f32[8,128]")
+            raise self.refused(node, "a shape is whole numbers, as in f32[8,128]")
         return sizes
 
     def group(
         self,
-        node: ast.expr,
         kind: Literal["tuple", "list", "dict"],
         nodes: list[ast.expr],
         names: tuple[str | int, ...] = (),
@@ -192,7 +191,8 @@ class _Reader:
                 return name
             case ast.Constant(value=int(number)):
                 return number
-        self.refuse(key or parent, "a dict is written {w: f32[2,2], b: f32[2]}")
+            case _:
+                raise self.refused(key or parent, "a dict is written {w: f32[2,2], b: f32[2]}")
 
     def literal(self, node: ast.expr) -> object:
         # From the text as it was written: `[]` inside a string must stay as it is.
@@ -200,15 +200,16 @@ class _Reader:
         try:
             return ast.literal_eval(written)
         except (ValueError, SyntaxError):
-            self.refuse(node, f'`{written}` is neither an array (f32[8,128]), `key`, nor a literal (3, "adam", None)')
+            why = f'`{written}` is neither an array (f32[8,128]), `key`, nor a literal (3, "adam", None)'
+            raise self.refused(node, why) from None
 
-    def refuse(self, node: ast.expr, why: str) -> NoReturn:
+    def refused(self, node: ast.expr, why: str) -> EntryError:
         before = ("_" + self.rest).encode()[: node.col_offset].decode()
         written = ast.get_source_segment("_" + self.rest, node) or " "
-        self.fail(len(before) - 1, len(written), why)
+        return self.failed(len(before) - 1, len(written), why)
 
-    def fail(self, offset: int, width: int, why: str) -> NoReturn:
+    def failed(self, offset: int, width: int, why: str) -> EntryError:
         at = self.start + max(offset, 0)
         line = self.text.replace("\n", " ")
         excerpt = f"    {line}\n    {' ' * at}{'^' * max(width, 1)}"
-        raise EntryError(f"cannot read the SPEC at column {at + 1}: {why}\n{excerpt}")
+        return EntryError(f"cannot read the SPEC at column {at + 1}: {why}\n{excerpt}")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,13 +15,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts
+from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts, write_job
 from fusionlint.compiling.entry import Entry
 from fusionlint.compiling.targets import Target, environment, missing
-from fusionlint.compiling.worker import write_job
 
 Result = TypeVar("Result")
 
@@ -43,7 +47,12 @@ def compile_all(
         return compile_many([job[0]], job[1], timeout)[0]
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        yield from pool.map(one, jobs)
+        futures = [pool.submit(one, job) for job in jobs]
+        try:
+            yield from (future.result() for future in futures)
+        finally:  # the caller may have seen enough
+            for future in futures:
+                future.cancel()
 
 
 def compile_many(
@@ -66,11 +75,19 @@ def run_jobs(
     absent = missing(target)
     if absent is not None:
         return [CompileError("missing", absent) for _ in jobs]
-    home = Path(tempfile.mkdtemp(prefix="fusionlint-")) if outdir is None else outdir
+    home = Path(tempfile.mkdtemp(dir=_scratch())) if outdir is None else outdir
     results: list[Result | CompileError] = []
     while len(results) < len(jobs):
         results += _one_worker(jobs[len(results) :], target, read, timeout, home / str(len(results)))
     return results
+
+
+@cache
+def _scratch() -> Path:
+    """A folder that lives as long as this process."""
+    folder = Path(tempfile.mkdtemp(prefix="fusionlint-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _one_worker(
@@ -134,12 +151,17 @@ def _death(job: Job, target: Target, status: int | None, timeout: float, folder:
     if status is None:
         hint = "raise the time limit, or make its loops lax.scan and its shapes smaller"
         return CompileError("timeout", f"{name} took more than {timeout:g} s for {target.name}: {hint}", "", said)
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
-    how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
-    if status == -9:
-        how += ", as the system does when memory runs out"
-    message = f"the worker that compiled {name} for {target.name} {how}; its last words: {last[:300]}"
+    # XLA's information and warnings (I1121 06:56:18 ...) are no last words.
+    words = [line.strip() for line in said.splitlines() if line.strip() and not re.match(r"[IW]\d{4} ", line)]
+    last = words[-1] if words else "none"
+    message = f"the worker that had {name} for {target.name} {_end(status)}; its last words: {last[:300]}"
     return CompileError("crash", message, "", said)
+
+
+def _end(status: int) -> str:
+    if status == -9:
+        return "was killed, as the system does when memory runs out"
+    return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Entry -> the callable it names, found in the user's code. Runs in a worker: importing the user's code may do anything.
+"""Entry -> the callable it names, found in the user's code. Runs in a worker: an import may do anything.
 
 Errors of the SPEC (no such module, no such function) are EntryErrors; errors of the user's own code pass through.
 """
@@ -25,10 +25,9 @@ def load(entry: Entry) -> Function:
     """Import the entry's module and find its function; a method comes bound to an instance. Raises EntryError, and
     whatever the module raises."""
     value: Any = module(entry)
-    seen = entry.module
-    for name in entry.function.split("."):
-        value = _member(value, name, seen)
-        seen = f"{seen}:{name}" if value is not None and ":" not in seen else f"{seen}.{name}"
+    names = entry.function.split(".")
+    for depth, name in enumerate(names):
+        value = _member(value, name, f"{entry.module}{':' if depth else ''}{'.'.join(names[:depth])}")
     if inspect.isclass(value) or not callable(value):
         raise EntryError(f"{entry.module}:{entry.function} is {_a(value)}, not a function{_methods(value)}")
     return value  # type: ignore[no-any-return]
@@ -56,14 +55,14 @@ def _module_of_file(path: Path) -> ModuleType:
         raise EntryError(f"there is no file {path}{near}")
     root, name = _place(path)
     _on_path(root)
-    loaded = sys.modules.get(name)
-    if loaded is not None and _same(loaded, path):
-        return loaded
+    # A file may be called like a module of Python's own (random.py): that one must stay what it is.
+    aside = f"{name}_of_the_user"
+    for known in (name, aside):
+        if _same(sys.modules.get(known), path):
+            return sys.modules[known]
     if "." in name:
         return importlib.import_module(name)
-    # A file may be called like a module of Python's own (random.py): that one must stay what it is.
-    name = name if loaded is None and name not in sys.stdlib_module_names else f"{name}_of_the_user"
-    return _execute(path, name)
+    return _execute(path, aside if name in sys.modules or name in sys.stdlib_module_names else name)
 
 
 def _execute(path: Path, name: str) -> ModuleType:
@@ -90,7 +89,7 @@ def _place(path: Path) -> tuple[Path, str]:
     return root, ".".join(reversed(parts))
 
 
-def _same(loaded: ModuleType, path: Path) -> bool:
+def _same(loaded: ModuleType | None, path: Path) -> bool:
     file = getattr(loaded, "__file__", None)
     return file is not None and Path(file).absolute() == path
 

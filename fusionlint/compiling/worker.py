@@ -11,15 +11,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fusionlint.compiling import arguments, loading
-from fusionlint.compiling.artifacts import Job
-from fusionlint.compiling.blame import Blamed, blaming
-from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling import arguments, loading, running
+from fusionlint.compiling.artifacts import Job, read_job
+from fusionlint.compiling.blame import JobError, blaming
+from fusionlint.compiling.entry import Entry
+from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
 
 Result = dict[str, Any]
@@ -29,45 +30,39 @@ def main(job_file: str, outdir: str) -> int:
     """Do the jobs of `job_file`, leaving a folder each in `outdir`; the exit status."""
     work = json.loads(Path(job_file).read_text(encoding="utf-8"))
     target = Target(**work["target"])
+    jobs = [read_job(fields) for fields in work["jobs"]]
+    folders = [Path(outdir, str(number)) for number in range(len(jobs))]
     os.dup2(2, 1)  # what the user's code prints is kept with its other words
-    blamed = [False]
+    tally = Tally()
     try:
         with blaming("start"):
             setup()
             sharding = device(target)
-    except Blamed as error:
-        blamed = [_record(Path(outdir, str(i)), {"error": error.record}) for i in range(len(work["jobs"]))]
-        return 3
-    for number, job in enumerate(work["jobs"]):
-        folder = Path(outdir, str(number))
+    except JobError as error:
+        return 3 if all(_record(folder, {"error": error.record}) for folder in folders) else 0
+    if any(job.kind == "count" for job in jobs):
+        running.follow(tally)
+    failed = False
+    for job, folder in zip(jobs, folders, strict=True):
         folder.mkdir(parents=True)
         with isolated():
-            blamed.append(_do(read_job(job), target, sharding, folder))
-    return 3 if any(blamed) else 0
+            failed |= _do(job, target, sharding, tally, folder)
+    return 3 if failed else 0
 
 
-def read_job(fields: dict[str, Any]) -> Job:
-    other = fields["other"]
-    return Job(parse_spec(fields["entry"]), fields["kind"], other and parse_spec(other), fields["warmup"])
-
-
-def write_job(job: Job) -> dict[str, Any]:
-    """A Job as JSON; `read_job` is its inverse."""
-    other = job.other and job.other.text
-    return {"entry": job.entry.text, "kind": job.kind, "other": other, "warmup": job.warmup}
-
-
-def _do(job: Job, target: Target, sharding: Any, folder: Path) -> bool:
+def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> bool:
     """Do one job, record it, and say whether it failed."""
     try:
-        result = _work(job)(job, target, sharding, folder)
-    except Blamed as error:
+        if job.kind == "compile":
+            result = compile_job(job.entry, target, sharding, folder)
+        elif job.kind == "count":
+            result = {"counts": running.count(job.entry, tally, job.warmup)}
+        else:
+            assert job.other is not None
+            result = {"difference": running.difference(job.entry, job.other)}
+    except JobError as error:
         result = {"error": error.record}
     return _record(folder, result)
-
-
-def _work(job: Job) -> Callable[[Job, Target, Any, Path], Result]:
-    return compile_job
 
 
 def _record(folder: Path, result: Result) -> bool:
@@ -94,7 +89,7 @@ def exclude_own_frames() -> None:
     """Keep this package's frames, and those of Python's module runner, out of the source locations of a program."""
     import runpy
 
-    from jax._src import source_info_util
+    from jax.extend import source_info_util
 
     source_info_util.register_exclusion(str(Path(__file__).parent))
     source_info_util.register_exclusion(str(runpy.__file__))
@@ -137,12 +132,11 @@ def isolated() -> Iterator[None]:
 
 def _is_of_user(module: Any, folders: list[str]) -> bool:
     file = getattr(module, "__file__", None) or ""
-    return "site-packages" not in file and any(file.startswith(folder) for folder in [*folders, os.getcwd()])
+    return "site-packages" not in file and any(file.startswith(folder) for folder in [*folders, str(Path.cwd())])
 
 
-def compile_job(job: Job, target: Target, sharding: Any, folder: Path) -> Result:
-    """Lower and compile the entry for the target; what XLA made of it goes into the folder."""
-    entry = job.entry
+def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Result:
+    """Lower and compile the entry for the target; what XLA made of it goes into the folder. Raises JobError."""
     with blaming("import", entry):
         function = loading.load(entry)
         given = arguments.abstract(entry, function, sharding)
@@ -150,9 +144,11 @@ def compile_job(job: Job, target: Target, sharding: Any, folder: Path) -> Result
     with blaming("trace", entry), timed() as trace_seconds:
         traced = call.jitted.trace(*call.args, **call.kwargs)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
-    with blaming("trace", entry), timed() as lower_seconds:
+    with blaming("lower", entry), timed() as lower_seconds:
         lowered = traced.lower()
-    (folder / "stablehlo.txt").write_text(lowered.as_text(), encoding="utf-8")
+    # Large constants are elided, as HLO's own text does.
+    stablehlo = lowered.compiler_ir("stablehlo").operation.get_asm(large_elements_limit=16)
+    (folder / "stablehlo.txt").write_text(stablehlo, encoding="utf-8")
     before = lowered.compiler_ir("hlo").as_hlo_module().to_string()
     (folder / "before.hlo.txt").write_text(before, encoding="utf-8")
     with blaming("compile", entry), logged(folder / "log.txt"), timed() as compile_seconds:
@@ -164,7 +160,7 @@ def compile_job(job: Job, target: Target, sharding: Any, folder: Path) -> Result
         "target": target.name,
         "versions": versions(target),
         "function": arguments.name_of(function),
-        "defined": definition(function),
+        "defined": arguments.definition(function),
         "parameters": parameter_names(traced),
         "outputs": [f"{aval.dtype}[{','.join(map(str, aval.shape))}]" for aval in traced.jaxpr.out_avals],
         "trace_seconds": trace_seconds[0],
@@ -217,16 +213,6 @@ def prune(dump: Path) -> None:
         kept = {path for pattern in KEPT for path in dump.glob(pattern)}
         for path in set(dump.iterdir()) - kept:
             path.unlink()
-
-
-def definition(function: Any) -> str:
-    """path:line of the user's own function; "" where Python does not know."""
-    import inspect
-
-    while hasattr(function, "func"):
-        function = function.func
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
 def parameter_names(traced: Any) -> list[str]:
