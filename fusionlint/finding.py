@@ -60,3 +60,12 @@ class Finding:
     targets: tuple[str, ...] = ()
     evidence: tuple[Measurement, ...] = ()
     stack: tuple[Location, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """Why a file could not be checked; line 0 where no line is to blame. The run goes on without it."""
+
+    path: str
+    line: int
+    message: str

@@ -1,0 +1,5 @@
+"""`python -m fusionlint`."""
+
+from fusionlint.cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""The commands: arguments, files, printing, exit code; no logic.
+
+Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 could not do it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fusionlint.config import Config, ConfigError, nearest, read_config
+
+if TYPE_CHECKING:
+    from fusionlint.source.check import Scope
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="fusionlint")
+def main() -> None:
+    """A linter that flags fusion-breaking JAX code, with XLA's own reasons at your own lines."""
+    # Deep expressions are nested deeper than Python's default allows in libcst.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
+
+
+def _names(help_text: str, *flags: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(*flags, multiple=True, metavar="NAME[,NAME]", help=help_text)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@_names("Only what harms this target, h100 for one; repeatable.", "--target")
+@_names("Only these rules.", "--select")
+@_names("Not these rules.", "--ignore")
+@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change rounding or ties.")
+@click.option("--output-format", type=click.Choice(["full", "concise", "json"]), default="full", show_default=True)
+@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
+def check(
+    paths: Sequence[Path],
+    target: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+    fix: bool,
+    show_diff: bool,
+    unsafe_fixes: bool,
+    output_format: str,
+    statistics: bool,
+    jobs: int,
+) -> None:
+    """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one."""
+    from fusionlint.report import json, text
+    from fusionlint.source.check import check_files
+    from fusionlint.source.files import python_files
+    from fusionlint.source.fixing import diff, fix_files
+
+    paths = paths or [Path()]
+    with _one_line_errors():
+        config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
+        scope = _scope(config, _split(select), _split(ignore), _split(target))
+        files = python_files(paths, config.exclude)
+        result = check_files(files, scope, jobs)
+    fixed = fix_files(result, scope, unsafe=unsafe_fixes) if fix or show_diff else []
+    if show_diff:
+        click.echo("".join(map(diff, fixed)), nl=False)
+        click.echo(f"Would fix {sum(f.count for f in fixed)} hazards in {len(fixed)} files.", err=True)
+        sys.exit(1 if fixed else 0)
+    for one in fixed:
+        Path(one.path).write_bytes(one.after)
+    if fixed:
+        result = check_files(files, scope, jobs)
+
+    findings, problems = result.findings, result.problems
+    if output_format == "json":
+        click.echo(json.findings_json(findings, problems))
+    else:
+        click.echo("".join(f"{row}\n" for row in text.rows(findings, output_format)), nl=False)
+        if statistics:
+            click.echo(text.statistics(findings))
+        if fixed:
+            click.echo(f"Fixed {sum(f.count for f in fixed)} hazards in {len(fixed)} files.")
+        click.echo(text.summary(findings, problems, result.files))
+    for problem in problems:
+        click.echo(text.problem(problem), err=True)
+    sys.exit(1 if findings or problems else 0)
+
+
+@main.command()
+@click.argument("name", required=False)
+def rule(name: str | None) -> None:
+    """Show the page of a rule; without NAME, list the rules."""
+    from fusionlint.rule import all_rules
+
+    rules = {r.name: r for r in all_rules()}
+    if name is None:
+        width = max(map(len, rules))
+        for one in rules.values():
+            click.echo(f"{one.name:{width}}  {one.harm:12}  {one.page.summary}")
+        return
+    with _one_line_errors():
+        _known([name], rules, "rule")
+        click.echo(rules[name].page.text)
+
+
+def _scope(config: Config, select: list[str], ignore: list[str], targets: list[str]) -> Scope:
+    """What the command line says, else the configuration. ConfigError for names that nobody knows."""
+    from fusionlint.compiling.targets import TARGETS
+    from fusionlint.rule import all_rules
+    from fusionlint.source.check import Scope, speaking
+
+    known = [r.name for r in all_rules()]
+    select, ignore, targets = select or [*config.select], ignore or [*config.ignore], targets or [*config.target]
+    _known([*select, *ignore], known, "rule")
+    _known(targets, [t.name for t in TARGETS], "target")
+    names = [name for name in select or known if name not in ignore]
+    return Scope(speaking(names, targets), tuple(targets))
+
+
+def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"there is no {what} {name!r}{nearest(name, known)}")
+
+
+def _split(names: Sequence[str]) -> list[str]:
+    return [part.strip() for name in names for part in name.split(",") if part.strip()]
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """A user's mistake is one line and exit 2; a mistake of ours stays a traceback."""
+    try:
+        yield
+    except (ConfigError, FileNotFoundError, PermissionError) as error:
+        click.echo(f"fusionlint: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,108 @@
+"""A rule's page: documentation, specification and test in one Markdown file.
+
+In: rules/NAME.md. Out: its text, its code blocks with their `# error` lines, and the table of what was measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusionlint.finding import Measurement
+
+# A block opens with ```python ROLE [SPEC]: role is bad, good, quiet or a file name; SPEC says what to compile.
+_BLOCK = re.compile(r"^```python[ \t]+(?P<role>\S+)[ \t]*(?P<spec>[^\n]*)\n(?P<code>.*?)^```", re.M | re.S)
+_ROW = re.compile(r"^\|(.+)\|[ \t]*$", re.M)
+_PAIR = re.compile(r"^([\d.,]+)\s*(kB|MB|GB|B)?\s*->\s*([\d.,]+)\s*(kB|MB|GB|B)?$")
+_UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+
+# Bytes alone are harm from a quarter more on: less drowns in what padding and layouts do to the count.
+_BYTES_THAT_MATTER = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One code block of a page; `line` is where its code starts, `errors` are lines within the code, 1-based."""
+
+    role: str
+    spec: str
+    code: str
+    line: int
+
+    @property
+    def errors(self) -> tuple[int, ...]:
+        lines = self.code.splitlines()
+        return tuple(i for i, text in enumerate(lines, 1) if re.search(r"#\s*error\b", text))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    name: str
+    text: str
+
+    @property
+    def summary(self) -> str:
+        """The first sentence below the heading."""
+        body = re.sub(r"\A#[^\n]*\n+", "", self.text)
+        return re.split(r"(?<=[.:])\s", body.strip(), maxsplit=1)[0].replace("\n", " ")
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(
+            Block(m["role"], m["spec"].strip(), m["code"], self.text.count("\n", 0, m.start("code")) + 1)
+            for m in _BLOCK.finditer(self.text)
+        )
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The cells of the table whose first column is headed `target`, one Measurement each."""
+        return tuple(_measurements(self.text))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets on which the table shows harm, in the table's order; ("any",) where hardware does not matter."""
+        names = dict.fromkeys(m.target for m in self.measurements)
+        return tuple(name for name in names if _harmed([m for m in self.measurements if m.target == name]))
+
+
+def read_page(name: str) -> Page:
+    """The page called `name`: beside the package when installed, in rules/ of a checkout. KeyError without one."""
+    path = pages_folder() / f"{name}.md"
+    if not path.is_file():
+        raise KeyError(name)
+    return Page(name, path.read_text(encoding="utf-8"))
+
+
+def pages_folder() -> Path:
+    """Where the pages lie: a wheel carries them as fusionlint/pages, a checkout has them in rules/."""
+    here = Path(__file__).parent
+    installed = here / "pages"
+    return installed if installed.is_dir() else here.parent / "rules"
+
+
+def number(value: str, unit: str | None) -> float:
+    """`number("94.2", "kB") == 94200.0`."""
+    return float(value.replace(",", "")) * _UNIT[unit]
+
+
+def _measurements(text: str) -> Iterator[Measurement]:
+    head: list[str] = []
+    for row in _ROW.finditer(text):
+        cells = [cell.strip() for cell in row[1].split("|")]
+        if cells[0] == "target":
+            head = cells
+            continue
+        for quantity, cell in zip(head[1:], cells[1:], strict=False):
+            if pair := _PAIR.match(cell):
+                yield Measurement(cells[0], quantity, number(pair[1], pair[2]), number(pair[3], pair[4]))
+
+
+def _harmed(cells: list[Measurement]) -> bool:
+    """More launches, compilations or dispatches; or as many of them, and clearly more bytes."""
+    counts = [m for m in cells if m.quantity != "bytes"]
+    if any(m.bad > m.good for m in counts):
+        return all(m.bad >= m.good for m in counts)
+    same = all(m.bad == m.good for m in counts)
+    return same and any(m.bad > _BYTES_THAT_MATTER * m.good for m in cells if m.quantity == "bytes")

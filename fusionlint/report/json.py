@@ -1,0 +1,40 @@
+"""[Finding] -> JSON, version 1. Fields may be added, not renamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fusionlint.finding import Edit, Finding, Problem, Suggestion
+
+
+def findings_json(findings: Sequence[Finding], problems: Sequence[Problem]) -> str:
+    """`{"version": 1, "findings": [...], "errors": [...]}`; columns are 1-based, the end column exclusive."""
+    document = {
+        "version": 1,
+        "findings": [_finding(f) for f in findings],
+        "errors": [asdict(p) for p in problems],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        **asdict(finding.location),
+        "message": finding.message,
+        "targets": list(finding.targets),
+        "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
+        "evidence": [asdict(m) for m in finding.evidence],
+        "stack": [asdict(where) for where in finding.stack],
+    }
+
+
+def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
+    return {"text": suggestion.text, "safe": suggestion.safe, "edits": [_edit(e) for e in suggestion.edits]}
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    return {**asdict(edit.location), "text": edit.text}

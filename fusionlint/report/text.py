@@ -1,0 +1,131 @@
+"""[Finding] -> what a person reads: `full` with the line, a caret, the numbers and the advice, or one line each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from click import style
+
+from fusionlint.finding import Finding, Location, Measurement, Problem
+from fusionlint.source.fix import split_lines
+
+_PLURAL = {"launches": "launch", "compilations": "compilation", "dispatches": "dispatch"}
+
+
+def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
+    """Every finding in the format asked for, each file read once."""
+    for path, found in groupby(findings, lambda f: f.location.path):
+        if output_format == "concise":
+            yield from map(concise, found)
+            continue
+        lines = split_lines(Path(path).read_bytes().decode("utf-8", "replace"))
+        yield from (full(finding, lines) for finding in found)
+
+
+def full(finding: Finding, lines: Sequence[str]) -> str:
+    """The finding with its source line and a caret; `lines` is the file."""
+    width = len(str(finding.location.line))
+    gutter = " " * width
+    rows = [concise(finding), *excerpt(finding.location, lines)]
+    rows += [f"{gutter} = {text}" for text in _remarks(finding)]
+    return "\n".join(rows)
+
+
+def concise(finding: Finding) -> str:
+    """`path:line:column: rule: message`."""
+    where = finding.location
+    place = style(f"{where.path}:{where.line}:{where.column}:", bold=True)
+    return f"{place} {style(finding.rule, fg='red', bold=True)}: {finding.message}"
+
+
+def excerpt(where: Location, lines: Sequence[str]) -> list[str]:
+    """The line that `where` begins on, and carets below what it spans there. Nothing when the file is shorter."""
+    if not 1 <= where.line <= len(lines):
+        return []
+    code = lines[where.line - 1].rstrip()
+    end = where.end_column if where.end_line == where.line else len(code) + 1
+    gap = "".join("\t" if c == "\t" else " " for c in code[: where.column - 1])
+    gutter = " " * len(str(where.line))
+    carets = style("^" * max(end - where.column, 1), fg="red")
+    return [f"{gutter} |", f"{where.line} | {code}", f"{gutter} | {gap}{carets}"]
+
+
+def _remarks(finding: Finding) -> Iterator[str]:
+    if measured := numbers(finding):
+        yield measured
+    suggestion = finding.suggestion
+    if suggestion is not None:
+        first, *more = suggestion.text.splitlines()
+        flag = "--fix" if suggestion.safe else "--unsafe-fixes --fix"
+        hint = f"    ({flag} does it)" if suggestion.edits else ""
+        yield f"write: {first}{hint}"
+        yield from (" " * 7 + line for line in more)
+
+
+def numbers(finding: Finding) -> str:
+    """`h100: 11 launches, 1 as below; v5e: 15, 2 as below; no gain on cpu`."""
+    parts, without = [], []
+    for target, cells in groupby(finding.evidence, lambda m: m.target):
+        telling = _telling(list(cells))
+        if target not in finding.targets:
+            without.append(target)
+        elif telling:
+            name = "" if target == "any" else f"{style(target, bold=True)}: "
+            parts.append(f"{name}{_cell(telling)}")
+    if without and parts:
+        parts.append(f"no gain on {' and '.join(without)}")
+    return "; ".join(parts)
+
+
+def _telling(cells: list[Measurement]) -> Measurement | None:
+    """The cell that says the most: the first count that differs, else the bytes."""
+    return next((m for m in cells if m.bad > m.good), None)
+
+
+def _cell(cell: Measurement) -> str:
+    if cell.quantity == "bytes":
+        return f"{nbytes(cell.bad)}, {nbytes(cell.good)} as below"
+    unit = _PLURAL.get(cell.quantity, cell.quantity) if cell.bad == 1 else cell.quantity
+    return f"{cell.bad:g} {unit}, {cell.good:g} as below"
+
+
+def nbytes(count: float) -> str:
+    """`94.2 kB`: three digits and a decimal unit."""
+    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= limit:
+            return f"{count / limit:.3g} {unit}"
+    return f"{count:g} B"
+
+
+def statistics(findings: Iterable[Finding]) -> str:
+    """One row a rule, the commonest first, with how many of them a fix is known for."""
+    findings = list(findings)
+    counts = Counter(f.rule for f in findings)
+    fixable = Counter(f.rule for f in findings if f.suggestion and f.suggestion.edits)
+    marks = {rule: f"  ({fixable[rule]} fixable)" if fixable[rule] else "" for rule in counts}
+    return "\n".join(f"{count:5} {rule}{marks[rule]}" for rule, count in counts.most_common())
+
+
+def summary(findings: Sequence[Finding], problems: Sequence[Problem], files: int) -> str:
+    """The last line: how much was found, and what to do next."""
+    in_files = f"in {files} {'file' if files == 1 else 'files'}"
+    could_not = f" {len(problems)} of them could not be checked." if problems else ""
+    if not findings:
+        return f"No hazards found {in_files}.{could_not}"
+    safe = sum(1 for f in findings if f.suggestion and f.suggestion.edits and f.suggestion.safe)
+    unsafe = sum(1 for f in findings if f.suggestion and f.suggestion.edits and not f.suggestion.safe)
+    fixable = [f"{safe} of them fixable with --fix"] if safe else []
+    fixable += [f"{unsafe} with --fix --unsafe-fixes"] if unsafe else []
+    commonest = Counter(f.rule for f in findings).most_common(1)[0][0]
+    hazards = "hazard" if len(findings) == 1 else "hazards"
+    found = ", ".join([f"Found {len(findings)} {hazards} {in_files}", *fixable])
+    return f"{found}.{could_not} `fusionlint rule {commonest}` says more."
+
+
+def problem(what: Problem) -> str:
+    """`path:line: does not parse: ...`."""
+    where = f"{what.path}:{what.line}" if what.line else what.path
+    return f"{where}: {what.message}"

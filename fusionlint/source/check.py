@@ -1,0 +1,204 @@
+"""Files -> [Finding]: reads facts, joins them, asks the rules, drops what comments ignore.
+
+A file that cannot be read or parsed becomes a Problem; the others are checked all the same.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import libcst as cst
+
+from fusionlint.finding import Finding, Problem
+from fusionlint.rule import Rule, all_rules
+from fusionlint.source.facts import Facts, read_facts
+from fusionlint.source.files import imported_files, module_name
+from fusionlint.source.project import Place, Project, absolute
+from fusionlint.source.traced import Context, contexts
+from fusionlint.source.tree import Source
+
+_IGNORE = re.compile(r"#\s*fusionlint:\s*ignore(?:\[([^\]]*)\])?")
+# Below this many files a pool costs more than it saves.
+_WORTH_A_POOL = 24
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look for: rules by name, and the targets that matter (none is all of them)."""
+
+    rules: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the files say together; computed once a run, shared by the processes that ask the rules."""
+
+    project: Project
+    contexts: dict[Place, Context]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run found; `files` counts those it was asked to check."""
+
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+    files: int
+    world: World
+
+
+def check_files(paths: Sequence[Path], scope: Scope, jobs: int = 1) -> Result:
+    """The findings of all rules of `scope` in the files `paths`, sorted by place."""
+    jobs = 1 if len(paths) < _WORTH_A_POOL else jobs
+    read = _map(_read, paths, jobs, None, scope)
+    facts = {f.path: f for f in read if isinstance(f, Facts)}
+    world = join(facts)
+    checked = _map(_check_shared, facts, jobs, world, scope)
+    problems = [p for p in read if isinstance(p, Problem)] + [p for _, more in checked for p in more]
+    findings = sorted((f for found, _ in checked for f in found), key=lambda f: (f.location, f.rule))
+    return Result(tuple(findings), tuple(sorted(problems)), len(paths), world)
+
+
+def join(facts: dict[str, Facts]) -> World:
+    """The files to check, joined with the files of their packages that they import from, which are not checked."""
+    project = Project({**facts, **_neighbours(facts)})
+    return World(project, contexts(project))
+
+
+def check_text(data: bytes, path: str, scope: Scope, world: World | None = None) -> tuple[Finding, ...]:
+    """The findings in one file's bytes. SyntaxError or cst.ParserSyntaxError when it does not parse."""
+    facts = _facts(data, path)
+    if world is None:
+        world = join({path: facts})
+    else:
+        world = World(Project({**world.project.files, path: facts}), world.contexts)
+    return tuple(check_source(Source(path, data, world.project, world.contexts), scope))
+
+
+def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
+    """The findings of the rules of `scope` in one Source, without those that a comment ignores."""
+    calls = frozenset(_called(source))
+    for rule in all_rules():
+        if rule.name not in scope.rules:
+            continue
+        for sensor in rule.source_sensors:
+            if not sensor.wants(calls, source.facts.attributes):
+                continue
+            for node in source.nodes(*sensor.nodes):
+                for finding in sensor.check(node, source):
+                    if not _is_ignored(source, finding, rule.name):
+                        yield _complete(finding, rule, scope)
+
+
+def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
+    """Those of the rules `names` whose page shows harm on one of `targets` (on any, without targets)."""
+    pages = {rule.name: rule.page for rule in all_rules() if rule.name in names}
+    wanted = {*targets, "any"}
+    return tuple(n for n, page in pages.items() if page.targets and (not targets or wanted & {*page.targets}))
+
+
+def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
+    page = rule.page
+    shown = {*scope.targets, "any"} if scope.targets else {m.target for m in page.measurements}
+    evidence = tuple(m for m in page.measurements if m.target in shown)
+    return replace(finding, rule=rule.name, targets=page.targets, evidence=evidence)
+
+
+def _called(source: Source) -> Iterator[str]:
+    for call in source.facts.calls:
+        if name := source.project.callee(Place(source.path, call.scope), call.value):
+            yield name
+
+
+def _is_ignored(source: Source, finding: Finding, rule: str) -> bool:
+    where = finding.location
+    for line in {where.line, where.end_line}:
+        for match in _IGNORE.finditer(source.line(line)):
+            names = [name.strip() for name in (match[1] or "").split(",")]
+            if match[1] is None or rule in names:
+                return True
+    return False
+
+
+def _read(path: Path) -> Facts | Problem:
+    try:
+        return _facts(path.read_bytes(), str(path))
+    except OSError as error:
+        return Problem(str(path), 0, f"cannot be read: {error.strerror}")
+    except SyntaxError as error:
+        return Problem(str(path), error.lineno or 0, f"does not parse: {error.msg}")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Problem(str(path), 0, f"does not parse: {error or type(error).__name__}")
+
+
+def _facts(data: bytes, path: str) -> Facts:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+        return read_facts(data, path, module_name(Path(path)), is_package=Path(path).name == "__init__.py")
+
+
+def _neighbours(facts: dict[str, Facts]) -> dict[str, Facts]:
+    """Facts of files that are not checked but say what imported names mean."""
+    known = {str(Path(path).resolve()) for path in facts}
+    found: dict[str, Facts] = {}
+    todo = list(facts.values())
+    while todo:
+        one = todo.pop()
+        for path in imported_files(Path(one.path), _imports(one)):
+            if str(path) not in known:
+                known.add(str(path))
+                read = _read(path)
+                if isinstance(read, Facts):
+                    found[read.path] = read
+                    todo.append(read)
+    return found
+
+
+def _imports(facts: Facts) -> Iterator[str]:
+    for names in facts.bindings.values():
+        for binding in names.values():
+            if binding.kind == "import":
+                yield absolute(binding.target, facts)
+
+
+def _check(path: str, world: World, scope: Scope) -> tuple[list[Finding], list[Problem]]:
+    source = Source(path, Path(path).read_bytes(), world.project, world.contexts)
+    try:
+        return list(check_source(source, scope)), []
+    except cst.ParserSyntaxError as error:
+        return [], [Problem(path, error.raw_line, f"does not parse: {error.message}")]
+    except RecursionError:
+        return [], [Problem(path, 0, "is nested too deeply to check")]
+
+
+# What this process checks with: set once a run, and handed to each process of a pool when it starts.
+_shared: tuple[World, Scope] | None = None
+
+
+def _share(world: World | None, scope: Scope) -> None:
+    global _shared
+    _shared = (world, scope) if world else None
+
+
+def _check_shared(path: str) -> tuple[list[Finding], list[Problem]]:
+    assert _shared is not None
+    return _check(path, *_shared)
+
+
+def _map(function: Callable[[T], R], items: Iterable[T], jobs: int, world: World | None, scope: Scope) -> list[R]:
+    """`map`, in `jobs` processes where there is more than one; each knows `world`."""
+    if jobs == 1:
+        _share(world, scope)
+        return list(map(function, items))
+    with ProcessPoolExecutor(jobs, initializer=_share, initargs=(world, scope)) as pool:
+        return list(pool.map(function, items, chunksize=8))

@@ -1,0 +1,106 @@
+"""Which files to check, and what their modules are called.
+
+In: the paths a user names. Out: the Python files below them, without what .gitignore, the configuration or habit leaves
+out. A file named by itself is always checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pathspec
+
+_NEVER = frozenset(
+    (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "site-packages", "__pycache__", ".eggs", "build",
+     "dist", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+)  # fmt: skip
+
+
+def python_files(paths: Sequence[Path], exclude: Iterable[str] = ()) -> list[Path]:
+    """The Python files at and below `paths`, sorted, each once. FileNotFoundError names a path that is not there."""
+    excluded = pathspec.GitIgnoreSpec.from_lines(exclude)
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found.update(dict.fromkeys(_below(path, excluded)))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise FileNotFoundError(f"{path}: no such file or folder")
+    return sorted(found)
+
+
+def _below(root: Path, excluded: pathspec.GitIgnoreSpec) -> Iterator[Path]:
+    ignored = [(folder, spec) for folder in reversed(root.resolve().parents) if (spec := _gitignore(folder))]
+    ignored = [] if not _in_git(root) else ignored
+    todo: list[tuple[Path, list[tuple[Path, pathspec.GitIgnoreSpec]]]] = [(root, ignored)]
+    while todo:
+        folder, specs = todo.pop()
+        if own := _gitignore(folder):
+            specs = [*specs, (folder.resolve(), own)]
+        for entry in os.scandir(folder):
+            path = folder / entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            wanted = entry.name not in _NEVER if is_folder else entry.name.endswith((".py", ".pyi"))
+            if (
+                not wanted
+                or _is_ignored(path, is_folder, specs)
+                or excluded.match_file(_as_text(path, root, is_folder))
+            ):
+                continue
+            if is_folder:
+                todo.append((path, specs))
+            elif entry.is_file():
+                yield path
+
+
+def _in_git(root: Path) -> bool:
+    """Whether .gitignore files above `root` have a say: only inside a repository."""
+    return any((folder / ".git").exists() for folder in (root.resolve(), *root.resolve().parents))
+
+
+def _gitignore(folder: Path) -> pathspec.GitIgnoreSpec | None:
+    path = folder / ".gitignore"
+    if not path.is_file():
+        return None
+    return pathspec.GitIgnoreSpec.from_lines(path.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _is_ignored(path: Path, is_folder: bool, specs: list[tuple[Path, pathspec.GitIgnoreSpec]]) -> bool:
+    here = path.parent.resolve() / path.name
+    return any(spec.match_file(_as_text(here, folder, is_folder)) for folder, spec in specs)
+
+
+def _as_text(path: Path, root: Path, is_folder: bool) -> str:
+    return path.relative_to(root).as_posix() + ("/" if is_folder else "")
+
+
+def package_root(path: Path) -> Path:
+    """The folder that holds the outermost package `path` is in."""
+    folder = path.resolve().parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def module_name(path: Path) -> str:
+    """`brax.envs.ant` for src/brax/envs/ant.py, by the __init__.py files around it."""
+    parts = list(path.resolve().relative_to(package_root(path)).with_suffix("").parts)
+    if parts[-1] == "__init__":
+        parts = parts[:-1] or [path.resolve().parent.name]
+    return ".".join(parts)
+
+
+def imported_files(path: Path, names: Iterable[str]) -> Iterator[Path]:
+    """The files beside `path`'s package that the dotted `names` could come from: for each its longest prefix."""
+    root = package_root(path)
+    for name in names:
+        parts = name.split(".")
+        for length in range(len(parts), 0, -1):
+            stem = root.joinpath(*parts[:length])
+            candidates = (stem.with_suffix(".py"), stem / "__init__.py")
+            if found := next((c for c in candidates if c.is_file()), None):
+                yield found
+                break

@@ -1,0 +1,248 @@
+"""The facts of many files, joined: what a name means across a project, and which callables are jitted.
+
+In: every file's `Facts`. Out: `Project`. A def or class of the project is called "its.module:Scope.name", everything
+else by its dotted name, whatever it was imported as and through however many re-exports.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from fusionlint.source.facts import Binding, Facts, Function, Value
+
+JIT = frozenset(
+    ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
+     "flax.nnx.jit", "flax.nnx.pmap", "haiku.jit", "jax.api.jit")
+)  # fmt: skip
+PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
+_BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
+                       "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip
+# Re-exports and definitions without a cycle are never deeper than this.
+_DEPTH = 8
+
+
+class Place(NamedTuple):
+    """A scope of a file of the project; scope "" is the module's own."""
+
+    path: str
+    scope: str
+
+    @property
+    def outer(self) -> Place:
+        return Place(self.path, self.scope.rpartition(".")[0])
+
+
+class Bound(NamedTuple):
+    """A Value and the place whose names it is written in."""
+
+    place: Place
+    value: Value
+
+
+@dataclass(frozen=True)
+class Project:
+    """Answers about names. `files` maps a path to its facts."""
+
+    files: dict[str, Facts]
+    _jitted: dict[Bound, bool] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """Dotted module name -> path; the first file of a name wins."""
+        return {facts.module: path for path, facts in reversed(self.files.items()) if facts.module}
+
+    def functions(self) -> Iterator[tuple[Place, Function]]:
+        for path, facts in self.files.items():
+            for function in facts.functions.values():
+                yield Place(path, function.scope), function
+
+    def name_of(self, place: Place) -> str:
+        return f"{self.files[place.path].module}:{place.scope}"
+
+    def find(self, qualified: str | None) -> Place | None:
+        """Where "its.module:Scope.name" stands; None for what is not a def or class of the project."""
+        module, colon, scope = (qualified or "").partition(":")
+        path = self.modules.get(module) if colon else None
+        if path is None or not (scope in self.files[path].functions or scope in self.files[path].classes):
+            return None
+        return Place(path, scope)
+
+    def function_at(self, place: Place | None) -> Function | None:
+        return self.files[place.path].functions.get(place.scope) if place else None
+
+    def qualified_name(self, place: Place, name: str, depth: int = _DEPTH) -> str | None:
+        """What the dotted `name`, read at `place`, is really called: "jax.numpy.stack" for `jnp.stack`.
+
+        None for what is local, unknown, or bound to different things.
+        """
+        head, _, rest = name.partition(".")
+        if head in ("self", "cls") and rest:
+            return self._member(place, rest, depth)
+        bound = self.files[place.path].lookup(place.scope, head)
+        if bound is None:
+            return name if head in _BUILTINS else None
+        return self._named(Place(place.path, bound[0]), bound[1], rest, depth)
+
+    def _named(self, place: Place, binding: Binding, rest: str, depth: int) -> str | None:
+        """The qualified name of `rest` inside what `binding`, which stands in `place`, is bound to."""
+        tail = f".{rest}" if rest else ""
+        if depth == 0:
+            return None
+        match binding.kind:
+            case "import":
+                return self._imported(absolute(binding.target, self.files[place.path]) + tail, depth - 1)
+            case "function" | "class":
+                return f"{self.files[place.path].module}:{binding.target}{tail}"
+            case "value" if binding.value.name:
+                return self.qualified_name(place, binding.value.name + tail, depth - 1)
+        return None
+
+    def _member(self, place: Place, name: str, depth: int) -> str | None:
+        head, _, rest = name.partition(".")
+        facts = self.files[place.path]
+        around = facts.class_around(place.scope)
+        binding = facts.bindings.get(around, {}).get(head) if around else None
+        return self._named(Place(place.path, around), binding, rest, depth) if binding else None
+
+    def _imported(self, name: str, depth: int) -> str | None:
+        """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
+        path, rest = self._split(name)
+        if path is None:
+            return name
+        head, _, tail = rest.partition(".")
+        binding = self.files[path].bindings[""].get(head)
+        return self._named(Place(path, ""), binding, tail, depth) if binding else name
+
+    def _split(self, name: str) -> tuple[str | None, str]:
+        """The project's file that a dotted name begins with, and what is left of the name."""
+        module, rest = name, ""
+        while module:
+            if module in self.modules:
+                return self.modules[module], rest
+            module, _, last = module.rpartition(".")
+            rest = f"{last}.{rest}" if rest else last
+        return None, name
+
+    def callee(self, place: Place, call: Value) -> str | None:
+        """The qualified name of what `call` calls; `partial(jax.jit, ...)(f)` calls jax.jit."""
+        called = call.callee
+        if called is None:
+            return None
+        if called.is_call:
+            if self.callee(place, called) in PARTIAL and called.arguments and called.arguments[0].name:
+                return self.qualified_name(place, called.arguments[0].name)
+            return None
+        return self.qualified_name(place, called.name) if called.name else None
+
+    def value_of(self, place: Place, name: str) -> Bound | None:
+        """The Value last assigned to a name: here, on the class for `self.x`, or in the module it comes from."""
+        facts = self.files[place.path]
+        head, _, rest = name.partition(".")
+        if head == "self":
+            around = facts.class_around(place.scope)
+            binding = facts.bindings.get(around, {}).get(rest)
+            return Bound(Place(place.path, around), binding.value) if binding and binding.kind == "value" else None
+        bound = facts.lookup(place.scope, head)
+        if bound is None:
+            return None
+        if bound[1].kind == "value" and not rest:
+            return Bound(Place(place.path, bound[0]), bound[1].value)
+        if bound[1].kind != "import":
+            return None
+        path, left = self._split(absolute(bound[1].target, facts) + (f".{rest}" if rest else ""))
+        binding = self.files[path].bindings[""].get(left) if path else None
+        return Bound(Place(path, ""), binding.value) if path and binding and binding.kind == "value" else None
+
+    def is_jitted(self, place: Place, value: Value, depth: int = _DEPTH) -> bool:
+        """Whether calling `value` dispatches one compiled program: a function decorated or wrapped with a jit, a
+        partial of one, or what a factory of the project returns."""
+        key = Bound(place, value)
+        if key not in self._jitted:
+            self._jitted[key] = False  # a name defined by itself is not jitted
+            self._jitted[key] = depth > 0 and self._is_jitted(place, value, depth - 1)
+        return self._jitted[key]
+
+    def _is_jitted(self, place: Place, value: Value, depth: int) -> bool:
+        if value.is_call:
+            called = self.callee(place, value)
+            if called in JIT:
+                return True
+            if called in PARTIAL and value.arguments:
+                return self.is_jitted(place, value.arguments[0], depth)
+            made_at = self.find(called)
+            factory = self.function_at(made_at)
+            return bool(made_at and factory and any(self.is_jitted(made_at, r, depth) for r in factory.returns))
+        if not value.name:
+            return False
+        if function := self.function_at(self.find(self.qualified_name(place, value.name))):
+            return any(name in JIT for name in self.decorators(place.path, function))
+        found = self.value_of(place, value.name)
+        return found is not None and self.is_jitted(*found, depth)
+
+    def decorators(self, path: str, function: Function) -> Iterator[str]:
+        """The qualified names of a function's decorators: of `@jit(...)` jit, of `@partial(f, ...)` f."""
+        place = Place(path, function.scope).outer
+        for decorator in function.decorators:
+            name = self.callee(place, decorator) if decorator.is_call else self.qualified_name(place, decorator.name)
+            if name in PARTIAL and decorator.arguments:
+                name = self.qualified_name(place, decorator.arguments[0].name)
+            if name:
+                yield name
+
+    def inherits(self, place: Place, names: frozenset[str], depth: int = _DEPTH) -> bool:
+        """Whether the class at `place` has one of the qualified `names` among its bases, through the project."""
+        for base in self.files[place.path].classes[place.scope].bases:
+            name = self.qualified_name(place.outer, base.name) if base.name else None
+            if name in names:
+                return True
+            other = self.find(name)
+            is_class = other is not None and other.scope in self.files[other.path].classes
+            if other and is_class and depth and self.inherits(other, names, depth - 1):
+                return True
+        return False
+
+    def functions_behind(
+        self, place: Place, value: Value, wrappers: frozenset[str], depth: int = _DEPTH
+    ) -> Iterator[Place]:
+        """The functions that a value stands for: a name, a lambda, `partial(f)`, `[f, g]`, `vmap(f)` (a wrapper)."""
+        if depth == 0:
+            return
+        if value.is_call:
+            if self.callee(place, value) in wrappers | PARTIAL:
+                for argument in value.arguments[:1]:
+                    yield from self.functions_behind(place, argument, wrappers, depth - 1)
+        elif value.arguments:
+            for part in value.arguments:
+                yield from self.functions_behind(place, part, wrappers, depth - 1)
+        elif value.name in self.files[place.path].functions and "<lambda>" in value.name:
+            yield Place(place.path, value.name)
+        elif value.name:
+            if found := self.find(self.qualified_name(place, value.name)):
+                yield found
+            elif bound := self.value_of(place, value.name):
+                yield from self.functions_behind(*bound, wrappers, depth - 1)
+
+    @cached_property
+    def callers(self) -> dict[str, list[Place]]:
+        """Qualified name of a def of the project -> the scopes that call it."""
+        callers: dict[str, list[Place]] = defaultdict(list)
+        for path, facts in self.files.items():
+            for call in facts.calls:
+                name = self.callee(Place(path, call.scope), call.value)
+                if name and ":" in name:
+                    callers[name].append(Place(path, call.scope))
+        return callers
+
+
+def absolute(target: str, facts: Facts) -> str:
+    """`..math.rotate`, imported in brax.envs.ant, is `brax.math.rotate`."""
+    dots = len(target) - len(target.lstrip("."))
+    if not dots:
+        return target
+    parts = facts.module.split(".")
+    keep = len(parts) - dots + (1 if facts.is_package else 0)
+    return ".".join([*parts[: max(keep, 0)], target[dots:]]).strip(".")

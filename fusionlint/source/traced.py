@@ -1,0 +1,162 @@
+"""Which functions of a project run under a trace.
+
+In: a `Project`. Out: a context for each function: "traced" (shown to be), "host" (shown to be), else "library".
+Library functions on arrays count as traced: of 193 measured hazards inside traces 126 stand in files with no traced
+context to see (evidence F). What looks like tests, plots, drivers, callbacks and set-up is host code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from fusionlint.source.facts import Call
+from fusionlint.source.project import JIT, PARTIAL, Place, Project
+
+Context = Literal["traced", "host", "library"]
+
+# What traces the functions handed to it.
+TRANSFORMS = JIT | frozenset(
+    ("jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian",
+     "jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint", "jax.linearize", "jax.vjp", "jax.jvp",
+     "jax.custom_vjp", "jax.custom_jvp", "jax.custom_batching.custom_vmap", "jax.named_call", "jax.make_jaxpr",
+     "jax.eval_shape", "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.experimental.maps.xmap",
+     "jax.experimental.pallas.pallas_call", "jax.closure_convert", "jax.linear_transpose", "jax.lax.scan",
+     "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch", "jax.lax.map",
+     "jax.lax.associative_scan", "jax.lax.reduce", "jax.lax.custom_root", "jax.lax.custom_linear_solve",
+     "equinox.filter_grad", "equinox.filter_value_and_grad", "equinox.filter_vmap", "equinox.filter_checkpoint",
+     "equinox.filter_vjp", "equinox.filter_jvp", "equinox.filter_closure_convert", "flax.nnx.grad",
+     "flax.nnx.value_and_grad", "flax.nnx.vmap", "flax.nnx.scan", "flax.nnx.remat", "flax.nnx.cond",
+     "flax.nnx.while_loop", "flax.nnx.fori_loop", "flax.linen.scan", "flax.linen.vmap", "flax.linen.remat",
+     "flax.linen.checkpoint", "flax.linen.jit", "flax.linen.while_loop", "flax.linen.cond", "flax.linen.compact",
+     "haiku.transform", "haiku.transform_with_state", "haiku.scan", "haiku.vmap", "haiku.grad", "haiku.transparent")
+)  # fmt: skip
+# What hands its function to the host: that function is host code.
+CALLBACKS = frozenset(
+    ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
+     "jax.experimental.host_callback.id_tap")
+)  # fmt: skip
+_MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
+
+# Host code by every project's habit: files, names of functions, and calls that no trace survives.
+_HOST_FILE = re.compile(
+    r"(^|/)(tests?|testing|docs?|scripts?|tools?|benchmarks?|ci|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
+    r"|(^|/)(test_[^/]*|[^/]*_test|conftest|setup|noxfile|[^/]*_bench|bench_[^/]*|plot[^/]*|visuali[sz][^/]*|viewer)\.py$"
+)
+_HOST_NAME = re.compile(
+    r"^(main|_main|__init__|__post_init__|__repr__|__str__|test_.*|setUp.*|tearDown.*|parse_args|get_args"
+    r"|_?(plot|render|visuali[sz]e|draw|show|animate|save|load|print|log_|benchmark|_?report).*)$"
+)
+_HOST_CALL = re.compile(
+    r"^(open|input|breakpoint|time\.(time|perf_counter|sleep|monotonic)|argparse\..*|sys\.exit|os\.(makedirs|mkdir"
+    r"|remove|listdir)|subprocess\..*|pickle\..*|json\.(load|dump)s?|matplotlib\..*|seaborn\..*|pandas\..*|wandb\..*"
+    r"|tqdm\..*|absl\.app\..*|tensorflow\..*|PIL\..*|imageio\..*|pygame\..*|orbax\..*|flax\.training\.checkpoints\..*"
+    r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
+    r"|numpy\.(save|load|savez|random\..*))$"
+)
+_HOST_METHODS = (".item", ".block_until_ready", ".tolist")
+
+
+def contexts(project: Project) -> dict[Place, Context]:
+    """The context of every function that is not "library"."""
+    traced = _reached(_traced_seeds(project), _taken_along(project))
+    host = {place for place in _host_seeds(project) if place not in traced}
+    host |= _set_up(project, host, traced)
+    found: dict[Place, Context] = dict.fromkeys(host, "host")
+    found.update(dict.fromkeys(traced, "traced"))
+    return found
+
+
+def _traced_seeds(project: Project) -> Iterator[Place]:
+    for place, function in project.functions():
+        if not TRANSFORMS.isdisjoint(project.decorators(place.path, function)):
+            yield place
+        elif function.owner and function.scope.endswith((".__call__", ".setup")):
+            yield from (p for p in (place,) if project.inherits(p.outer, _MODULES))
+    for place, call in _calls(project):
+        if project.callee(place, call.value) in TRANSFORMS:
+            for argument in (*call.value.arguments, *(value for _, value in call.value.keywords)):
+                yield from project.functions_behind(place, argument, TRANSFORMS)
+
+
+def _calls(project: Project) -> Iterator[tuple[Place, Call]]:
+    for path, facts in project.files.items():
+        for call in facts.calls:
+            yield Place(path, call.scope), call
+
+
+def _taken_along(project: Project) -> dict[Place, list[Place]]:
+    """What a trace goes on into: the functions that a function calls, and those defined in it; never a callback."""
+    callbacks = set(_callback_functions(project))
+    taken: dict[Place, list[Place]] = defaultdict(list)
+    for place, call in _calls(project):
+        name = project.callee(place, call.value)
+        if (found := project.find(name)) and name not in CALLBACKS:
+            taken[place].append(found)
+    for place, _ in project.functions():
+        if place.scope and place not in callbacks:
+            taken[place.outer].append(place)
+    return taken
+
+
+def _callback_functions(project: Project) -> Iterator[Place]:
+    for place, call in _calls(project):
+        if project.callee(place, call.value) in CALLBACKS:
+            for argument in call.value.arguments[:1]:
+                yield from project.functions_behind(place, argument, PARTIAL)
+
+
+def _reached(seeds: Iterable[Place], edges: dict[Place, list[Place]]) -> set[Place]:
+    reached = set(seeds)
+    todo = deque(reached)
+    while todo:
+        for place in edges.get(todo.popleft(), ()):
+            if place not in reached:
+                reached.add(place)
+                todo.append(place)
+    return reached
+
+
+def _host_seeds(project: Project) -> Iterator[Place]:
+    yield from _callback_functions(project)
+    for place, function in project.functions():
+        name = function.scope.rpartition(".")[2].partition("#")[0]
+        if _HOST_FILE.search(place.path) or _HOST_NAME.match(name):
+            yield place
+    for place, call in _calls(project):
+        if place.scope and _is_host_call(project, place, call):
+            yield place
+
+
+def _is_host_call(project: Project, place: Place, call: Call) -> bool:
+    name = project.callee(place, call.value)
+    if name is not None and (name in JIT or _HOST_CALL.match(name)):
+        return True
+    called = call.value.callee
+    if called is None:
+        return False
+    if called.name.endswith(_HOST_METHODS):
+        return True
+    # A Python loop over a jitted call is how a driver looks.
+    return bool(call.loops) and project.is_jitted(place, called)
+
+
+def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place]:
+    """Functions inside host functions, and functions that nothing but set-up code (a module's own level, `__init__`)
+    is seen to call. A driver that calls a library function proves nothing: it may be jitted elsewhere."""
+    found: set[Place] = set()
+    todo = [place for place, _ in project.functions() if place not in host and place not in traced]
+    while True:
+        new = {p for p in todo if p.outer in host | found or _called_by_set_up(project, p, host | found)} - found
+        if not new:
+            return found
+        found |= new
+
+
+def _called_by_set_up(project: Project, place: Place, host: set[Place]) -> bool:
+    callers = project.callers.get(project.name_of(place), [])
+    return bool(callers) and all(
+        not c.scope or (c in host and c.scope.endswith(("__init__", "__post_init__"))) for c in callers
+    )

@@ -1,0 +1,253 @@
+"""Source: one file's text and libcst tree, and the questions that rules ask of it.
+
+Names, scopes and order of evaluation come from one walk; positions are computed only when the first finding asks for
+them: libcst's own metadata costs nine times its parse.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from fusionlint.finding import Edit, Finding, Location, Suggestion
+from fusionlint.source.facts import Facts, Function
+from fusionlint.source.fix import split_lines
+from fusionlint.source.project import Place, Project
+from fusionlint.source.traced import Context
+from fusionlint.source.walk import Walk, dotted
+
+_Functions = (cst.FunctionDef, cst.Lambda)
+_Comprehensions = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+
+
+class Use(NamedTuple):
+    """One appearance of a variable; `order` counts in order of evaluation."""
+
+    order: int
+    node: cst.Name
+    is_write: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One file: its bytes, and the project that knows the files around it."""
+
+    path: str
+    data: bytes
+    project: Project
+    contexts: dict[Place, Context]
+
+    @cached_property
+    def tree(self) -> cst.Module:
+        """libcst's tree. cst.ParserSyntaxError when it does not parse."""
+        return cst.parse_module(self.data)
+
+    @cached_property
+    def facts(self) -> Facts:
+        return self.project.files[self.path]
+
+    @cached_property
+    def _walk(self) -> Walk:
+        walk = Walk()
+        walk.visit(self.tree)
+        return walk
+
+    @cached_property
+    def _positions(self) -> dict[cst.CSTNode, CodeRange]:
+        return dict(MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider))
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return split_lines(self.tree.code)
+
+    @cached_property
+    def _by_type(self) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
+        found: dict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
+        for node in self._walk.scopes:
+            found[type(node)].append(node)
+        return found
+
+    def line(self, number: int) -> str:
+        """A line of the file, 1-based, with its end."""
+        return self._lines[number - 1]
+
+    def nodes(self, *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+        """The nodes of exactly these types, a node before those inside it."""
+        return (node for kind in types for node in self._by_type[kind])
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._walk.parents.get(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around `node`, innermost first."""
+        while (above := self._walk.parents.get(node)) is not None:
+            yield above
+            node = above
+
+    def scope(self, node: cst.CSTNode) -> str:
+        """The dotted scope that the code of `node` runs in: of a def that of its decorators and defaults."""
+        return self._walk.scopes[node]
+
+    def place(self, node: cst.CSTNode) -> Place:
+        return Place(self.path, self.scope(node))
+
+    def body_scope(self, function: cst.CSTNode) -> str:
+        """The scope that a def, lambda or class opens."""
+        return self._walk.opened[function]
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
+        """The function whose code `node` is part of, None at the module's own level."""
+        return next((a for a in self.ancestors(node) if isinstance(a, _Functions)), None)
+
+    def function_facts(self, node: cst.CSTNode) -> Function | None:
+        """The facts of the function whose code `node` is part of."""
+        function = self.function(node)
+        return self.facts.functions.get(self.body_scope(function)) if function else None
+
+    def context(self, node: cst.CSTNode) -> Context:
+        """How the code at `node` runs: "traced", "host", or "library" where nobody can see."""
+        function = self.function(node)
+        if function is None:
+            return "host"
+        return self.contexts.get(Place(self.path, self.body_scope(function)), "library")
+
+    def is_traced(self, node: cst.CSTNode) -> bool:
+        """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code."""
+        return self.context(node) != "host"
+
+    def loop(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The innermost Python loop or comprehension, inside the same function, that runs `node` again and again."""
+        below = node
+        for above in self.ancestors(node):
+            if isinstance(above, _Functions):
+                return None
+            if isinstance(above, cst.While) or (isinstance(above, cst.For) and below is above.body):
+                return above
+            if isinstance(above, _Comprehensions) and not isinstance(below, cst.CompFor):
+                return above
+            below = above
+        return None
+
+    def in_loop(self, node: cst.CSTNode) -> bool:
+        return self.loop(node) is not None
+
+    def qualified_name(self, node: cst.CSTNode) -> str | None:
+        """What a name or attribute is really called, "jax.numpy.stack" for `jnp.stack`; None where that is unknown."""
+        name = dotted(node)
+        return self.project.qualified_name(self.place(node), name) if name else None
+
+    def calls(self, node: cst.CSTNode, *names: str) -> bool:
+        """Whether `node` is a call of one of the qualified `names`."""
+        return isinstance(node, cst.Call) and self.qualified_name(node.func) in names
+
+    def assigned_name(self, node: cst.CSTNode) -> cst.Name | None:
+        """`x`, where `node` is all of the right-hand side of `x = node`."""
+        match self.parent(node):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value) if value is node:
+                return name
+            case cst.AnnAssign(target=cst.Name() as name, value=value) if value is node:
+                return name
+        return None
+
+    def uses(self, name: cst.Name) -> list[Use]:
+        """Every appearance of the variable that `name` names, closures included, in order of evaluation."""
+        return self._uses.get(self._variable(name), [])
+
+    def reads(self, written: cst.Name) -> list[cst.Name]:
+        """The reads of what the write `written` stored: those up to the next write that is sure to happen.
+
+        A read at the top of a loop of what its end wrote is not seen.
+        """
+        uses = self.uses(written)
+        start = next(i for i, use in enumerate(uses) if use.node is written)
+        found = []
+        for use in uses[start + 1 :]:
+            if use.is_write and self._always_follows(written, use.node):
+                break
+            if not use.is_write:
+                found.append(use.node)
+        return found
+
+    def written(self, read: cst.Name) -> cst.Name | None:
+        """The write that `read` reads, where only one is possible."""
+        before = [use for use in self.uses(read) if use.is_write]
+        if len(before) > 1:
+            order = self._walk.order[read]
+            if self.in_loop(read) or self.scope(read) != self.scope(before[0].node):
+                return None
+            earlier = [use for use in before if use.order < order]
+            before = earlier[-1:] if earlier and self._always_follows(earlier[-1].node, read) else []
+        return before[0].node if before else None
+
+    def value(self, read: cst.Name) -> cst.BaseExpression | None:
+        """The right-hand side that `read` stands for, where only one is possible."""
+        written = self.written(read)
+        match self.parent(written) if written else None:
+            case cst.AssignTarget() as target:
+                statement = self.parent(target)
+                return statement.value if isinstance(statement, cst.Assign) else None
+            case cst.AnnAssign(value=value) | cst.NamedExpr(value=value):
+                return value
+        return None
+
+    def location(self, node: cst.CSTNode) -> Location:
+        """Where `node` stands, without parentheses around it."""
+        span = self._positions[node]
+        start, end = span.start, span.end
+        return Location(self.path, start.line, start.column + 1, end.line, end.column + 1)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The text of `node` as written, without parentheses around it."""
+        where = self.location(node)
+        lines = self._lines[where.line - 1 : where.end_line]
+        lines[-1] = lines[-1][: where.end_column - 1]
+        lines[0] = lines[0][where.column - 1 :]
+        return "".join(lines)
+
+    def replace(self, node: cst.CSTNode, text: str) -> Edit:
+        """Write `text` in place of `node`."""
+        return Edit(self.location(node), text)
+
+    def finding(
+        self,
+        node: cst.CSTNode,
+        message: str,
+        *,
+        until: cst.CSTNode | None = None,
+        write: str | None = None,
+        edits: tuple[Edit, ...] = (),
+        safe: bool = False,
+    ) -> Finding:
+        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead.
+
+        The engine adds the rule's name, its targets and its numbers.
+        """
+        where = self.location(node)
+        if until is not None:
+            end = self.location(until)
+            where = replace(where, end_line=end.end_line, end_column=end.end_column)
+        suggestion = Suggestion(write, edits, safe) if write is not None else None
+        return Finding("", where, message, suggestion)
+
+    def _variable(self, name: cst.Name) -> tuple[str, str]:
+        bound = self.facts.lookup(self.scope(name), name.value)
+        return (bound[0] if bound else ""), name.value
+
+    @cached_property
+    def _uses(self) -> dict[tuple[str, str], list[Use]]:
+        uses: dict[tuple[str, str], list[Use]] = defaultdict(list)
+        for name, is_write in self._walk.names:
+            uses[self._variable(name)].append(Use(self._walk.order[name], name, is_write))
+        return uses
+
+    def _always_follows(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether `second` stands in the block of `first` or in one around it, and so is reached when `first` is."""
+        blocks = [a for a in self.ancestors(first) if isinstance(a, cst.BaseSuite | cst.Module)]
+        around = next((a for a in self.ancestors(second) if isinstance(a, cst.BaseSuite | cst.Module)), None)
+        return around in blocks

@@ -1,0 +1,131 @@
+"""One walk over a libcst tree: parents, scopes, order of evaluation, and the appearances of names.
+
+In: a cst.Module. Out: plain dictionaries keyed by node. Scopes are called what facts.py calls them; a test holds the
+two against each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+
+import libcst as cst
+
+_Blank = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Comment, cst.Newline)
+# The order of evaluation, where it is not the order of libcst's fields, and what holds no code that runs.
+_ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
+    cst.FunctionDef: ("decorators", "params", "body"),
+    cst.ClassDef: ("decorators", "bases", "body"),
+    cst.Lambda: ("params", "body"),
+    cst.Assign: ("value", "targets"),
+    cst.AnnAssign: ("value", "target"),
+    cst.NamedExpr: ("value", "target"),
+    cst.AugAssign: ("value", "target"),
+    cst.For: ("iter", "target", "body", "orelse"),
+    cst.ListComp: ("for_in", "elt"),
+    cst.SetComp: ("for_in", "elt"),
+    cst.GeneratorExp: ("for_in", "elt"),
+    cst.DictComp: ("for_in", "key", "value"),
+    cst.CompFor: ("iter", "target", "ifs", "inner_for_in"),
+    cst.IfExp: ("test", "body", "orelse"),
+    cst.Param: ("default", "name"),
+    cst.Import: (),
+    cst.ImportFrom: (),
+    cst.Global: (),
+    cst.Nonlocal: (),
+}
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """`jnp.linalg.norm` as written, "" when it is not a chain of names."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    return ".".join([node.value, *reversed(parts)])
+
+
+@cache
+def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return _ORDER[kind] if kind in _ORDER else tuple(f.name for f in fields(kind))
+
+
+class Walk:
+    """`scopes` lists nodes outside in; `order` counts in order of evaluation, a node after what is inside it."""
+
+    def __init__(self) -> None:
+        self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.scopes: dict[cst.CSTNode, str] = {}
+        self.opened: dict[cst.CSTNode, str] = {}
+        self.order: dict[cst.CSTNode, int] = {}
+        self.names: list[tuple[cst.Name, bool]] = []
+        self._taken: set[str] = set()
+        self._scope = ""
+
+    def visit(self, node: cst.CSTNode) -> None:
+        self.scopes[node] = self._scope
+        outside = self._scope
+        for name in _child_fields(type(node)):
+            if self._is_inside(node, name):
+                self._scope = self._open(node)
+            children = getattr(node, name)
+            for child in children if isinstance(children, tuple | list) else (children,):
+                if isinstance(child, cst.CSTNode) and not isinstance(child, _Blank):
+                    self._child(node, child)
+            self._scope = outside
+        self.order[node] = len(self.order)
+
+    def _is_inside(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether this field of `node` is code of the scope that `node` opens; defaults are the scope around's."""
+        if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
+            return name == "body"
+        return isinstance(node, cst.Param) and name == "name"
+
+    def _child(self, node: cst.CSTNode, child: cst.CSTNode) -> None:
+        self.parents[child] = node
+        if isinstance(child, cst.Name) and _is_variable(node, child):
+            writes = self._is_write(node, child)
+            if isinstance(node, cst.AugAssign) and writes:
+                self.names.append((child, False))
+            self.names.append((child, writes))
+        self.visit(child)
+
+    def _is_write(self, parent: cst.CSTNode, child: cst.CSTNode) -> bool:
+        while isinstance(parent, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
+            child, parent = parent, self.parents[parent]
+        match parent:
+            case cst.AssignTarget() | cst.Param() | cst.AsName():
+                return not isinstance(parent, cst.Param) or parent.default is not child
+            case cst.AnnAssign(target=target) | cst.NamedExpr(target=target) | cst.AugAssign(target=target):
+                return target is child
+            case cst.For(target=target) | cst.CompFor(target=target):
+                return target is child
+        return False
+
+    def _open(self, node: cst.CSTNode) -> str:
+        function = node
+        while not isinstance(function, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            function = self.parents[function]  # a Param stands below its function's Parameters
+        if function not in self.opened:
+            name = "<lambda>" if isinstance(function, cst.Lambda) else function.name.value
+            around = self.scopes[function]
+            plain = f"{around}.{name}" if around else name
+            taken, number = plain, 1
+            while taken in self._taken:
+                number += 1
+                taken = f"{plain}#{number}"
+            self._taken.add(taken)
+            self.opened[function] = taken
+        return self.opened[function]
+
+
+def _is_variable(parent: cst.CSTNode, child: cst.Name) -> bool:
+    """Of `x.y` only x is a variable, of `f(k=v)` only v."""
+    match parent:
+        case cst.Attribute(value=value) | cst.Arg(value=value):
+            return value is child
+        case cst.NameItem() | cst.ImportAlias():
+            return False
+    return True
