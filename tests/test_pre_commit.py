@@ -68,11 +68,11 @@ def commit(repository: Path, env: dict[str, str]) -> str:
     return git("rev-parse", "HEAD", cwd=repository, env=env)
 
 
-def run(hooks: Hooks, hook: str, project: Path, code: str) -> subprocess.CompletedProcess[str]:
+def run(hooks: Hooks, hook: str, project: Path, code: str, *args: str) -> subprocess.CompletedProcess[str]:
     """Run one hook in a repository whose only Python file is env.py."""
     (project / "env.py").write_text(code)
     (project / ".pre-commit-config.yaml").write_text(
-        f"repos: [{{repo: {hooks.repository}, rev: {hooks.revision}, hooks: [{{id: {hook}}}]}}]\n"
+        f"repos: [{{repo: {hooks.repository}, rev: {hooks.revision}, hooks: [{{id: {hook}, args: {list(args)}}}]}}]\n"
     )
     commit(project, hooks.environment)
     command = [sys.executable, "-m", "pre_commit", "run", "--all-files", "--color", "never"]
@@ -93,8 +93,13 @@ def test_check_passes_clean_code(hooks: Hooks, tmp_path: Path) -> None:
     assert "Passed" in done.stdout
 
 
+def test_fix_leaves_alone_what_could_change_a_result(hooks: Hooks, tmp_path: Path) -> None:
+    assert run(hooks, "fusionlint-fix", tmp_path, HAZARD).returncode == 1
+    assert (tmp_path / "env.py").read_text() == HAZARD
+
+
 def test_fix_rewrites_the_file_and_has_nothing_more_to_say(hooks: Hooks, tmp_path: Path) -> None:
-    done = run(hooks, "fusionlint-fix", tmp_path, HAZARD)
+    done = run(hooks, "fusionlint-fix", tmp_path, HAZARD, "--unsafe-fixes")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "files were modified by this hook" in done.stdout
     fixed = (tmp_path / "env.py").read_text()
