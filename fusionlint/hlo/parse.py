@@ -135,10 +135,10 @@ _PART = re.compile(rf"(?:[^,({{\[]|{_BRACKETS.pattern})+")
 _ARRAY = re.compile(r"([a-z]\w*)\[([^\]]*)\](?:\{(.*)\})?$")
 _MEMORY_SPACE = re.compile(r"S\((\d+)\)")
 _LITERALS = frozenset(["parameter", "constant"])
-_CALLS = frozenset(
-    ["calls", "to_apply", "condition", "body", "branch_computations", "true_computation", "false_computation"]
-    + ["called_computations", "select", "scatter"]
-)
+_CALLS = {
+    *("calls", "to_apply", "condition", "body", "branch_computations", "true_computation", "false_computation"),
+    *("called_computations", "select", "scatter"),
+}
 
 # Reading --------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,100 @@
+"""What one launch of an instruction moves: bytes read and bytes written.
+
+Read: each distinct operand once, whole; only the slices, where a fusion (or the instruction itself) does nothing with
+it but slice it; nothing, where it is a buffer that is updated in place. Written: the result; only the update, where
+the result is a buffer updated in place. Constants count as other operands do. This is traffic asked for, not traffic
+measured: caches are not modelled, and a gather's operand counts as the rows it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fusionlint.hlo import parse as hlo
+
+_SLICES = frozenset(["slice", "dynamic-slice", "gather"])
+_UPDATES = frozenset(["dynamic-update-slice", "scatter"])
+# Which part of an asynchronous start's result is the value; the others are its operands and its context.
+_RESULT_PART = {"copy-start": 0, "recv": 0, "all-gather-start": 1, "collective-permute-start": 1}
+_SAME_VALUE = frozenset(["bitcast", "opt-barrier"])
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes of one launch."""
+
+    read: int
+    written: int
+
+
+def traffic(module: hlo.Module, computation: hlo.Computation, instruction: hlo.Instruction) -> Traffic:
+    """What one launch of `instruction`, which stands in `computation`, reads and writes."""
+    if instruction.opcode.endswith("-start") and instruction.called:
+        wrapped = module.computations[instruction.called[0]]
+        return traffic(module, wrapped, wrapped.instructions[wrapped.root])
+    if instruction.opcode == "fusion":
+        body = module.computations[instruction.called[0]]
+        reads: dict[str, int] = {}
+        for name, item in zip(instruction.operands, body.parameters, strict=True):
+            reads[name] = max(reads.get(name, 0), _read(body, item))
+        return Traffic(sum(reads.values()), _written(body, body.instructions[body.root], fused=True))
+    names = dict.fromkeys(instruction.operands)
+    read = sum(_touched(computation.instructions[name], name, instruction) for name in names)
+    return Traffic(read, _written(computation, instruction, fused=False))
+
+
+def _read(body: hlo.Computation, parameter: hlo.Instruction) -> int:
+    """Bytes that a fusion with this body reads of its operand `parameter`; the whole at most."""
+    touched = sum(_touched(parameter, name, user) for name, user in _users(body, parameter))
+    return min(parameter.shape.nbytes, touched)
+
+
+def _users(body: hlo.Computation, value: hlo.Instruction) -> Iterator[tuple[str, hlo.Instruction]]:
+    """Who works on `value`, and under which name: a bitcast is another name of it."""
+    for name in value.users:
+        user = body.instructions[name]
+        if user.opcode in _SAME_VALUE and not user.is_root:
+            yield from _users(body, user)
+        else:
+            yield value.name, user
+
+
+def _touched(value: hlo.Instruction, name: str, user: hlo.Instruction) -> int:
+    """Bytes of `value`, known to `user` as `name`, that `user` reads."""
+    others = user.operands[1:]
+    if user.opcode in _SLICES and name not in others:
+        return user.shape.nbytes
+    if user.opcode in _UPDATES and name in _buffers(user) and name not in user.operands[len(_buffers(user)) :]:
+        return 0
+    return value.shape.nbytes
+
+
+def _buffers(update: hlo.Instruction) -> tuple[str, ...]:
+    """What an update overwrites in place: a scatter may have several buffers, and as many updates at its end."""
+    return update.operands[: len(update.operands) // 2 if update.opcode == "scatter" else 1]
+
+
+def _updates(update: hlo.Instruction) -> tuple[str, ...]:
+    return update.operands[-len(_buffers(update)) :] if update.opcode == "scatter" else update.operands[1:2]
+
+
+def _is_given(body: hlo.Computation, name: str) -> bool:
+    """Whether the buffer was there before the kernel: a fusion may also fill one itself, to update it then."""
+    while (item := body.instructions[name]).opcode in _SAME_VALUE:
+        name = item.operands[0]
+    return item.opcode == "parameter"
+
+
+def _written(computation: hlo.Computation, result: hlo.Instruction, fused: bool) -> int:
+    items = computation.instructions
+    if fused and result.opcode == "tuple":
+        return sum(_written(computation, items[name], fused) for name in result.operands)
+    if fused and result.opcode in _SAME_VALUE:
+        return _written(computation, items[result.operands[0]], fused)
+    if result.opcode in _UPDATES:
+        buffers = _buffers(result)
+        if not fused or all(_is_given(computation, name) for name in buffers):
+            return sum(items[name].shape.nbytes for name in _updates(result))
+    part = _RESULT_PART.get(result.opcode)
+    return (result.shape if part is None else result.shape.parts[part]).nbytes
