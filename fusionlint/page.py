@@ -5,6 +5,7 @@ In: rules/NAME.md. Out: its text, its code blocks with their `# error` lines, an
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from fusionlint.finding import Measurement
 
 # A block opens with ```python ROLE [SPEC]: role is bad, good, quiet or a file name; SPEC says what to compile.
 _BLOCK = re.compile(r"^```python[ \t]+(?P<role>\S+)[ \t]*(?P<spec>[^\n]*)\n(?P<code>.*?)^```", re.M | re.S)
+_TABLE = re.compile(r"\n*(?:[^|`#\n][^\n]*\n+)?(?:\|[^\n]*\n?)+")
 _ROW = re.compile(r"^\|(.+)\|[ \t]*$", re.M)
 _PAIR = re.compile(r"^([\d.,]+)\s*(kB|MB|GB|B)?\s*->\s*([\d.,]+)\s*(kB|MB|GB|B)?$")
 _UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -30,11 +32,22 @@ class Block:
     spec: str
     code: str
     line: int
+    end: int  # where the block ends, in characters of the page
 
     @property
     def errors(self) -> tuple[int, ...]:
         lines = self.code.splitlines()
         return tuple(i for i, text in enumerate(lines, 1) if re.search(r"#\s*error\b", text))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A bad form and the good one that follows it; `table` is the span of the page's text where its table stands or
+    belongs. With a spec it is measured."""
+
+    bad: Block
+    good: Block
+    table: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +64,35 @@ class Page:
     @property
     def blocks(self) -> tuple[Block, ...]:
         return tuple(
-            Block(m["role"], m["spec"].strip(), m["code"], self.text.count("\n", 0, m.start("code")) + 1)
+            Block(m["role"], m["spec"].strip(), m["code"], self.text.count("\n", 0, m.start("code")) + 1, m.end())
             for m in _BLOCK.finditer(self.text)
         )
 
     @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Each bad block with the good block that comes next."""
+        blocks = self.blocks
+        found = []
+        for bad, good in itertools.pairwise(b for b in blocks if b.role != "quiet"):
+            if bad.role == "bad" and good.role.startswith("good"):
+                table = _TABLE.match(self.text, good.end)
+                found.append(Pair(bad, good, table.span() if table else (good.end, good.end)))
+        return tuple(found)
+
+    @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """The cells of the table whose first column is headed `target`, one Measurement each."""
-        return tuple(_measurements(self.text))
+        """The cells of the first pair's table, one Measurement each: these decide where the rule speaks."""
+        return next((m for pair in self.pairs if (m := self.measured(pair))), ())
+
+    def measured(self, pair: Pair) -> tuple[Measurement, ...]:
+        """The cells of one pair's table."""
+        return tuple(_measurements(self.text[slice(*pair.table)]))
+
+    @property
+    def jax_version(self) -> str:
+        """The version of jax that the page was measured with, "" before it was."""
+        named = re.search(r"[Mm]easured with jax (\d+\.\d+\.\d+)", self.text)
+        return named[1] if named else ""
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -40,13 +40,15 @@ class Job:
     """One thing to do in a worker process.
 
     "compile" lowers and compiles `entry`; "count" calls it and counts compilations and dispatches, after a first call
-    that does not count if `warmup`; "agree" runs `entry` and `other` on `entry`'s arguments and compares the outputs.
+    that does not count if `warmup`; "agree" runs `entry` and `other` on `entry`'s arguments and compares the outputs,
+    element by element or, `in_distribution`, by mean and spread.
     """
 
     entry: Entry
     kind: Literal["compile", "count", "agree"] = "compile"
     other: Entry | None = None
     warmup: bool = False
+    in_distribution: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,15 @@ class Artifacts:
 def write_job(job: Job) -> dict[str, Any]:
     """A Job as JSON; `read_job` is its inverse."""
     other = job.other and job.other.text
-    return {"entry": job.entry.text, "kind": job.kind, "other": other, "warmup": job.warmup}
+    flags = {"warmup": job.warmup, "in_distribution": job.in_distribution}
+    return {"entry": job.entry.text, "kind": job.kind, "other": other, **flags}
 
 
 def read_job(fields: dict[str, Any]) -> Job:
     """The Job that `write_job` wrote."""
     other = fields["other"]
-    return Job(parse_spec(fields["entry"]), fields["kind"], other and parse_spec(other), fields["warmup"])
+    other = other and parse_spec(other)
+    return Job(parse_spec(fields["entry"]), fields["kind"], other, fields["warmup"], fields["in_distribution"])
 
 
 def read_result(folder: Path) -> dict[str, Any]:

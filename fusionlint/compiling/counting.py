@@ -55,9 +55,11 @@ def agree(bad: str | Path, good: str | Path, spec: str, timeout: float = TIMEOUT
     return found
 
 
-def agreeing_job(bad: str | Path, good: str | Path, spec: str) -> Job:
-    """The job that `agree` does, for `agree_many`. Raises EntryError."""
-    return Job(parse_spec(f"{bad}:{spec}"), "agree", other=parse_spec(f"{good}:{spec}"))
+def agreeing_job(bad: str | Path, good: str | Path, spec: str, *, in_distribution: bool = False) -> Job:
+    """The job that `agree` does, for `agree_many`; `in_distribution` for forms whose random streams differ, which are
+    held against each other by mean and spread. Raises EntryError."""
+    one, other = parse_spec(f"{bad}:{spec}"), parse_spec(f"{good}:{spec}")
+    return Job(one, "agree", other=other, in_distribution=in_distribution)
 
 
 def agree_many(jobs: Sequence[Job], timeout: float = TIMEOUT) -> list[str | CompileError | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,24 +83,30 @@ def called(entry: Entry, function: Function, given: Arguments) -> Any:
         return jax.block_until_ready(function(*args, **kwargs))
 
 
-def difference(entry: Entry, other: Entry) -> str | None:
+def difference(entry: Entry, other: Entry, *, in_distribution: bool = False) -> str | None:
     """Where the outputs of two functions differ, called with the arguments of `entry`; None where nowhere. Pytrees are
-    compared leaf by leaf, whatever holds the leaves. Raises JobError."""
+    compared leaf by leaf, whatever holds the leaves: element by element, or by mean and spread. Raises JobError."""
     import jax
 
     first = jax.tree.leaves(called(entry, *prepared(entry)))
     second = jax.tree.leaves(called(other, *prepared(other, like=entry)))
     if len(first) != len(second):
         return f"{len(first)} outputs against {len(second)}"
-    found = (_leaf_difference(i, *pair) for i, pair in enumerate(zip(first, second, strict=True)))
+    compare = _spread_difference if in_distribution else _element_difference
+    found = (_leaf_difference(i, *pair, compare) for i, pair in enumerate(zip(first, second, strict=True)))
     return next(filter(None, found), None)
 
 
-def _leaf_difference(index: int, one: Any, other: Any) -> str | None:
+def _leaf_difference(index: int, one: Any, other: Any, compare: Callable[[Any, Any], str | None]) -> str | None:
     one, other = _plain(one), _plain(other)
     kinds = [f"{array.dtype}{list(array.shape)}" for array in (one, other)]
     if kinds[0] != kinds[1]:
         return f"output {index} is {kinds[0]} against {kinds[1]}"
+    found = compare(one, other)
+    return found and f"output {index} {found}"
+
+
+def _element_difference(one: Any, other: Any) -> str | None:
     if one.dtype.kind in "biuSUO":
         where = np.argwhere(np.atleast_1d(one != other))
     else:
@@ -112,7 +119,17 @@ def _leaf_difference(index: int, one: Any, other: Any) -> str | None:
         return None
     at = tuple(int(i) for i in where[0])
     pair = f"{np.atleast_1d(one)[at]} against {np.atleast_1d(other)[at]}"
-    return f"output {index} differs at {list(at)}: {pair} ({len(where)} of {one.size} elements)"
+    return f"differs at {list(at)}: {pair} ({len(where)} of {one.size} elements)"
+
+
+def _spread_difference(one: Any, other: Any) -> str | None:
+    """Mean and standard deviation within five standard errors of n independent draws."""
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    room = 5 * max(one.std(), other.std()) / np.sqrt(max(one.size, 1)) + 1e-12
+    for name, a, b in (("mean", one.mean(), other.mean()), ("spread", one.std(), other.std())):
+        if abs(a - b) > room:
+            return f"has a {name} of {a:.6g} against {b:.6g}, more than chance allows ({room:.2g})"
+    return None
 
 
 def _plain(leaf: Any) -> Any:

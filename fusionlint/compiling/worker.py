@@ -59,7 +59,7 @@ def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> 
             result = {"counts": running.count(job.entry, tally, job.warmup)}
         else:
             assert job.other is not None
-            result = {"difference": running.difference(job.entry, job.other)}
+            result = {"difference": running.difference(job.entry, job.other, in_distribution=job.in_distribution)}
     except JobError as error:
         result = {"error": error.record}
     return _record(folder, result)

@@ -1,0 +1,118 @@
+"""Page pairs -> tables: compiles and counts the bad and the good form for every target whose compiler is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusionlint.compiling import counting, jobs, targets
+from fusionlint.compiling.artifacts import CompileError
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.kernels import kernels
+from fusionlint.page import Block, Page, Pair
+from fusionlint.report.text import nbytes
+
+JAX = importlib.metadata.version("jax")
+TARGETS = ("cpu", "h100", "v5e")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One row: quantity -> (bad, good)."""
+
+    target: str
+    counts: dict[str, tuple[float, float]]
+
+    def row(self) -> str:
+        shown = [f"{_show(q, bad)} -> {_show(q, good)}" for q, (bad, good) in self.counts.items()]
+        return f"| {self.target} | {' | '.join(shown)} |"
+
+
+def _show(quantity: str, count: float) -> str:
+    return nbytes(count) if quantity == "bytes" else f"{count:g}"
+
+
+def is_run(pair: Pair) -> bool:
+    """Whether the pair is run and counted (dispatches, compilations) instead of compiled."""
+    return pair.bad.spec.startswith("run ")
+
+
+def call_of(block: Block) -> str:
+    """`update(f32[8])` of a block's spec, with or without `run`."""
+    return block.spec.removeprefix("run ").strip()
+
+
+def write_block(block: Block, folder: Path, name: str) -> Path:
+    """The block as a module of its own."""
+    path = folder / f"{name}.py"
+    path.write_text(block.code, encoding="utf-8")
+    return path
+
+
+def spec_of(block: Block, folder: Path, name: str) -> str:
+    return f"{write_block(block, folder, name)}:{call_of(block)}"
+
+
+def compiled(pairs: Sequence[Pair], target: str, folder: Path) -> list[Cells | str]:
+    """A row for each pair on one target, or why there is none; one worker process for all of them."""
+    specs = [
+        spec_of(block, folder, f"{block.role.replace('-', '_')}_{i}_{target}")
+        for i, pair in enumerate(pairs)
+        for block in (pair.bad, pair.good)
+    ]
+    results = jobs.compile_many([parse_spec(s) for s in specs], targets.get(target))
+    counted = [str(r) if isinstance(r, CompileError) else _count(r.after) for r in results]
+    return [_cells(target, *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+
+
+def _count(text: str) -> dict[str, float]:
+    found = kernels(hlo.parse(text))
+    moved = sum(k.launches * (k.bytes_read + k.bytes_written) for k in found)
+    return {"launches": sum(k.launches for k in found), "bytes": moved}
+
+
+def ran(pairs: Sequence[Pair], folder: Path) -> list[Cells | str]:
+    """A row for each pair that is run: what its call compiles and dispatches, in a process of its own."""
+    tasks = []
+    for i, pair in enumerate(pairs):
+        for block in (pair.bad, pair.good):
+            function, _, arguments = call_of(block).partition("(")
+            path = write_block(block, folder, f"{block.role}_{i}_run")
+            tasks.append(counting.counting_job(path, function, f"({arguments}"))
+    results = counting.count_many(tasks)
+    counted = [
+        str(r) if isinstance(r, CompileError) else {"compilations": r.compilations, "dispatches": r.dispatches}
+        for r in results
+    ]
+    return [_cells("any", *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+
+
+def _cells(target: str, bad: dict[str, float] | str, good: dict[str, float] | str) -> Cells | str:
+    if isinstance(bad, str) or isinstance(good, str):
+        return bad if isinstance(bad, str) else str(good)
+    return Cells(target, {quantity: (bad[quantity], good[quantity]) for quantity in bad})
+
+
+def measure(pages: Iterable[Page], folder: Path) -> dict[tuple[str, int, str], Cells | str]:
+    """(page, number of the pair, target) -> its row, or why there is none."""
+    pairs = [(page.name, i, pair) for page in pages for i, pair in enumerate(page.pairs) if pair.bad.spec]
+    found: dict[tuple[str, int, str], Cells | str] = {}
+    running = [p for p in pairs if is_run(p[2])]
+    for (name, i, _), cells in zip(running, ran([p[2] for p in running], folder), strict=True):
+        found[name, i, "any"] = cells
+    compiling = [p for p in pairs if not is_run(p[2])]
+    for target in TARGETS:
+        if compiling and targets.missing(targets.get(target)) is None:
+            rows = compiled([p[2] for p in compiling], target, folder)
+            found.update({(name, i, target): row for (name, i, _), row in zip(compiling, rows, strict=True)})
+    return found
+
+
+def table(rows: Sequence[Cells]) -> str:
+    """The Markdown table of a pair, with the version it was measured with."""
+    head = ["target", *rows[0].counts]
+    lines = [f"Measured with jax {JAX}:", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return "\n\n" + "\n".join([*lines, *(row.row() for row in rows)]) + "\n"

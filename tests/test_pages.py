@@ -1,0 +1,173 @@
+"""Every page of rules/ is run: its findings, its silence, its fixes, its equality and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import libcst as cst
+import measuring
+import pytest
+
+from fusionlint.compiling import counting, targets
+from fusionlint.page import Block, Page, pages_folder
+from fusionlint.rule import all_rules, page
+from fusionlint.source.check import Scope, check_text, join
+from fusionlint.source.fixing import fix_file
+
+RULES = tuple(rule.name for rule in all_rules())
+EVERYTHING = Scope(RULES)
+PAGES = [page(name) for name in RULES]
+
+of_every_page = pytest.mark.parametrize("name", RULES)
+
+
+def of_blocks(*roles: str) -> pytest.MarkDecorator:
+    found = [(p.name, block) for p in PAGES for block in p.blocks if block.role in roles]
+    return pytest.mark.parametrize(("name", "block"), found, ids=[f"{name}:{block.line}" for name, block in found])
+
+
+def findings(block: Block, rules: Scope = EVERYTHING) -> list[tuple[int, str]]:
+    found = check_text(block.code.encode(), "example.py", rules)
+    return [(f.location.line, f.rule) for f in found]
+
+
+def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
+    assert {path.stem for path in pages_folder().glob("*.md")} == set(RULES)
+
+
+@of_every_page
+def test_page_is_short_and_named_like_its_rule(name: str) -> None:
+    text = page(name).text
+    assert text.startswith(f"# {name}\n")
+    assert 30 <= len(text.splitlines()) <= 110
+
+
+@of_every_page
+def test_quiet_examples_outnumber_loud_ones(name: str) -> None:
+    roles = [block.role for block in page(name).blocks]
+    assert roles.count("bad") >= 1
+    assert len(roles) - roles.count("bad") > roles.count("bad")
+    assert set(roles) <= {"bad", "good", "good-in-distribution", "quiet"}
+
+
+@of_blocks("bad")
+def test_findings_of_a_bad_block_are_its_error_lines(name: str, block: Block) -> None:
+    assert block.errors
+    assert findings(block) == [(line, name) for line in block.errors]
+
+
+@of_blocks("good", "good-in-distribution", "quiet")
+def test_good_and_quiet_blocks_are_silent_under_every_rule(name: str, block: Block) -> None:
+    cst.parse_module(block.code)
+    assert findings(block) == []
+
+
+@of_blocks("bad")
+def test_what_the_fixes_leave_is_silent(name: str, block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(block.code)
+    found = check_text(path.read_bytes(), str(path), EVERYTHING)
+    fixable = sum(1 for f in found if f.suggestion and f.suggestion.edits)
+    world = join({})
+    fixed = fix_file(str(path), found, EVERYTHING, world, unsafe=True)
+    left = check_text(fixed.after, str(path), EVERYTHING)
+    assert len(left) == len(found) - fixable
+    assert fixed.count == fixable
+
+
+def measured_pages(request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The pages whose tests were selected: no others are compiled."""
+    names = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    return (p for p in PAGES if p.name in names)
+
+
+@pytest.fixture(scope="session")
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    return measuring.measure(measured_pages(request), tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="session")
+def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """(page, pair) -> how the results of its two forms differ, None where they agree."""
+    folder = tmp_path_factory.mktemp("agreement")
+    keys, tasks = [], []
+    for p in measured_pages(request):
+        for i, pair in enumerate(p.pairs):
+            if pair.bad.spec:
+                bad = measuring.write_block(pair.bad, folder, f"bad_{len(keys)}")
+                good = measuring.write_block(pair.good, folder, f"good_{len(keys)}")
+                same = pair.good.role == "good"
+                keys.append((p.name, i))
+                tasks.append(counting.agreeing_job(bad, good, measuring.call_of(pair.bad), in_distribution=not same))
+    return dict(zip(keys, counting.agree_many(tasks), strict=True))
+
+
+def of_pairs() -> pytest.MarkDecorator:
+    found = [(p.name, i) for p in PAGES for i, pair in enumerate(p.pairs) if pair.bad.spec]
+    return pytest.mark.parametrize(("name", "number"), found, ids=[f"{name}:{i}" for name, i in found])
+
+
+def of_cells() -> pytest.MarkDecorator:
+    found = [
+        (p.name, i, target)
+        for p in PAGES
+        for i, pair in enumerate(p.pairs)
+        if pair.bad.spec
+        for target in (["any"] if measuring.is_run(pair) else measuring.TARGETS)
+    ]
+    ids = [f"{name}:{i}:{target}" for name, i, target in found]
+    return pytest.mark.parametrize(("name", "number", "target"), found, ids=ids)
+
+
+@of_pairs()
+def test_bad_and_good_compute_the_same(name: str, number: int, differences: dict) -> None:
+    assert differences[name, number] is None
+
+
+@of_cells()
+def test_table_is_what_the_compiler_says(
+    name: str, number: int, target: str, measured: dict, update_pages: bool
+) -> None:
+    this = page(name)
+    pair = this.pairs[number]
+    if target != "any" and (absent := targets.missing(targets.get(target))):
+        pytest.skip(absent)
+    cells = measured[name, number, target]
+    assert not isinstance(cells, str), cells
+    if update_pages:
+        rewrite(name, number, measured)
+        return
+    said = {m.quantity: (m.bad, m.good) for m in this.measured(pair) if m.target == target}
+    assert set(said) == set(cells.counts)
+    if this.jax_version == measuring.JAX:
+        row = cells.row()
+        assert row in this.text[slice(*pair.table)]
+    else:
+        for quantity, (bad, good) in cells.counts.items():
+            assert (bad > good) == (said[quantity][0] > said[quantity][1])
+
+
+@of_every_page
+def test_the_table_shows_harm_somewhere(name: str, update_pages: bool) -> None:
+    if update_pages:
+        pytest.skip("the pages are being written")
+    assert page(name).targets
+
+
+def rewrite(name: str, number: int, measured: dict) -> None:
+    """Puts the measured rows in place of a pair's table; a target without its compiler here keeps its row."""
+    path = pages_folder() / f"{name}.md"
+    text = path.read_text()
+    now = Page(name, text)
+    pair = now.pairs[number]
+    new = {t: measured[name, number, t] for t in (*measuring.TARGETS, "any") if (name, number, t) in measured}
+    rows = [row for row in new.values() if isinstance(row, measuring.Cells)]
+    rows += [old_row(now, pair, t) for t in dict.fromkeys(m.target for m in now.measured(pair)) if t not in new]
+    start, end = pair.table
+    path.write_text(text[:start] + measuring.table(rows) + "\n" + text[end:].lstrip("\n"))
+
+
+def old_row(now: Page, pair: object, target: str) -> measuring.Cells:
+    cells = [m for m in now.measured(pair) if m.target == target]  # type: ignore[arg-type]
+    return measuring.Cells(target, {m.quantity: (m.bad, m.good) for m in cells})
