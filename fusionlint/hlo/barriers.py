@@ -1,11 +1,22 @@
-"""Module -> [Barrier]: where a value crosses memory between two kernels, and why."""
+"""Module -> [Barrier]: where a value crosses memory between two kernels, and why.
+
+The program's inputs are not barriers (nothing in the program wrote them), nor are results that are only returned, nor
+buffers that a loop fills in place without reading them.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.causes import Blame, Cause, Crossing, blame
+from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
+from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops
 from fusionlint.hlo.verdicts import Verdict
+from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +26,178 @@ class Barrier:
     value: str  # the instruction whose result crosses memory
     computation: str
     writer: str  # kernel name
-    readers: tuple[str, ...]  # kernel names; empty where the program's own result is the only reader
-    bytes: int  # of the value, per crossing
+    readers: tuple[str, ...]  # kernel names, in program order
+    bytes: int  # of the value, as far as a reader touches it, per crossing
     crossings: int  # how often: trip counts multiplied
-    cause: str
+    per_iteration: bool  # some enclosing trip count is unknown, so `crossings` is per iteration of that loop
+    launches: int  # of the writer: what would be saved if it were fused into its readers
+    cause: Cause
     detail: str  # the custom call's target, the library, ...; "" where the cause says it all
     opcodes: tuple[str, ...]  # the work that made the value
     verdict: Verdict | None
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One kernel that reads a value, with the way the value took to it."""
+
+    reader: Kernel
+    number: int  # of the operand
+    origin: Origin
+    bytes: int
+    crossings: int
+
+
+def barriers(module: hlo.Module, verdicts: Mapping[str, Verdict] | None = None) -> tuple[Barrier, ...]:
+    """Every barrier of `module`, in the order of the writers; `verdicts` are XLA's, by the name of the producer."""
+    launched = kernels(module)
+    by_name = {kernel.name: kernel for kernel in launched}
+    names = flow(module, by_name.keys())
+    returned = {(origin.node, origin.path) for origin in _results(names)}
+    found = []
+    for (node, path), readings in _readings(names, launched, loops(module)).items():
+        writer = by_name[node[1]]
+        value = _Value(names, node, path, (node, path) in returned and writer.loop is None)
+        found.append(_barrier(value, writer, readings, verdicts or {}))
+    position = {kernel.name: number for number, kernel in enumerate(launched)}
+    return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    names: Flow
+    node: Node
+    path: Path
+    returned: bool
+
+
+def _results(names: Flow) -> Iterator[Origin]:
+    entry = names.module.computations[names.module.entry]
+    for path, _ in leaves(entry.instructions[entry.root].shape):
+        yield from names.origins((entry.name, entry.root), path)
+
+
+def _readings(
+    names: Flow, launched: Sequence[Kernel], around: Sequence[Loop]
+) -> dict[tuple[Node, Path], list[_Reading]]:
+    """Who reads what: by the kernel that wrote it and the element of its result."""
+    trips = {loop.name: loop.trip_count or 1 for loop in around}
+    found: defaultdict[tuple[Node, Path], list[_Reading]] = defaultdict(list)
+    for reader in launched:
+        node = (reader.computation, reader.name)
+        for number, operand in enumerate(names.instruction(node).operands):
+            source = (reader.computation, operand)
+            for path, _ in leaves(names.instruction(source).shape):
+                for origin in names.origins(source, path):
+                    in_place = updates_in_place(names.module, node, number)
+                    if in_place and (origin.carried or origin.entered):
+                        continue  # a loop's output buffer: filled, never read
+                    touched = bytes_touched(names.module, node, number)
+                    size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
+                    times = max(1, reader.launches // math.prod(trips.get(name, 1) for name in origin.once))
+                    found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
+    return found
+
+
+def _barrier(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Barrier:
+    crossing = _crossing(value, readings, verdicts)
+    why = blame(crossing)
+    dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
+    again = dearest.reader.per_iteration and dearest.reader.loop not in dearest.origin.once
+    return Barrier(
+        value=_name(value),
+        computation=writer.computation,
+        writer=writer.name,
+        readers=tuple(dict.fromkeys(reading.reader.name for reading in readings)),
+        bytes=dearest.bytes,
+        crossings=dearest.crossings,
+        per_iteration=writer.per_iteration or again,
+        launches=writer.launches,
+        cause=why.cause,
+        detail=why.detail,
+        opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
+        verdict=crossing.verdict,
+        stack=_stack(value, why, crossing),
+    )
+
+
+def _crossing(value: _Value, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
+    module = value.names.module
+    steps = made(module, value.node, value.path)
+    uses = [
+        step
+        for reading in readings
+        for step in used(module, (reading.reader.computation, reading.reader.name), reading.number)
+    ]
+    producers = value.node[1], steps[0].name  # a verdict about an earlier step is about another value
+    return Crossing(
+        shape=value_shape(module, value.node, value.path),
+        made=steps,
+        used=tuple(uses),
+        readers=len({reading.reader.name for reading in readings}),
+        carried=any(reading.origin.carried for reading in readings),
+        entered=any(reading.origin.entered for reading in readings),
+        left=any(reading.origin.left for reading in readings),
+        branched=any(reading.origin.branched for reading in readings),
+        returned=value.returned,
+        verdict=next((verdicts[name] for name in producers if name in verdicts), None),
+    )
+
+
+def _name(value: _Value) -> str:
+    """The get-tuple-element that takes the value out of its kernel's tuple, where there is one."""
+    computation = value.names.module.computations[value.node[0]]
+    kernel = computation.instructions[value.node[1]]
+    for name in kernel.users if value.path else ():
+        user = computation.instructions[name]
+        if user.opcode == "get-tuple-element" and user.attributes["index"] == str(value.path[0]):
+            return name
+    return kernel.name
+
+
+def _stack(value: _Value, why: Blame, crossing: Crossing) -> tuple[hlo.Frame, ...]:
+    """The blamed instruction's stack; where XLA made it and gave it none, that of the values it was made of, then that
+    of those who use it. A copy is shown where the copied value was made, not at its loop."""
+    copied = _copied(value) if why.cause == "copy" else ()
+    kernel = value.names.instruction(value.node)
+    near = (*copied, why.instruction, *crossing.made, kernel, *_upstream(value), *crossing.used, *_downstream(value))
+    return next((step.stack for step in near if step.stack), ())
+
+
+def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
+    """The work that made what the copy kernel copies, the concatenate first: it is why the whole is copied."""
+    node = value.node
+    module = value.names.module
+    for _ in range(depth):
+        source = next(iter(value.names.origins((node[0], value.names.instruction(node).operands[0]))), None)
+        if source is None:
+            return ()
+        steps = made(module, source.node, source.path)
+        if any(step.opcode != "copy" for step in steps):
+            size = value_shape(module, source.node, source.path).nbytes
+            joins = [step for step in steps if step.opcode == "concatenate" and step.shape.nbytes == size]
+            return (*joins, *steps)
+        node = source.node
+    return ()
+
+
+def _upstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
+    """The kernels that made what the writer read, breadth first."""
+    seen = [value.node]
+    for node in seen:
+        yield value.names.instruction(node)
+        for operand in value.names.instruction(node).operands:
+            sources = (origin.node for origin in value.names.origins((node[0], operand)))
+            seen.extend(source for source in sources if source not in seen and len(seen) < most)
+
+
+def _downstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
+    """The users of the writer, breadth first, then the loop or branch that it stands in."""
+    instructions = value.names.module.computations[value.node[0]].instructions
+    seen = [value.node[1]]
+    for name in seen:
+        yield instructions[name]
+        seen.extend(user for user in instructions[name].users if user not in seen and len(seen) < most)
+    for caller in value.names.callers.get(value.node[0], ()):
+        yield value.names.instruction(caller)

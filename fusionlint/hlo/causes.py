@@ -1,0 +1,225 @@
+"""Why a value crosses memory between two kernels: one cause out of a closed set, and the instruction to blame.
+
+`CAUSES` is the order of precedence, and each entry says whose opcode it asks. What no rewrite can fuse comes first
+(a callback, a library call), then what a rewrite can (a concatenate, a value returned and consumed), then what XLA
+weighed, then what is left. The first that applies is the cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.kernels import is_library_call, target
+from fusionlint.hlo.verdicts import Verdict
+
+Cause = Literal[
+    "callback",
+    "custom call",
+    "copy",
+    "library call",
+    "conditional",
+    "random bits",
+    "scatter",
+    "in-place update",
+    "concatenate",
+    "reduce feeding reduce",
+    "returned and consumed",
+    "loop carry",
+    "cost model",
+    "reduction",
+    "several readers",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A value on its way from the kernel that wrote it to those that read it."""
+
+    shape: hlo.Shape
+    made: tuple[hlo.Instruction, ...]  # the writer's work on this value, the last step first
+    used: tuple[hlo.Instruction, ...]  # the readers' work on it, the first step first
+    readers: int
+    carried: bool
+    entered: bool
+    left: bool
+    branched: bool
+    returned: bool
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """A cause, its detail ("" where the cause says it all), and the instruction whose line is to be shown."""
+
+    cause: Cause
+    detail: str
+    instruction: hlo.Instruction
+
+
+Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
+
+REDUCES = frozenset({"reduce", "reduce-window"})
+COPIES = frozenset({"copy", "copy-start", "copy-done"})
+HOST = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed"})
+# jax.random's own functions, as they stand in an op_name: jit(_uniform), threefry2x32, random_bits, ...
+RANDOM = re.compile(
+    r"threefry|random_bits|random_wrap|random_seed|random_split|random_fold_in|rng_bit_generator|philox|jit\(_?(uniform|"
+    r"normal\w*|randint|gumbel|bernoulli|truncated_normal|exponential|shuffle|permutation|categorical|laplace|cauchy|"
+    r"gamma\w*|beta|dirichlet|poisson\w*|choice|logistic|rademacher|multivariate_normal|t|bits|split)\)"
+)
+RANDOM_OPCODES = frozenset({"rng", "rng-bit-generator", "rng-get-and-update-state"})
+
+
+def blame(crossing: Crossing) -> Blame:
+    """The first cause of `CAUSES` that applies to `crossing`."""
+    for cause, test in CAUSES:
+        answer = test(crossing)
+        if answer is not None:
+            return Blame(cause, *answer)
+    return Blame("unknown", "", crossing.made[0])
+
+
+def _callback(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    for step in (*crossing.made, *crossing.used):
+        if step.opcode in HOST or "callback" in target(step):
+            return _primitive(step), step
+    return None
+
+
+def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    for step in (*crossing.made, *crossing.used):
+        if step.opcode == "custom-call" and not is_library_call(step):
+            return target(step), step
+    return None
+
+
+def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """The writer alone at first: a value that is copied has the cause for which it was written."""
+    if any(step.opcode not in COPIES for step in crossing.made):
+        return None
+    if crossing.shape.memory_space:
+        return "into on-chip memory", crossing.made[0]
+    in_loop = crossing.carried or crossing.entered
+    return "of a loop's carry" if in_loop else "", crossing.made[0]
+
+
+def _library_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    for step in (*crossing.made, *crossing.used):
+        if is_library_call(step):
+            # A TPU runs matrix products as convolutions.
+            return "dot" if "dot_general" in step.op_name else target(step) or step.opcode, step
+    return None
+
+
+def _conditional(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    return ("", crossing.made[0]) if crossing.branched else None
+
+
+def _random_bits(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """Only the writer's last step: random bits that were fused with further work are no longer in the way."""
+    step = crossing.made[0]
+    found = RANDOM.search(step.op_name)
+    if found is None and step.opcode not in RANDOM_OPCODES:
+        return None
+    return "", step
+
+
+def _scatter(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    return _first(crossing, frozenset({"scatter", "select-and-scatter"}))
+
+
+def _in_place_update(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """Not the outputs that a scan stacks: a loop writes them this way whatever the user does."""
+    return None if crossing.left else _first(crossing, frozenset({"dynamic-update-slice"}))
+
+
+def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """The writer's, where it has as many elements as the value; else the readers'."""
+    for step in crossing.made:
+        if _concatenates(step) and _elements(step.shape) == _elements(crossing.shape):
+            return "", step
+    return next((("", step) for step in crossing.used if _concatenates(step)), None)
+
+
+def _reduce_feeding_reduce(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    if not any(step.opcode in REDUCES for step in crossing.used):
+        return None
+    return next((("", step) for step in crossing.made if step.opcode in REDUCES), None)
+
+
+def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    return ("", crossing.made[0]) if crossing.returned else None
+
+
+def _loop_carry(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    if crossing.carried:
+        return "", crossing.made[0]
+    if crossing.entered:
+        return "read inside the loop", crossing.made[0]
+    return ("read after the loop", crossing.made[0]) if crossing.left else None
+
+
+def _cost_model(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    verdict = crossing.verdict
+    if verdict is None or verdict.us_fused is None or verdict.us_unfused is None:
+        return None
+    return ("", crossing.made[0]) if verdict.us_fused >= verdict.us_unfused else None
+
+
+def _reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    return _first(crossing, REDUCES)
+
+
+def _several_readers(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    return (f"{crossing.readers} kernels", crossing.made[0]) if crossing.readers > 1 else None
+
+
+def _copied(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    copied = bool(crossing.used) and all(step.opcode in COPIES for step in crossing.used)
+    return ("made by the reader", crossing.made[0]) if copied else None
+
+
+CAUSES: tuple[tuple[Cause, Test], ...] = (
+    ("callback", _callback),  # writer or reader runs Python on the host
+    ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
+    ("copy", _copy),  # the writer only copies
+    ("library call", _library_call),  # writer or reader is, or holds, a dot, FFT, sort, ...; detail: which
+    ("conditional", _conditional),  # the value goes into or out of a branch
+    ("random bits", _random_bits),  # the writer's last step is jax.random's
+    ("scatter", _scatter),  # writer or reader scatters
+    ("in-place update", _in_place_update),  # writer or reader updates a slice in place
+    ("concatenate", _concatenate),  # the writer joins the value, or a reader joins it with others
+    ("reduce feeding reduce", _reduce_feeding_reduce),  # both reduce
+    ("returned and consumed", _returned_and_consumed),  # an output of the program that kernels read too
+    ("loop carry", _loop_carry),  # into the next iteration, into a loop, or out of one
+    ("cost model", _cost_model),  # XLA reckoned that fusing is no faster
+    ("reduction", _reduction),  # a reader waits for the finished reduction, or reduces the value itself
+    ("copy", _copied),  # the readers only copy
+    ("several readers", _several_readers),  # XLA would have to repeat the work for each
+)
+
+
+def _first(crossing: Crossing, opcodes: frozenset[str]) -> tuple[str, hlo.Instruction] | None:
+    """The writer's step with one of `opcodes`, else the readers'."""
+    return next((("", step) for step in (*crossing.made, *crossing.used) if step.opcode in opcodes), None)
+
+
+def _concatenates(step: hlo.Instruction) -> bool:
+    # A TPU pads the pieces and takes their maximum: only the op_name remembers what it was.
+    return step.opcode == "concatenate" or (step.opcode == "pad" and _primitive(step) in ("concatenate", "stack"))
+
+
+def _primitive(step: hlo.Instruction) -> str:
+    return step.op_name.rpartition("/")[2]
+
+
+def _elements(shape: hlo.Shape) -> int:
+    count = 1
+    for size in shape.dims:
+        count *= size
+    return count

@@ -1,0 +1,132 @@
+"""What a kernel does to one value: the work that made it, the work that uses it, and the bytes really touched.
+
+A fusion is looked into: only the part of its body that leads to the value, or from it, counts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.flow import SAME_VALUE, Node, Path, element
+
+NO_WORK = SAME_VALUE | {"parameter", "constant", "tuple", "get-tuple-element"}
+# They read, or write, a part of their first operand where it stands.
+PARTIAL_READS = frozenset({"dynamic-slice", "slice", "gather"})
+IN_PLACE = frozenset({"dynamic-update-slice", "scatter"})
+
+
+# Their operands from here on only say where.
+FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
+
+
+def made(module: hlo.Module, node: Node, path: Path) -> tuple[hlo.Instruction, ...]:
+    """The work that led to element `path` of the result of the kernel `node`, the last step first; never empty."""
+    instruction = module.computations[node[0]].instructions[node[1]]
+    body = _body(module, instruction)
+    if body is None:
+        return (instruction,)
+    start = body.instructions[body.root]
+    if path and start.opcode == "tuple":
+        start = body.instructions[start.operands[path[0]]]
+    return tuple(_work(module, body, start, lambda step: step.operands)) or (instruction,)
+
+
+def used(module: hlo.Module, node: Node, number: int) -> tuple[hlo.Instruction, ...]:
+    """The work that the kernel `node` does with its operand `number`, the first step first. Where a value only says
+    which slice to take, nothing is done with it."""
+    instruction = module.computations[node[0]].instructions[node[1]]
+    body = _body(module, instruction)
+    if body is None:
+        return () if _is_index(instruction, instruction.operands[number]) else (instruction,)
+    steps = body.instructions
+
+    def onward(step: hlo.Instruction) -> Iterator[str]:
+        return (name for name in step.users if not _is_index(steps[name], step.name))
+
+    return tuple(_work(module, body, body.parameters[number], onward))
+
+
+def bytes_touched(module: hlo.Module, node: Node, number: int) -> int:
+    """Bytes of operand `number` that one launch of the kernel `node` reads: less than all of it where it only takes a
+    slice, and the bytes it writes where it updates the operand in place."""
+    computation = module.computations[node[0]]
+    instruction = computation.instructions[node[1]]
+    body = _body(module, instruction)
+    if body is None:
+        return _touched_by(computation, instruction, instruction.operands[number])
+    parameter = body.parameters[number]
+    touched = [_touched_by(body, user, name) for user, name in _direct_users(body, parameter)]
+    return min(sum(touched), parameter.shape.nbytes) if touched else parameter.shape.nbytes
+
+
+def updates_in_place(module: hlo.Module, node: Node, number: int) -> bool:
+    """Whether the kernel `node` only overwrites a part of its operand `number`, and reads none of it."""
+    computation = module.computations[node[0]]
+    instruction = computation.instructions[node[1]]
+    body = _body(module, instruction)
+    if body is None:
+        return _is_updated(instruction, instruction.operands[number])
+    return all(_is_updated(user, name) for user, name in _direct_users(body, body.parameters[number]))
+
+
+def _body(module: hlo.Module, instruction: hlo.Instruction) -> hlo.Computation | None:
+    return module.computations[instruction.called[0]] if instruction.opcode == "fusion" else None
+
+
+def _work(
+    module: hlo.Module,
+    body: hlo.Computation,
+    start: hlo.Instruction,
+    onward: Callable[[hlo.Instruction], Iterable[str]],
+) -> Iterator[hlo.Instruction]:
+    seen = {start.name}
+    todo = deque([start])
+    while todo:
+        step = todo.popleft()
+        if step.opcode == "fusion":  # Triton nests them
+            inner = module.computations[step.called[0]]
+            yield from _work(module, inner, inner.instructions[inner.root], lambda i: i.operands)
+        elif step.opcode not in NO_WORK:
+            yield step
+        new = [name for name in dict.fromkeys(onward(step)) if name not in seen]
+        seen.update(new)
+        todo.extend(body.instructions[name] for name in new)
+
+
+def _direct_users(body: hlo.Computation, value: hlo.Instruction) -> Iterator[tuple[hlo.Instruction, str]]:
+    """Who works on `value`, and by which name: bitcasts are other names of it."""
+    for name in value.users:
+        user = body.instructions[name]
+        if user.opcode in SAME_VALUE:
+            yield from _direct_users(body, user)
+        else:
+            yield user, value.name
+
+
+def _touched_by(computation: hlo.Computation, user: hlo.Instruction, name: str) -> int:
+    if user.opcode in PARTIAL_READS and name not in user.operands[1:]:
+        return user.shape.nbytes
+    if _is_updated(user, name):
+        update = user.operands[1 if user.opcode == "dynamic-update-slice" else -1]
+        return computation.instructions[update].shape.nbytes
+    return computation.instructions[name].shape.nbytes
+
+
+def _is_updated(user: hlo.Instruction, name: str) -> bool:
+    if user.opcode not in IN_PLACE:
+        return False
+    # A scatter may have several buffers, and as many updates at its end.
+    buffers = len(user.operands) // 2 if user.opcode == "scatter" else 1
+    return name in user.operands[:buffers] and name not in user.operands[buffers:]
+
+
+def _is_index(user: hlo.Instruction, name: str) -> bool:
+    first = FIRST_INDEX.get(user.opcode)
+    return first is not None and name in user.operands[first:] and name not in user.operands[:first]
+
+
+def value_shape(module: hlo.Module, node: Node, path: Path) -> hlo.Shape:
+    """The shape of element `path` of the result of `node`."""
+    return element(module.computations[node[0]].instructions[node[1]].shape, path)

@@ -1,0 +1,403 @@
+"""barriers(): every cause is told from its lookalikes, on HLO in the form in which XLA prints it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier, barriers
+from fusionlint.hlo.verdicts import Verdict
+
+SUM = """
+%sum (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %add = f32[] add(%a, %b)
+}
+"""
+
+
+def program(*lines: str, before: str = "") -> hlo.Module:
+    """A module whose ENTRY has the parameter %x = f32[64] and these lines, the last one its root."""
+    *inner, root = lines
+    body = "\n".join(f"  {line}" for line in inner)
+    return hlo.parse(
+        f"HloModule jit_f, is_scheduled=true\n{before}\nENTRY %main (x: f32[64]) -> f32[64] {{\n"
+        f"  %x = f32[64]{{0}} parameter(0)\n{body}\n  ROOT {root}\n}}\n"
+    )
+
+
+def fused(name: str, *lines: str) -> str:
+    """A fusion body with the parameter %{name}.p = f32[64]."""
+    *inner, root = lines
+    body = "\n".join(f"  {line}" for line in inner)
+    return (
+        f"\n%{name} ({name}.p: f32[64]) -> f32[64] {{\n  %{name}.p = f32[64]{{0}} parameter(0)\n"
+        f"{body}\n  ROOT {root}\n}}\n"
+    )
+
+
+def loop(*lines: str, known: bool = True, start: str = "%x", first: str = "", last: str = "") -> hlo.Module:
+    """A while of ten iterations over (s32[], f32[64]) that begins with `start`; the lines make %new, the next f32[64],
+    of %old and %i. With `known` false nobody knows how many iterations.
+    `first` stands before the loop; `last` after it makes the result of %end."""
+    body = "\n".join(f"  {line}" for line in lines)
+    return program(
+        *([first] if first else []),
+        "%zero = s32[] constant(0)",
+        f"%start = (s32[], f32[64]{{0}}) tuple(%zero, {start})",
+        "%loop = (s32[], f32[64]{0}) while(%start), condition=%condition, body=%body",
+        "%end = f32[64]{0} get-tuple-element(%loop), index=1",
+        *([last] if last else []),
+        before=f"""
+%body (p: (s32[], f32[64])) -> (s32[], f32[64]) {{
+  %p = (s32[], f32[64]{{0}}) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %old = f32[64]{{0}} get-tuple-element(%p), index=1
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+{body}
+  ROOT %carry = (s32[], f32[64]{{0}}) tuple(%next, %new)
+}}
+
+%condition (q: (s32[], f32[64])) -> pred[] {{
+  %q = (s32[], f32[64]{{0}}) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %ten = s32[] {"constant(10)" if known else "bitcast(%j)"}
+  ROOT %less = pred[] compare(%j, %ten), direction=LT
+}}
+""",
+    )
+
+
+def by_value(module: hlo.Module, verdicts: dict[str, Verdict] | None = None) -> dict[str, Barrier]:
+    return {barrier.value: barrier for barrier in barriers(module, verdicts)}
+
+
+def test_inputs_read_and_results_returned_are_no_barriers() -> None:
+    assert barriers(program("%y = f32[64]{0} sine(%x)")) == ()
+
+
+def test_a_value_between_two_kernels_is_one_barrier_with_bytes_writer_and_readers() -> None:
+    module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
+    (barrier,) = barriers(module)
+    assert (barrier.value, barrier.writer, barrier.readers) == ("y", "y", ("z",))
+    assert (barrier.bytes, barrier.crossings, barrier.launches) == (256, 1, 1)
+    assert (barrier.cause, barrier.opcodes) == ("unknown", ("sine",))
+
+
+def test_bitcasts_tuples_and_calls_are_seen_through() -> None:
+    module = program(
+        "%y = f32[64]{0} sine(%x)",
+        "%pair = (f32[64]{0}, f32[64]{0}) tuple(%x, %y)",
+        "%called = f32[8,8]{1,0} call(%pair), to_apply=%callee",
+        "%z = f32[8,8]{1,0} cosine(%called)",
+        before="""
+%callee (c: (f32[64], f32[64])) -> f32[8,8] {
+  %c = (f32[64]{0}, f32[64]{0}) parameter(0)
+  %second = f32[64]{0} get-tuple-element(%c), index=1
+  ROOT %bits = f32[8,8]{1,0} bitcast(%second)
+}
+""",
+    )
+    (barrier,) = barriers(module)
+    assert (barrier.writer, barrier.readers) == ("y", ("z",))
+
+
+def test_the_elements_of_one_kernels_result_are_told_apart() -> None:
+    module = program(
+        "%both = (f32[64]{0}, f32[64]{0}) fusion(%x), kind=kLoop, calls=%body",
+        "%first = f32[64]{0} get-tuple-element(%both), index=0",
+        "%second = f32[64]{0} get-tuple-element(%both), index=1",
+        "%z = f32[64]{0} cosine(%second)",
+        "%all = (f32[64]{0}, f32[64]{0}) tuple(%first, %z)",
+        before=fused(
+            "body",
+            "%s = f32[64]{0} sine(%body.p)",
+            "%e = f32[64]{0} exponential(%body.p)",
+            "%t = (f32[64]{0}, f32[64]{0}) tuple(%s, %e)",
+        ),
+    )
+    (barrier,) = barriers(module)
+    assert (barrier.value, barrier.writer, barrier.opcodes) == ("second", "both", ("exponential",))
+
+
+def test_returned_and_consumed() -> None:
+    module = program(
+        "%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)", "%r = (f32[64]{0}, f32[64]{0}) tuple(%y, %z)"
+    )
+    assert by_value(module)["y"].cause == "returned and consumed"
+
+
+def test_the_last_value_of_a_loops_carry_is_not_returned_and_consumed() -> None:
+    module = loop("%new = f32[64]{0} sine(%old)")
+    assert by_value(module)["new"].cause == "loop carry"
+
+
+@pytest.mark.parametrize(
+    ("target", "cause", "detail"),
+    [
+        ("my_kernel", "custom call", "my_kernel"),
+        ("lapack_spotrf_ffi", "library call", "lapack_spotrf_ffi"),
+        ("cusolver_potrf_ffi", "library call", "cusolver_potrf_ffi"),
+        ("__cublas$gemm", "library call", "__cublas$gemm"),
+        ("xla_ffi_python_cpu_callback", "callback", "pure_callback"),
+    ],
+)
+def test_custom_calls_are_told_apart_by_their_target(target: str, cause: str, detail: str) -> None:
+    call = (
+        f'%y = f32[64]{{0}} custom-call(%s), custom_call_target="{target}", api_version=API_VERSION_TYPED_FFI, '
+        'metadata={op_name="jit(f)/pure_callback"}'
+    )
+    found = by_value(program("%s = f32[64]{0} sine(%x)", call, "%z = f32[64]{0} cosine(%y)"))
+    assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {(cause, detail)}
+
+
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        ("%y = f32[64]{0} sort(%s), dimensions={0}, to_apply=%less", "sort"),
+        ("%y = f32[64]{0} fft(%s), fft_type=FFT, fft_length={64}", "fft"),
+        ("%y = f32[64]{0} dot(%s, %x), lhs_contracting_dims={}, rhs_contracting_dims={}", "dot"),
+        (
+            '%y = f32[64]{0} convolution(%s, %x), dim_labels=bf_io->bf, metadata={op_name="jit(f)/dot_general"}',
+            "dot",
+        ),
+    ],
+)
+def test_library_calls_name_the_library(line: str, detail: str) -> None:
+    less = SUM.replace("%sum", "%less")
+    found = by_value(program("%s = f32[64]{0} sine(%x)", line, "%z = f32[64]{0} cosine(%y)", before=less))
+    assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {("library call", detail)}
+
+
+def test_a_concatenate_is_blamed_where_the_value_is_what_it_joined() -> None:
+    body = fused(
+        "body",
+        "%half = f32[32]{0} slice(%body.p), slice={[0:32]}",
+        "%joined = f32[64]{0} concatenate(%half, %half), dimensions={0}",
+        "%s = f32[64]{0} sine(%joined)",
+    )
+    module = program("%y = f32[64]{0} fusion(%x), kind=kLoop, calls=%body", "%z = f32[64]{0} cosine(%y)", before=body)
+    assert by_value(module)["y"].cause == "concatenate"
+
+
+def test_a_small_concatenate_inside_the_writer_is_not_blamed() -> None:
+    body = fused(
+        "body",
+        "%one = f32[1]{0} slice(%body.p), slice={[0:1]}",
+        "%two = f32[2]{0} concatenate(%one, %one), dimensions={0}",
+        "%start = s32[] constant(0)",
+        "%piece = f32[1]{0} dynamic-slice(%two, %start), dynamic_slice_sizes={1}",
+        "%scalar = f32[] bitcast(%piece)",
+        "%wide = f32[64]{0} broadcast(%scalar), dimensions={}",
+        "%s = f32[64]{0} add(%body.p, %wide)",
+    )
+    module = program("%y = f32[64]{0} fusion(%x), kind=kLoop, calls=%body", "%z = f32[64]{0} cosine(%y)", before=body)
+    assert by_value(module)["y"].cause == "unknown"
+
+
+def test_a_concatenate_written_as_pads_on_a_tpu_is_blamed() -> None:
+    pad = '%y = f32[64]{0} pad(%h, %zero), padding=0_32, metadata={op_name="jit(f)/concatenate"}'
+    module = program(
+        "%zero = f32[] constant(0)", "%h = f32[32]{0} slice(%x), slice={[0:32]}", pad, "%z = f32[64]{0} cosine(%y)"
+    )
+    assert by_value(module)["y"].cause == "concatenate"
+
+
+def test_reduce_feeding_reduce() -> None:
+    module = program(
+        "%zero = f32[] constant(0)",
+        "%y = f32[] reduce(%x, %zero), dimensions={0}, to_apply=%sum",
+        "%wide = f32[64]{0} broadcast(%y), dimensions={}",
+        "%z = f32[] reduce(%wide, %zero), dimensions={0}, to_apply=%sum",
+        before=SUM,
+    )
+    found = by_value(module)
+    assert found["y"].cause == "reduction"
+    body = fused(
+        "body",
+        "%zero = f32[] constant(0)",
+        "%w = f32[64]{0} multiply(%body.p, %body.p)",
+        "%r = f32[] reduce(%w, %zero), dimensions={0}, to_apply=%sum",
+    )
+    module = program(
+        "%zero.1 = f32[] constant(0)",
+        "%y = f32[64]{0} reduce-window(%x, %zero.1), window={size=3 pad=1_1}, to_apply=%sum",
+        "%z = f32[] fusion(%y), kind=kInput, calls=%body",
+        before=SUM + body,
+    )
+    assert by_value(module)["y"].cause == "reduce feeding reduce"
+
+
+def test_scatter_is_blamed_for_what_it_reads_and_for_what_it_writes() -> None:
+    scatter = (
+        "%y = f32[64]{0} scatter(%s, %i, %u), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%sum"
+    )
+    module = program(
+        "%i = s32[8,1]{1,0} constant({...})",
+        "%u = f32[8]{0} constant({...})",
+        "%s = f32[64]{0} sine(%x)",
+        scatter,
+        "%z = f32[64]{0} cosine(%y)",
+        before=SUM,
+    )
+    found = by_value(module)
+    assert found["s"].cause == found["y"].cause == "scatter"
+    assert found["s"].bytes == 32  # the scatter writes 8 elements in place
+
+
+def test_in_place_update() -> None:
+    module = program(
+        "%u = f32[4]{0} constant({1, 2, 3, 4})",
+        "%i = s32[] constant(3)",
+        "%s = f32[64]{0} sine(%x)",
+        "%y = f32[64]{0} dynamic-update-slice(%s, %u, %i)",
+    )
+    barrier = by_value(module)["s"]
+    assert (barrier.cause, barrier.bytes) == ("in-place update", 16)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["jit(f)/jit(_uniform)/mul", "jit(f)/threefry2x32", "jit(f)/jit(_normal)/erf_inv", "jit(f)/vmap(jit(_uniform))/x"],
+)
+def test_random_bits_are_known_by_jax_randoms_names(metadata: str) -> None:
+    line = f'%y = f32[64]{{0}} sine(%x), metadata={{op_name="{metadata}"}}'
+    assert by_value(program(line, "%z = f32[64]{0} cosine(%y)"))["y"].cause == "random bits"
+
+
+@pytest.mark.parametrize(
+    "metadata", ["jit(f)/jit(_where)/select_n", "jit(uniform_grid)/sin", "jit(f)/jit(split_heads)/x"]
+)
+def test_names_that_only_sound_random_are_not(metadata: str) -> None:
+    line = f'%y = f32[64]{{0}} sine(%x), metadata={{op_name="{metadata}"}}'
+    assert by_value(program(line, "%z = f32[64]{0} cosine(%y)"))["y"].cause == "unknown"
+
+
+def test_conditional() -> None:
+    module = program(
+        "%p = pred[] constant(true)",
+        "%s = f32[64]{0} sine(%x)",
+        "%c = f32[64]{0} conditional(%p, %s, %s), true_computation=%yes, false_computation=%no",
+        "%z = f32[64]{0} cosine(%c)",
+        before="""
+%yes (a: f32[64]) -> f32[64] {
+  %a = f32[64]{0} parameter(0)
+  ROOT %t = f32[64]{0} tanh(%a)
+}
+
+%no (b: f32[64]) -> f32[64] {
+  %b = f32[64]{0} parameter(0)
+  ROOT %e = f32[64]{0} exponential(%b)
+}
+""",
+    )
+    found = by_value(module)
+    assert {name: (barrier.cause, barrier.readers) for name, barrier in found.items()} == {
+        "s": ("conditional", ("t", "e")),
+        "t": ("conditional", ("z",)),
+        "e": ("conditional", ("z",)),
+    }
+
+
+def test_a_carry_crosses_once_an_iteration() -> None:
+    found = by_value(loop("%new = f32[64]{0} sine(%old)"))
+    assert set(found) == {"new", "next"}
+    assert (found["new"].cause, found["new"].crossings, found["new"].readers) == ("loop carry", 10, ("new",))
+    assert (found["next"].bytes, found["next"].launches, found["next"].per_iteration) == (4, 10, False)
+
+
+def test_a_loop_of_unknown_length_counts_one_iteration() -> None:
+    barrier = by_value(loop("%new = f32[64]{0} sine(%old)", known=False))["new"]
+    assert (barrier.crossings, barrier.per_iteration) == (1, True)
+    module = loop("%new = f32[64]{0} sine(%old)", known=False, start="%s", first="%s = f32[64]{0} cosine(%x)")
+    assert not by_value(module)["s"].per_iteration  # a start value is read once
+
+
+def test_a_start_value_is_read_in_the_first_iteration_alone() -> None:
+    module = loop("%new = f32[64]{0} sine(%old)", start="%x", first="%s = f32[64]{0} cosine(%x)")
+    assert "s" not in by_value(module)
+    module = loop("%new = f32[64]{0} sine(%old)", start="%s", first="%s = f32[64]{0} cosine(%x)")
+    barrier = by_value(module)["s"]
+    assert (barrier.cause, barrier.detail) == ("loop carry", "read inside the loop")
+    assert (barrier.crossings, barrier.readers) == (1, ("new",))
+
+
+def test_what_a_loop_never_changes_is_read_in_every_iteration() -> None:
+    lines = "%y = f32[64]{0} sine(%old)", "%n = f32[64]{0} negate(%y)", "%new = f32[64]{0} bitcast(%old)"
+    found = by_value(loop(*lines, start="%s", first="%s = f32[64]{0} cosine(%x)"))
+    assert (found["s"].crossings, found["s"].readers) == (10, ("y",))
+    assert found["y"].cause == "unknown"
+
+
+def test_a_value_read_after_its_loop_crosses_once() -> None:
+    module = loop(
+        "%new = f32[64]{0} sine(%x.inside)", "%x.inside = f32[64]{0} bitcast(%old)", last="%z = f32[64]{0} tanh(%end)"
+    )
+    barrier = by_value(module)["new"]
+    assert barrier.readers == ("new", "z")
+    assert barrier.crossings == 10
+
+
+def test_a_buffer_that_a_loop_fills_in_place_is_no_barrier() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
+    assert set(by_value(loop(*lines))) == {"next"}
+
+
+def test_a_buffer_that_a_loop_fills_and_reads_crosses_by_what_it_reads() -> None:
+    lines = (
+        "%u = f32[1]{0} dynamic-slice(%old, %i), dynamic_slice_sizes={1}",
+        "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)",
+    )
+    barrier = by_value(loop(*lines))["new"]
+    assert (barrier.cause, barrier.bytes, barrier.readers) == ("in-place update", 4, ("u",))
+
+
+def test_stacked_outputs_read_after_the_loop_are_its_carry_not_an_update() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
+    barrier = by_value(loop(*lines, last="%z = f32[64]{0} tanh(%end)"))["new"]
+    assert (barrier.cause, barrier.detail, barrier.crossings) == ("loop carry", "read after the loop", 1)
+
+
+def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
+    at = 'metadata={op_name="jit(f)/concatenate" source_file="f.py" source_line=7}'
+    lines = (
+        "%half = f32[32]{0} slice(%old), slice={[0:32]}",
+        f"%joined = f32[64]{{0}} concatenate(%half, %half), dimensions={{0}}, {at}",
+        "%new = f32[64]{0} copy(%joined)",
+    )
+    found = by_value(loop(*lines))
+    assert (found["joined"].cause, found["joined"].readers) == ("concatenate", ("new",))
+    assert (found["new"].cause, found["new"].detail) == ("copy", "of a loop's carry")
+    assert [(frame.path, frame.line) for frame in found["new"].stack] == [("f.py", 7)]
+
+
+def test_a_line_is_found_through_operands_then_users() -> None:
+    at = 'metadata={op_name="jit(f)/sin" source_file="f.py" source_line=%d}'
+    lines = ["%a = f32[64]{0} sine(%x)", "%b = f32[64]{0} cosine(%a)", "%c = f32[64]{0} tanh(%b)"]
+    through_operand = [f"{lines[0]}, {at % 1}", lines[1], f"{lines[2]}, {at % 3}"]
+    assert by_value(program(*through_operand))["b"].stack[0].line == 1
+    through_user = [lines[0], lines[1], f"{lines[2]}, {at % 3}"]
+    assert by_value(program(*through_user))["b"].stack[0].line == 3
+    assert by_value(program(*lines))["b"].stack == ()
+
+
+def test_the_cost_model_is_the_cause_only_where_fusing_is_no_faster() -> None:
+    module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
+    dear, cheap = (Verdict("y", "z", "", us_fused=us, us_unfused=4.0) for us in (4.2, 3.0))
+    assert by_value(module, {"y": dear})["y"].cause == "cost model"
+    assert by_value(module, {"y": cheap})["y"].cause == "unknown"
+    assert by_value(module, {"y": cheap})["y"].verdict == cheap
+
+
+def test_several_readers() -> None:
+    module = program(
+        "%y = f32[64]{0} sine(%x)",
+        "%a = f32[64]{0} cosine(%y)",
+        "%b = f32[64]{0} tanh(%y)",
+        "%r = (f32[64]{0}, f32[64]{0}) tuple(%a, %b)",
+    )
+    barrier = by_value(module)["y"]
+    assert (barrier.cause, barrier.detail, barrier.readers) == ("several readers", "2 kernels", ("a", "b"))
