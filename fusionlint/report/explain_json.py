@@ -1,0 +1,89 @@
+"""[Report] -> JSON: what `fusionlint explain --output-format json` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fusionlint.explain import ExplainedBarrier, Report
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.kernels import Kernel, Loop
+
+VERSION = 1
+
+
+def report_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> str:
+    """One object of `reports` and `errors` (one line each). Microseconds are null where nothing is known about them."""
+    return json.dumps({"version": VERSION, "reports": [_report(r) for r in reports], "errors": [*errors]}, indent=2)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "entry": report.entry,
+        "target": report.target,
+        "versions": dict(report.versions),
+        "compile_seconds": report.compile_seconds,
+        "launches": report.totals.launches,
+        "launches_per_iteration": report.totals.launches_per_iteration,
+        "bytes": report.totals.bytes,
+        "bytes_per_iteration": report.totals.bytes_per_iteration,
+        "microseconds": None,
+        "kernels": [_kernel(kernel) for kernel in report.kernels],
+        "loops": [_loop(loop) for loop in report.loops],
+        "barriers": [_barrier(barrier) for barrier in report.barriers],
+        "stages": asdict(report.stages),
+    }
+
+
+def _kernel(kernel: Kernel) -> dict[str, Any]:
+    return {
+        "name": kernel.name,
+        "kind": kernel.kind,
+        "opcodes": list(kernel.opcodes),
+        "launches": kernel.launches,
+        "per_iteration": kernel.per_iteration,
+        "bytes": kernel.bytes_read + kernel.bytes_written,
+        "microseconds": None,
+        "location": _location(kernel.stack[0] if kernel.stack else None),
+        "loop": kernel.loop,
+    }
+
+
+def _loop(loop: Loop) -> dict[str, Any]:
+    return {
+        "name": loop.name,
+        "location": _location(loop.frame),
+        "trip_count": loop.trip_count,
+        "parent": loop.parent,
+        "launches_per_iteration": loop.launches_per_iteration,
+        "copies_per_iteration": loop.copies_per_iteration,
+    }
+
+
+def _barrier(explained: ExplainedBarrier) -> dict[str, Any]:
+    barrier, verdict = explained.barrier, explained.barrier.verdict
+    return {
+        "cause": barrier.cause,
+        "detail": barrier.detail,
+        "value": barrier.value,
+        "opcodes": list(barrier.opcodes),
+        "bytes": barrier.bytes,
+        "crossings": barrier.crossings,
+        "launches": barrier.launches,
+        "per_iteration": barrier.per_iteration,
+        "location": _location(barrier.stack[0] if barrier.stack else None),
+        "stack": [_location(frame) for frame in barrier.stack],
+        "writer": barrier.writer,
+        "readers": list(barrier.readers),
+        "reason": verdict.reason if verdict else None,
+        "us_fused": verdict.us_fused if verdict else None,
+        "us_unfused": verdict.us_unfused if verdict else None,
+        "rule": explained.rule or None,
+        "advice": explained.advice or None,
+    }
+
+
+def _location(frame: hlo.Frame | None) -> dict[str, Any] | None:
+    return asdict(frame) if frame else None

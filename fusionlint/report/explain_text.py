@@ -1,0 +1,208 @@
+"""Report -> text for people: the totals in one breath, then the barriers, dearest first, at the user's own lines."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from fusionlint.explain import ExplainedBarrier, Report
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.kernels import Loop
+from fusionlint.hlo.reasons import plain_words
+from fusionlint.hlo.verdicts import Verdict
+from fusionlint.stages import Removed, Stages
+
+SHOWN = 10  # barriers, unless all are asked for
+COST_COLUMN = 78
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Barriers of one cause at one line, dearest first."""
+
+    members: tuple[ExplainedBarrier, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(member.barrier.bytes * member.barrier.crossings for member in self.members)
+
+    @property
+    def launches(self) -> int:
+        """Each writer once: a kernel that writes two values is one launch."""
+        return sum({member.barrier.writer: member.barrier.launches for member in self.members}.values())
+
+
+def report_text(report: Report, everything: bool = False, with_stages: bool = False) -> str:
+    """The report, ending in a newline: the ten dearest barriers or `everything`, and a table of stages if asked for.
+    Paths are relative to the working directory where they lie below it."""
+    blocks = ["\n".join(_head(report))]
+    groups = _grouped(report.barriers)
+    shown = groups if everything else groups[:SHOWN]
+    blocks += ["\n".join(_group(number, group)) for number, group in enumerate(shown, 1)]
+    if len(shown) < len(groups):
+        blocks.append(f"… and {len(groups) - len(shown)} more; --all shows them")
+    if with_stages:
+        blocks.append("\n".join(_stages(report.stages)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(report: Report) -> Iterator[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    yield f"{report.entry} on {report.target} ({versions})"
+    yield f"{_launches(report)}, {_bytes(report)}; compiled in {report.compile_seconds:.1f} s"
+    yield f"kernels: {_listed(report.stages.kernels)}"
+    if report.target == "cpu":
+        yield "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --target"
+    if not report.barriers:
+        yield "no value crosses memory between two kernels"
+
+
+def _launches(report: Report) -> str:
+    """`1000 steps x 4 launches + 6 = 4006 launches`: the loop that launches most, and the rest."""
+    totals = report.totals
+    whole = _count(totals.launches, "launch", "launches")
+    if totals.launches_per_iteration:
+        again = _count(totals.launches_per_iteration, "launch", "launches")
+        return f"{whole} and {again} per iteration of a loop of unknown length"
+    outer = [loop for loop in report.loops if loop.parent is None and 0 < _loop_launches(loop) <= totals.launches]
+    if not outer:
+        return whole
+    loop = max(outer, key=_loop_launches)
+    inside = _count(loop.launches_per_iteration, "launch", "launches")
+    return f"{loop.trip_count} steps x {inside} + {totals.launches - _loop_launches(loop)} = {whole}"
+
+
+def _loop_launches(loop: Loop) -> int:
+    return (loop.trip_count or 0) * loop.launches_per_iteration
+
+
+def _bytes(report: Report) -> str:
+    again = report.totals.bytes_per_iteration
+    return size(report.totals.bytes) + (f" and {size(again)} per iteration" if again else "")
+
+
+def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:
+    groups: dict[object, list[ExplainedBarrier]] = {}
+    for explained in barriers:
+        barrier = explained.barrier
+        frame = barrier.stack[0] if barrier.stack else None
+        place = (frame.path, frame.line) if frame else barrier.value
+        groups.setdefault((place, barrier.cause, explained.rule, explained.advice), []).append(explained)
+    return sorted((_Group(tuple(members)) for members in groups.values()), key=lambda g: (-g.bytes, -g.launches))
+
+
+def _group(number: int, group: _Group) -> Iterator[str]:
+    first = group.members[0]
+    barrier = first.barrier
+    left = f"{number}. {barrier.cause}"
+    details = [member.barrier.detail for member in group.members if member.barrier.detail]
+    left += f" ({', '.join(dict.fromkeys(details))})" if details else ""
+    left += f" (x{len(group.members)})" if len(group.members) > 1 else ""
+    cost = f"{_count(group.launches, 'launch', 'launches')}, {size(group.bytes)}"
+    cost += " per iteration" if barrier.per_iteration else ""
+    yield f"{left}  {_where(barrier.stack, barrier.value)}".ljust(COST_COLUMN) + f"  {cost}"
+    if barrier.stack:
+        yield from _excerpt(barrier.stack[0])
+    verdicts = (member.barrier.verdict for member in group.members)
+    for lines in dict.fromkeys(_reason(verdict) for verdict in verdicts if verdict is not None):
+        yield from lines
+    if first.advice:
+        yield f"   {first.rule}: {first.advice}"
+
+
+def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
+    if not stack:
+        return f"no source line known (%{value})"
+    frame = stack[0]
+    column = f":{frame.column}" if frame.column else ""
+    function = f" in {_function(frame)}" if frame.function else ""
+    caller = next((other for other in stack if (other.path, other.line) != (frame.path, frame.line)), None)
+    called = f", from {_function(caller)}:{caller.line}" if caller else ""
+    return f"{_path(frame.path)}:{frame.line}{column}{function}{called}"
+
+
+def _function(frame: hlo.Frame) -> str:
+    return frame.function.replace("<locals>.", "") or _path(frame.path)
+
+
+def _path(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _excerpt(frame: hlo.Frame) -> Iterator[str]:
+    """The line and a caret under the span; nothing where the file is not there."""
+    text = linecache.getline(frame.path, frame.line).rstrip()
+    if not text.strip():
+        return
+    start, end = len(text) - len(text.lstrip()), len(text)
+    if frame.column and frame.column <= len(text):
+        start = frame.column - 1
+        if frame.end_column and frame.end_line in (None, frame.line):
+            end = min(end, frame.end_column - 1)
+    # Tabs stay tabs, so that the caret stands where the text stands.
+    indent = "".join(char if char == "\t" else " " for char in text[:start])
+    yield f"   {frame.line:>4} | {text}"
+    yield f"        | {indent}{'^' * max(1, end - start)}"
+
+
+def _reason(verdict: Verdict) -> tuple[str, ...]:
+    cost = ""
+    if verdict.us_fused is not None and verdict.us_unfused is not None:
+        cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
+    said = "   XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
+    words = plain_words(verdict.reason)
+    return (said, f"        that is: {words}") if words else (said,)
+
+
+def _stages(stages: Stages) -> Iterator[str]:
+    columns = {
+        "jaxpr": stages.jaxpr,
+        "StableHLO": stages.stablehlo,
+        "HLO before": stages.before,
+        "HLO after": stages.after,
+        "kernels": stages.kernels,
+    }
+    cells = [_column(name, counts) for name, counts in columns.items()]
+    widths = [max(map(len, column)) for column in cells]
+    for row in zip_longest(*cells, fillvalue=""):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield ""
+    yield from _removed(stages.removed)
+
+
+def _column(name: str, counts: Mapping[str, int]) -> list[str]:
+    digits = len(str(sum(counts.values())))
+    rows = [f"{count:>{digits}} {operation}" for operation, count in counts.items()]
+    return [name, f"{sum(counts.values()):>{digits}} in all", *rows]
+
+
+def _removed(removed: Removed) -> Iterator[str]:
+    yield "From HLO before to HLO after, counted by fusionlint from the two texts (calls as if inlined):"
+    yield f"  {removed.duplicates} repeat another operation (common subexpressions)"
+    yield f"  {removed.on_constants} work on constants alone (folded)"
+    yield f"  {removed.unused} are used by nothing"
+    yield f"  {removed.rewritten} more are gone: simplified, or rewritten into others"
+    yield f"  {removed.added} are new: from rewrites, or work repeated in several fusions"
+    yield f"  fusion saved {_count(removed.fused, 'launch', 'launches')} a pass through the program's text"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def size(count: int) -> str:
+    """`count` bytes, in powers of 1000: `131 MB`, `4.2 kB`, `12 B`."""
+    value, units = float(count), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    digits = 0 if value >= 100 or units[0] == "B" else 1
+    return f"{value:.{digits}f} {units[0]}"

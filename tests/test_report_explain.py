@@ -1,0 +1,199 @@
+"""report_text(): a small report, character by character, and what it says in the odd cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fusionlint.explain import ExplainedBarrier, Report, Totals
+from fusionlint.hlo.barriers import Barrier
+from fusionlint.hlo.kernels import Loop
+from fusionlint.hlo.parse import Frame
+from fusionlint.hlo.verdicts import Verdict
+from fusionlint.report.explain_text import report_text, size
+from fusionlint.stages import Removed, Stages
+
+SOURCE = """import jax.numpy as jnp
+
+def step(x, v):
+    new = jnp.stack([x, v], axis=1)
+\treturn new
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "env.py"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+def barrier(frame: Frame | None, number: int = 1, size: int = 64000) -> Barrier:
+    stack = (frame, Frame("env.py", 120, function="rollout")) if frame else ()
+    return Barrier(
+        value=f"fusion.{number}",
+        computation="body",
+        writer=f"fusion.{number}",
+        readers=("copy.1",),
+        bytes=size,
+        crossings=1000,
+        per_iteration=False,
+        launches=1000,
+        cause="concatenate",
+        detail="",
+        opcodes=("concatenate",),
+        verdict=Verdict("concatenate.1", "tuple.1", "Concatenate fusion is inefficient."),
+        stack=stack,
+    )
+
+
+def frame(path: str) -> Frame:
+    return Frame(path, 4, 11, 4, 36, "step")
+
+
+def report(*barriers: ExplainedBarrier) -> Report:
+    return Report(
+        entry="env.py:rollout(f32[2048,4])",
+        target="h100",
+        versions={"jax": "0.10.2", "jaxlib": "0.10.2"},
+        compile_seconds=0.94,
+        totals=Totals(4006, 0, 131_072_000, 0),
+        kernels=(),
+        loops=(Loop("while", "main", 1000, None, None, 4, 1),),
+        barriers=barriers,
+        stages=Stages(
+            {"sin": 12},
+            {"sine": 12, "add": 1},
+            {"sine": 12},
+            {"sine": 1},
+            {"loop": 3, "copy": 1},
+            Removed(1, 2, 3, 4, 5, 6),
+        ),
+    )
+
+
+def test_the_whole_report(file: str) -> None:
+    explained = ExplainedBarrier(barrier(frame(file)), "columns-of-a-stack", "keep the variables apart in the carry")
+    assert (
+        report_text(report(explained))
+        == """\
+env.py:rollout(f32[2048,4]) on h100 (jax 0.10.2, jaxlib 0.10.2)
+1000 steps x 4 launches + 6 = 4006 launches, 131 MB; compiled in 0.9 s
+kernels: 3 loop, 1 copy
+
+1. concatenate  env.py:4:11 in step, from rollout:120                           1000 launches, 64.0 MB
+      4 |     new = jnp.stack([x, v], axis=1)
+        |           ^^^^^^^^^^^^^^^^^^^^^^^^^
+   XLA: Concatenate fusion is inefficient.
+        that is: on a CPU a concatenate along the last axis is a kernel of its own
+   columns-of-a-stack: keep the variables apart in the carry
+"""
+    )
+
+
+def test_barriers_of_one_cause_at_one_line_are_one(file: str) -> None:
+    three = [ExplainedBarrier(barrier(frame(file), number), "", "") for number in (1, 2, 3)]
+    text = report_text(report(*three))
+    assert "1. concatenate (x3)  env.py:4:11" in text
+    assert "3000 launches, 192 MB" in text
+    assert text.count("XLA:") == 1  # the same reason three times
+
+
+def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
+    one = barrier(frame(file))
+    two = replace(one, value="get-tuple-element.7")
+    text = report_text(report(ExplainedBarrier(one, "", ""), ExplainedBarrier(two, "", "")))
+    assert "1000 launches, 128 MB" in text
+
+
+def test_only_the_ten_dearest_are_shown_unless_all_are_asked_for(file: str) -> None:
+    twelve = [ExplainedBarrier(barrier(Frame(file, line, 1), line, 1000 * line), "", "") for line in range(1, 13)]
+    text = report_text(report(*twelve))
+    assert "1. concatenate  env.py:12:1" in text
+    assert "10. concatenate  env.py:3:1" in text
+    assert "11. " not in text
+    assert text.endswith("… and 2 more; --all shows them\n")
+    assert "12. concatenate  env.py:1:1" in report_text(report(*twelve), everything=True)
+
+
+def test_a_caret_stands_under_its_text_behind_a_tab(file: str) -> None:
+    text = report_text(report(ExplainedBarrier(barrier(Frame(file, 5, 9, 5, 12)), "", "")))
+    assert "      5 | \treturn new\n        | \t       ^^^\n" in text
+
+
+def test_without_a_column_the_whole_line_is_marked(file: str) -> None:
+    text = report_text(report(ExplainedBarrier(barrier(Frame(file, 1)), "", "")))
+    assert "      1 | import jax.numpy as jnp\n        | ^^^^^^^^^^^^^^^^^^^^^^^\n" in text
+
+
+def test_a_file_that_is_not_there_has_no_excerpt(file: str) -> None:
+    text = report_text(report(ExplainedBarrier(barrier(Frame("/nowhere/x.py", 4, 1)), "", "")))
+    assert "/nowhere/x.py:4:1" in text
+    assert "|" not in text
+
+
+def test_a_barrier_without_a_line_names_its_instruction() -> None:
+    assert "no source line known (%fusion.1)" in report_text(report(ExplainedBarrier(barrier(None), "", "")))
+
+
+def test_a_reason_that_is_not_in_the_catalogue_is_shown_as_it_is() -> None:
+    odd = replace(barrier(None), verdict=Verdict("p", None, "a reason of 2031"))
+    text = report_text(report(ExplainedBarrier(odd, "", "")))
+    assert "XLA: a reason of 2031\n" in text
+    assert "that is" not in text
+
+
+def test_the_cost_models_microseconds_are_shown() -> None:
+    odd = replace(barrier(None), verdict=Verdict("p", None, "", 4.2, 4.1))
+    assert "XLA: cost model, fused 4.2 us, apart 4.1 us\n" in report_text(report(ExplainedBarrier(odd, "", "")))
+
+
+def test_cpu_counts_come_with_a_warning_and_others_without() -> None:
+    on_cpu = report_text(replace(report(), target="cpu"))
+    assert "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR" in on_cpu
+    assert "NO ADVICE" not in report_text(report())
+
+
+def test_a_report_without_barriers_says_so() -> None:
+    assert "no value crosses memory between two kernels" in report_text(report())
+
+
+def test_an_unknown_trip_count_is_said() -> None:
+    unknown = replace(report(), totals=Totals(6, 4, 1000, 200), loops=(Loop("while", "main", None, None, None, 4, 1),))
+    assert "6 launches and 4 launches per iteration of a loop of unknown length, 1.0 kB and 200 B per iteration" in (
+        report_text(unknown)
+    )
+
+
+def test_stages_are_an_aligned_table() -> None:
+    text = report_text(report(), with_stages=True)
+    assert (
+        """
+jaxpr      StableHLO  HLO before  HLO after  kernels
+12 in all  13 in all  12 in all   1 in all   4 in all
+12 sin     12 sine    12 sine     1 sine     3 loop
+            1 add                            1 copy
+"""
+        in text
+    )
+    assert "  2 repeat another operation" in text
+    assert "  fusion saved 6 launches" in text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (12, "12 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (65_536, "65.5 kB"),
+        (131_072_000, "131 MB"),
+        (999_950, "1.0 MB"),
+    ],
+)
+def test_sizes_are_in_powers_of_1000(count: int, text: str) -> None:
+    assert size(count) == text
