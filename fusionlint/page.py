@@ -59,7 +59,7 @@ class Page:
     def summary(self) -> str:
         """The first sentence below the heading."""
         body = re.sub(r"\A#[^\n]*\n+", "", self.text)
-        return re.split(r"(?<=[.:])\s", body.strip(), maxsplit=1)[0].replace("\n", " ")
+        return re.split(r"(?<=[.])\s", body.strip(), maxsplit=1)[0].replace("\n", " ")
 
     @property
     def blocks(self) -> tuple[Block, ...]:

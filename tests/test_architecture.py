@@ -1,0 +1,85 @@
+"""The house keeps its shape: imports run one way, and `check` never imports jax."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "fusionlint"
+# Each room, and the rooms it may import from besides itself.
+ROOMS = {
+    "finding": set(),
+    "config": set(),
+    "page": {"finding"},
+    "rule": {"finding", "page"},
+    "source": {"finding", "rule"},
+    "hlo": set(),
+    "rules": {"finding", "rule", "source", "hlo"},
+    "compiling": set(),
+    "stages": {"hlo", "compiling"},
+    "explain": {"finding", "rule", "hlo", "compiling", "stages"},
+    "report": {"finding", "source", "hlo", "explain", "stages"},
+    "cli": {"config", "rule", "source", "compiling", "explain", "report", "hlo"},
+    "__main__": {"cli"},
+    "__init__": {"finding"},
+}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The modules imported anywhere in a file, but for those that only type checkers import."""
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module == "fusionlint")
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_run_one_way(path: Path) -> None:
+    here = room(path)
+    for name in imports(ast.parse(path.read_text())):
+        head, _, rest = name.partition(".")
+        if head == "fusionlint" and rest:
+            there = rest.partition(".")[0]
+            assert there == here or there in ROOMS[here] or (here == "rule" and there == "rules"), name
+        if head in ("jax", "jaxlib"):
+            assert here == "compiling"
+        if head == "libcst":
+            assert here in ("source", "rules")
+
+
+@pytest.mark.parametrize("folder", ["source", "rules", "hlo", "compiling", "report"])
+def test_sub_packages_hold_no_logic_of_their_own(folder: str) -> None:
+    assert not (PACKAGE / folder / "__init__.py").read_text().strip()
+
+
+def test_check_never_imports_jax(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import jax\njax.numpy.zeros(3).at[0].set(1)\n")
+    program = "import sys; from fusionlint.cli import main\ntry: main(['check', '.'])\nexcept SystemExit: pass\n"
+    program += "assert not {'jax', 'jaxlib', 'numpy'} & set(sys.modules), sorted(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_check_does_not_run_what_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import pathlib\npathlib.Path('ran').touch()\n")
+    subprocess.run([sys.executable, "-m", "fusionlint", "check", "."], cwd=tmp_path, check=True, capture_output=True)
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,48 @@
+"""[tool.fusionlint] is read as written, and mistakes in it are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.config import Config, ConfigError, read_config
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "pyproject.toml").write_text(text)
+    return folder
+
+
+def test_without_a_table_everything_is_on(tmp_path: Path) -> None:
+    assert read_config(write(tmp_path, "[project]\nname = 'x'\n")) == Config()
+
+
+def test_the_table_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.fusionlint]\nselect = ['a']\nignore = ['b', 'c']\ntarget = 'h100'\nexclude = ['docs/']\n")
+    assert read_config(tmp_path) == Config(("a",), ("b", "c"), ("h100",), ("docs/",))
+
+
+def test_the_nearest_table_above_counts(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.fusionlint]\nignore = ['far']\n")
+    inner = tmp_path / "pkg" / "sub"
+    inner.mkdir(parents=True)
+    write(tmp_path / "pkg", "[project]\nname = 'x'\n")
+    assert read_config(inner).ignore == ("far",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.fusionlint]\nselekt = ['a']\n", "no key 'selekt'; did you mean 'select'?"),
+        ("[tool.fusionlint]\nselect = 3\n", "select has to be a list of strings"),
+        ("[tool.fusionlint]\nselect = [3]\n", "select has to be a list of strings"),
+        ("[tool]\nfusionlint = 3\n", "has to be a table"),
+        ("[tool.fusionlint\n", "is not TOML"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read_config(write(tmp_path, text))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

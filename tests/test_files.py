@@ -1,0 +1,80 @@
+"""Which files are checked, and what their modules are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.source.files import imported_files, module_name, python_files
+
+
+def tree(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def found(root: Path, exclude: tuple[str, ...] = ()) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in python_files([root], exclude)]
+
+
+def test_python_files_below_a_folder_are_found_sorted_and_once(tmp_path: Path) -> None:
+    tree(tmp_path, "b.py", "a/c.py", "a/d.pyi", "a/e.txt")
+    assert found(tmp_path) == ["a/c.py", "a/d.pyi", "b.py"]
+    assert len(python_files([tmp_path, tmp_path / "b.py"])) == 3
+
+
+def test_environments_and_caches_are_never_entered(tmp_path: Path) -> None:
+    tree(tmp_path, ".venv/x.py", "node_modules/x.py", "__pycache__/x.py", "pkg/site-packages/x.py", "ok.py")
+    assert found(tmp_path) == ["ok.py"]
+
+
+def test_gitignore_is_honoured_in_every_folder(tmp_path: Path) -> None:
+    tree(tmp_path, "keep.py", "made/x.py", "pkg/gen_a.py", "pkg/b.py", "pkg/deep/gen_c.py", "gen_top.py")
+    (tmp_path / ".gitignore").write_text("/made/\n")
+    (tmp_path / "pkg" / ".gitignore").write_text("gen_*\n!gen_a.py\n")
+    assert found(tmp_path) == ["gen_top.py", "keep.py", "pkg/b.py", "pkg/gen_a.py"]
+
+
+def test_gitignore_above_the_folder_counts_inside_a_repository_only(tmp_path: Path) -> None:
+    tree(tmp_path, "repo/src/out.py", "repo/src/a.py")
+    (tmp_path / "repo" / ".gitignore").write_text("out.py\n")
+    assert found(tmp_path / "repo" / "src") == ["a.py", "out.py"]
+    (tmp_path / "repo" / ".git").mkdir()
+    assert found(tmp_path / "repo" / "src") == ["a.py"]
+
+
+def test_excludes_of_the_configuration_leave_files_out(tmp_path: Path) -> None:
+    tree(tmp_path, "a.py", "docs/b.py", "docs/keep/c.py")
+    assert found(tmp_path, ("docs/",)) == ["a.py"]
+
+
+def test_a_file_named_by_itself_is_always_checked(tmp_path: Path) -> None:
+    tree(tmp_path, ".venv/x.py", "script")
+    assert python_files([tmp_path / ".venv" / "x.py", tmp_path / "script"], ["*.py"]) == [
+        tmp_path / ".venv" / "x.py",
+        tmp_path / "script",
+    ]
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere: no such file or folder"):
+        python_files([tmp_path / "nowhere"])
+
+
+def test_modules_are_named_by_the_packages_around_them(tmp_path: Path) -> None:
+    tree(tmp_path, "src/brax/__init__.py", "src/brax/envs/__init__.py", "src/brax/envs/ant.py", "script.py")
+    assert module_name(tmp_path / "src/brax/envs/ant.py") == "brax.envs.ant"
+    assert module_name(tmp_path / "src/brax/envs/__init__.py") == "brax.envs"
+    assert module_name(tmp_path / "script.py") == "script"
+
+
+def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None:
+    tree(tmp_path, "lib/__init__.py", "lib/steps.py", "lib/deep/__init__.py", "main.py")
+    names = ["lib.steps.step", "lib.deep.thing", "jax.numpy"]
+    assert list(imported_files(tmp_path / "main.py", names)) == [
+        tmp_path / "lib/steps.py",
+        tmp_path / "lib/deep/__init__.py",
+    ]
