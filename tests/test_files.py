@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.files import imported_files, module_name, python_files
+from fusionlint.source.files import imported_files, module_name, path_in_project, python_files
 
 
 def tree(root: Path, *names: str) -> None:
@@ -78,3 +78,9 @@ def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None
         tmp_path / "lib/steps.py",
         tmp_path / "lib/deep/__init__.py",
     ]
+
+
+def test_folders_above_a_project_say_nothing_about_it(tmp_path: Path) -> None:
+    tree(tmp_path, "tests/brax/pyproject.toml", "tests/brax/brax/math.py", "tests/brax/tests/test_math.py")
+    assert path_in_project(tmp_path / "tests/brax/brax/math.py") == "brax/math.py"
+    assert path_in_project(tmp_path / "tests/brax/tests/test_math.py") == "tests/test_math.py"

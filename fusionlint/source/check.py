@@ -18,7 +18,7 @@ import libcst as cst
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import Rule, all_rules
 from fusionlint.source.facts import Facts, read_facts
-from fusionlint.source.files import imported_files, module_name
+from fusionlint.source.files import imported_files, module_name, path_in_project
 from fusionlint.source.project import Place, Project, absolute
 from fusionlint.source.traced import Context, contexts
 from fusionlint.source.tree import Source
@@ -144,7 +144,8 @@ def _read(path: Path) -> Facts | Problem:
 def _facts(data: bytes, path: str) -> Facts:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
-        return read_facts(data, path, module_name(Path(path)), is_package=Path(path).name == "__init__.py")
+        inside, is_package = path_in_project(Path(path)), Path(path).name == "__init__.py"
+        return read_facts(data, path, module_name(Path(path)), inside=inside, is_package=is_package)
 
 
 def _neighbours(facts: dict[str, Facts]) -> dict[str, Facts]:

@@ -77,6 +77,7 @@ class Facts:
     """Everything `check` knows of a file before libcst parses it. Scope "" is the module's own."""
 
     path: str
+    inside: str  # the path as the file's project writes it
     module: str  # dotted name, "" when unknown
     is_package: bool
     bindings: dict[str, dict[str, Binding]] = field(default_factory=dict)
@@ -103,12 +104,13 @@ class Facts:
         return scope
 
 
-def read_facts(text: str | bytes, path: str, module: str = "", *, is_package: bool = False) -> Facts:
+def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = "", is_package: bool = False) -> Facts:
     """The facts of one file. SyntaxError (ValueError for NUL bytes) when it does not parse."""
     visitor = _Visitor()
     visitor.body(ast.parse(text, filename=path).body)
     return Facts(
         path,
+        inside or path,
         module,
         is_package,
         visitor.bindings,

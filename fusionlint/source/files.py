@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pathspec
@@ -75,6 +76,25 @@ def _is_ignored(path: Path, is_folder: bool, specs: list[tuple[Path, pathspec.Gi
 
 def _as_text(path: Path, root: Path, is_folder: bool) -> str:
     return path.relative_to(root).as_posix() + ("/" if is_folder else "")
+
+
+def path_in_project(path: Path) -> str:
+    """The path as its project writes it, "tests/test_env.py": below the nearest .git or pyproject.toml, or from here.
+
+    What lies above a project says nothing about it: /home/me/tests/brax/math.py is no test.
+    """
+    full = path.resolve()
+    root = _project_root(full.parent)
+    if root is None:
+        root = Path.cwd() if full.is_relative_to(Path.cwd()) else package_root(full)
+    return full.relative_to(root).as_posix()
+
+
+@cache
+def _project_root(folder: Path) -> Path | None:
+    if any((folder / name).exists() for name in (".git", "pyproject.toml", "setup.py")):
+        return folder
+    return None if folder == folder.parent else _project_root(folder.parent)
 
 
 def package_root(path: Path) -> Path:

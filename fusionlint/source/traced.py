@@ -123,7 +123,7 @@ def _host_seeds(project: Project) -> Iterator[Place]:
     yield from _callback_functions(project)
     for place, function in project.functions():
         name = function.scope.rpartition(".")[2].partition("#")[0]
-        if _HOST_FILE.search(place.path) or _HOST_NAME.match(name):
+        if _HOST_FILE.search(project.files[place.path].inside) or _HOST_NAME.match(name):
             yield place
     for place, call in _calls(project):
         if place.scope and _is_host_call(project, place, call):
