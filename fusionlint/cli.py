@@ -70,7 +70,7 @@ def check(
     fixed = fix_files(result, scope, unsafe=unsafe_fixes) if fix or show_diff else []
     if show_diff:
         click.echo("".join(map(diff, fixed)), nl=False)
-        click.echo(f"Would fix {sum(f.count for f in fixed)} hazards in {len(fixed)} files.", err=True)
+        click.echo(text.fixed_summary("Would fix", [f.count for f in fixed]), err=True)
         sys.exit(1 if fixed else 0)
     for one in fixed:
         Path(one.path).write_bytes(one.after)
@@ -85,7 +85,7 @@ def check(
         if statistics:
             click.echo(text.statistics(findings))
         if fixed:
-            click.echo(f"Fixed {sum(f.count for f in fixed)} hazards in {len(fixed)} files.")
+            click.echo(text.fixed_summary("Fixed", [f.count for f in fixed]))
         click.echo(text.summary(findings, problems, result.files))
     for problem in problems:
         click.echo(text.problem(problem), err=True)

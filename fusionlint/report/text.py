@@ -111,7 +111,7 @@ def statistics(findings: Iterable[Finding]) -> str:
 
 def summary(findings: Sequence[Finding], problems: Sequence[Problem], files: int) -> str:
     """The last line: how much was found, and what to do next."""
-    in_files = f"in {files} {'file' if files == 1 else 'files'}"
+    in_files = f"in {_count(files, 'file')}"
     could_not = f" {len(problems)} of them could not be checked." if problems else ""
     if not findings:
         return f"No hazards found {in_files}.{could_not}"
@@ -120,9 +120,17 @@ def summary(findings: Sequence[Finding], problems: Sequence[Problem], files: int
     fixable = [f"{safe} of them fixable with --fix"] if safe else []
     fixable += [f"{unsafe} with --fix --unsafe-fixes"] if unsafe else []
     commonest = Counter(f.rule for f in findings).most_common(1)[0][0]
-    hazards = "hazard" if len(findings) == 1 else "hazards"
-    found = ", ".join([f"Found {len(findings)} {hazards} {in_files}", *fixable])
+    found = ", ".join([f"Found {_count(len(findings), 'hazard')} {in_files}", *fixable])
     return f"{found}.{could_not} `fusionlint rule {commonest}` says more."
+
+
+def fixed_summary(done: str, counts: Sequence[int]) -> str:
+    """`Fixed 3 hazards in 2 files.`; `counts` are those of each file."""
+    return f"{done} {_count(sum(counts), 'hazard')} in {_count(len(counts), 'file')}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def problem(what: Problem) -> str:

@@ -1,0 +1,207 @@
+"""`fusionlint check` as a user runs it: what it prints, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fusionlint.cli import main
+
+COLUMNS = """\
+import jax.numpy as jnp
+
+
+def pack(x, v):
+    n = x.shape[0]
+    return jnp.zeros((n, 2)).at[:, 0].set(x).at[:, 1].set(v)
+"""
+CLEAN = "import jax.numpy as jnp\n\n\ndef pack(x, v):\n    return jnp.stack([x, v], axis=-1)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "env.py").write_text(COLUMNS)
+    return tmp_path
+
+
+def run(*args: str) -> Result:
+    result = CliRunner().invoke(main, list(args))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def test_a_finding_shows_its_line_a_caret_the_numbers_and_the_advice(folder: Path) -> None:
+    result = run("check", "env.py")
+    first, gap, code, caret, numbers, advice, last = result.stdout.splitlines()
+    assert first.startswith("env.py:6:12: columns-by-at-set: ")
+    assert gap == "  |"
+    assert code == "6 |     return jnp.zeros((n, 2)).at[:, 0].set(x).at[:, 1].set(v)"
+    assert caret.index("^") == code.index("jnp")
+    assert caret.count("^") in (len("jnp.zeros((n, 2)).at[:, 0].set(x)"), len(code) - code.index("jnp"))
+    assert "h100: " in numbers
+    assert "launches, " in numbers
+    assert "jnp.stack([x, v], axis=-1)" in advice
+    assert last.startswith("Found 1 hazard in 1 file")
+    assert result.exit_code == 1
+
+
+def test_clean_code_is_silent_and_ends_with_zero(folder: Path) -> None:
+    (folder / "env.py").write_text(CLEAN)
+    result = run("check")
+    assert (result.stdout, result.exit_code) == ("No hazards found in 1 file.\n", 0)
+
+
+def test_concise_is_one_line_a_finding(folder: Path) -> None:
+    lines = run("check", "--output-format", "concise").stdout.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("env.py:6:12: columns-by-at-set: ")
+
+
+def test_json_is_the_documented_shape(folder: Path) -> None:
+    (folder / "bad.py").write_text("def f(:\n")
+    document = json.loads(run("check", "--output-format", "json").stdout)
+    assert set(document) == {"version", "findings", "errors"}
+    (finding,) = document["findings"]
+    assert {"rule", "path", "line", "column", "end_line", "end_column", "message", "targets", "suggestion", "evidence"} <= (
+        set(finding)
+    )
+    assert (finding["path"], finding["line"], finding["column"]) == ("env.py", 6, 12)
+    assert "h100" in finding["targets"]
+    assert {"target", "quantity", "bad", "good"} == set(finding["evidence"][0])
+    (error,) = document["errors"]
+    assert (error["path"], error["line"]) == ("bad.py", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("syntax.py", b"def f(:\n    pass\n", "syntax.py:1: does not parse"),
+        ("latin.py", b"x = '\xe9'\n", "latin.py:1: does not parse"),
+        ("null.py", b"x = 1\0\n", "null.py"),
+        ("deep.py", b"x = " + b"(" * 300 + b")" * 300 + b"\n", "deep.py"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_reported_and_the_run_goes_on(
+    folder: Path, name: str, data: bytes, message: str
+) -> None:
+    (folder / name).write_bytes(data)
+    result = run("check", "--output-format", "concise")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "env.py:6:12" in result.stdout
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("check", "nowhere"), "nowhere: no such file or folder"),
+        (("check", "--select", "columns-by-at-sett"), "did you mean 'columns-by-at-set'?"),
+        (("check", "--ignore", "x"), "there is no rule 'x'"),
+        (("check", "--target", "h10"), "did you mean 'h100'?"),
+        (("rule", "columns"), "there is no rule 'columns'"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_two(folder: Path, args: tuple[str, ...], message: str) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_select_and_ignore_choose_the_rules(folder: Path) -> None:
+    assert run("check", "--ignore", "columns-by-at-set").exit_code == 0
+    assert run("check", "--select", "loop-over-jit,jit-per-call").exit_code == 0
+    assert run("check", "--select", "columns-by-at-set").exit_code == 1
+
+
+def test_the_configuration_chooses_unless_the_command_line_does(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[tool.fusionlint]\nignore = ['columns-by-at-set']\n")
+    assert run("check").exit_code == 0
+    assert run("check", "--ignore", "loop-over-jit").exit_code == 1
+
+
+def test_a_target_keeps_the_rules_that_harm_it_and_its_numbers(folder: Path) -> None:
+    document = json.loads(run("check", "--target", "h100", "--output-format", "json").stdout)
+    (finding,) = document["findings"]
+    assert {m["target"] for m in finding["evidence"]} == {"h100"}
+
+
+@pytest.mark.parametrize(
+    ("comment", "exit_code"),
+    [
+        ("# fusionlint: ignore[columns-by-at-set]", 0),
+        ("# fusionlint: ignore[loop-over-jit, columns-by-at-set]", 0),
+        ("# fusionlint: ignore", 0),
+        ("# fusionlint: ignore[loop-over-jit]", 1),
+        ("# ignore", 1),
+    ],
+)
+def test_a_comment_on_the_line_silences_the_rules_it_names(folder: Path, comment: str, exit_code: int) -> None:
+    (folder / "env.py").write_text(COLUMNS.rstrip() + f"  {comment}\n")
+    assert run("check").exit_code == exit_code
+
+
+def test_statistics_count_findings_by_rule(folder: Path) -> None:
+    (folder / "other.py").write_text(COLUMNS)
+    rows = run("check", "--statistics", "--output-format", "concise").stdout.splitlines()
+    assert any(row.split()[:2] == ["2", "columns-by-at-set"] for row in rows)
+
+
+def test_diff_shows_the_change_and_makes_none(folder: Path) -> None:
+    result = run("check", "--diff", "--unsafe-fixes")
+    assert "-    return jnp.zeros((n, 2)).at[:, 0].set(x).at[:, 1].set(v)\n" in result.stdout
+    assert "+    return jnp.stack([x, v], axis=-1)\n" in result.stdout
+    assert (folder / "env.py").read_text() == COLUMNS
+    assert result.exit_code == 1
+
+
+def test_unsafe_fixes_need_to_be_asked_for(folder: Path) -> None:
+    assert run("check", "--fix").exit_code == 1
+    assert (folder / "env.py").read_text() == COLUMNS
+
+
+def test_fix_writes_the_file_and_leaves_it_silent(folder: Path) -> None:
+    result = run("check", "--fix", "--unsafe-fixes")
+    assert "Fixed 1 hazard in 1 file." in result.stdout
+    assert "jnp.stack([x, v], axis=-1)" in (folder / "env.py").read_text()
+    assert result.exit_code == 0
+    assert run("check").exit_code == 0
+
+
+def test_many_processes_find_what_one_finds(folder: Path) -> None:
+    for i in range(30):
+        (folder / f"env_{i}.py").write_text(COLUMNS if i % 2 else CLEAN)
+    (folder / "broken.py").write_text("def f(:\n")
+    one, two = (run("check", "--jobs", n, "--output-format", "json") for n in ("1", "2"))
+    assert json.loads(one.stdout) == json.loads(two.stdout)
+    assert len(json.loads(one.stdout)["findings"]) == 16
+
+
+def test_names_are_followed_into_files_that_are_not_checked(folder: Path) -> None:
+    package = folder / "lib"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "types.py").write_text("import jax.numpy as jnp\n")
+    (package / "env.py").write_text(COLUMNS.replace("import jax.numpy as jnp", "from lib.types import jnp"))
+    assert "lib/env.py:6:12" in run("check", os.path.join("lib", "env.py"), "--output-format", "concise").stdout  # noqa: PTH118
+
+
+def test_rules_are_listed_with_what_they_harm(folder: Path) -> None:
+    rows = run("rule").stdout.splitlines()
+    assert any(row.split()[:2] == ["columns-by-at-set", "fusion"] for row in rows)
+
+
+def test_a_rules_page_is_shown(folder: Path) -> None:
+    assert run("rule", "columns-by-at-set").stdout.startswith("# columns-by-at-set")
+
+
+def test_help_and_version_come_without_jax(folder: Path) -> None:
+    assert "check" in run("--help").stdout
+    assert run("--version").exit_code == 0
