@@ -46,11 +46,20 @@ _DOING = {
 }
 
 
+# Words that mean something else than they say -> what they mean here.
+_MEANING = {
+    "Unknown backend: 'gpu'": "a callback (jax.debug.print, pure_callback) needs the GPU itself; take it out to compile "
+    "for one that is not there",
+}
+
+
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
     """One line: what was being done, and the first line of what was raised."""
     named = "" if entry is None else entry.module if kind == "import" else f"{entry.module}:{entry.function}"
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{_DOING[kind].format(named)}: {type(error).__name__}{': ' if said else ''}{said}"
+    meant = next((meaning for words, meaning in _MEANING.items() if words in said), None)
+    raised = meant or f"{type(error).__name__}{': ' if said else ''}{said}"
+    return f"{_DOING[kind].format(named)}: {raised}"
 
 
 def where(error: BaseException) -> str:

@@ -38,16 +38,20 @@ def compile_entry(entry: Entry, target: Target, timeout: float = TIMEOUT, outdir
 
 
 def compile_all(
-    jobs: Sequence[tuple[Entry, Target]], workers: int | None = None, timeout: float = TIMEOUT
+    jobs: Sequence[tuple[Entry, Target]],
+    workers: int | None = None,
+    timeout: float = TIMEOUT,
+    outdir: Path | None = None,
 ) -> Iterator[Artifacts | CompileError]:
     """Compile every (entry, target), each in a process of its own and `workers` at once (as many as there are cores if
-    None): results and errors in the order of `jobs`, as they come."""
+    None): results and errors in the order of `jobs`, as they come. Texts are left below `outdir` (new temporary folders
+    if None)."""
 
-    def one(job: tuple[Entry, Target]) -> Artifacts | CompileError:
-        return compile_many([job[0]], job[1], timeout)[0]
+    def one(number: int, job: tuple[Entry, Target]) -> Artifacts | CompileError:
+        return compile_many([job[0]], job[1], timeout, outdir and outdir / f"job-{number}")[0]
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(one, job) for job in jobs]
+        futures = [pool.submit(one, number, job) for number, job in enumerate(jobs)]
         try:
             yield from (future.result() for future in futures)
         finally:  # the caller may have seen enough

@@ -1,0 +1,409 @@
+"""Real compilations in worker processes: what they leave behind, and what is said when they fail."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fusionlint.compiling import jobs, targets
+from fusionlint.compiling.artifacts import Artifacts, CompileError
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_all, compile_entry, compile_many
+from fusionlint.compiling.targets import get, missing
+
+CPU = get("cpu")
+Result = Artifacts | CompileError
+
+USER = '''
+from __future__ import annotations
+import functools
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+def inner(x):
+    return jnp.concatenate([x, jnp.cos(x)])
+
+def outer(x):
+    return jnp.sin(inner(x)) + 1
+
+def plain(x, y=2.0):
+    print("the user's words")
+    return x * y
+
+@functools.partial(jax.jit, static_argnames=("n", "mode"))
+def decorated(x, n, mode="sum"):
+    return getattr(jnp, mode)(x * n, axis=0)
+
+@functools.partial(jax.jit, donate_argnums=0)
+def donating(state, scale):
+    return state * scale
+
+def static_values(x, sizes, activation, *, flag):
+    for size in sizes:
+        x = getattr(jnp, activation)(x[:size])
+    return x if flag is None else -x
+
+def tree(params, batch, config):
+    x, y = batch
+    return x @ params["w"] + params["b"] + config["scale"] * y, params
+
+def rng(key, keys, n):
+    return jax.random.normal(key, (n,)), jax.vmap(lambda k: jax.random.uniform(k, (2,)))(keys)
+
+def nothing():
+    return jnp.arange(8.0) * 2
+
+class Env:
+    """Made without arguments."""
+    scale = 2.0
+    def step(self, x):
+        return x * self.scale
+    @functools.partial(jax.jit, static_argnums=0)
+    def jitted(self, x):
+        return x + self.scale
+    @staticmethod
+    def static(x):
+        return x - 1
+    @classmethod
+    def of_class(cls, x):
+        return x - cls.scale
+    def __call__(self, x):
+        return x / self.scale
+
+class Sized(Env):
+    def __init__(self, size):
+        self.scale = size
+
+sized = Sized(3.0)
+env = Env()
+double = functools.partial(plain, y=3.0)
+number = 3
+
+def with_own_examples(x, n):
+    return x[:n]
+with_own_examples.example_args = (jnp.ones((5, 2)), 3)
+
+def with_module_examples(x):
+    return x * 2
+example_args = {"with_module_examples": (jax.ShapeDtypeStruct((7,), "int32"),), "Env.step": (jnp.ones(9),)}
+
+def annotated(x: Float[Array, "8 128"], i: Int[Array, ""], key: PRNGKeyArray, *, mask: Bool[Array, "128"]):
+    return jnp.where(mask, x, i) + jax.random.uniform(key)
+
+def half_annotated(x: Float[Array, "8 n"]):
+    return x
+
+def constant(x):
+    return x + jnp.arange(100_000.0).at[3].set(1.0)
+
+def looped(x):
+    return lax.scan(lambda c, _: (jnp.sin(c), c), x, None, length=5)
+
+def bad_shapes(x, y):
+    return inner(x) + y
+
+def bad_branch(x):
+    if x > 0:
+        return x
+'''
+LINES = USER.splitlines()
+
+# SPEC -> the program's name and the types of its outputs
+COMPILES = {
+    "plain(f32[4])": ("plain", "float32[4]"),
+    "plain(f32[4], f32[2,4])": ("plain", "float32[2,4]"),
+    "plain(f32[4], y=3)": ("plain", "float32[4]"),
+    "plain(bf16[4], y=f32[])": ("plain", "float32[4]"),
+    "decorated(f32[3,4], 5)": ("decorated", "float32[4]"),
+    'decorated(f32[3,4], n=5, mode="max")': ("decorated", "float32[4]"),
+    "donating(f32[4], 3.0)": ("donating", "float32[4]"),
+    'static_values(f32[9], [8, 4], "tanh", flag=None)': ("static_values", "float32[4]"),
+    "tree({w: f32[2,3], b: f32[3]}, (f32[5,2], f32[5,1]), {scale: 2.0})": (
+        "tree",
+        "float32[5,3] float32[3] float32[2,3]",
+    ),
+    "rng(key, key[3], 4)": ("rng", "float32[4] float32[3,2]"),
+    "rng(u32[2], u32[3,2], 4)": ("rng", "float32[4] float32[3,2]"),
+    "nothing": ("nothing", "float32[8]"),
+    "Env.step(f32[4])": ("step", "float32[4]"),
+    "Env.jitted(f32[4])": ("jitted", "float32[4]"),
+    "Env.static(f32[4])": ("static", "float32[4]"),
+    "Env.of_class(f32[4])": ("of_class", "float32[4]"),
+    "sized.step(f32[4])": ("step", "float32[4]"),
+    "env(f32[4])": ("Env", "float32[4]"),
+    "double(f32[4])": ("plain", "float32[4]"),
+    "with_own_examples": ("with_own_examples", "float32[3,2]"),
+    "with_module_examples": ("with_module_examples", "int32[7]"),
+    "Env.step": ("step", "float32[9]"),
+    "annotated": ("annotated", "float32[8,128]"),
+    "outer(f32[4])": ("outer", "float32[8]"),
+    "constant(f32[])": ("constant", "float32[100000]"),
+    "looped(f32[4])": ("looped", "float32[4] float32[5,4]"),
+}
+
+# SPEC -> the kind of error, what its one line says, and the user's line it names
+FAILS = {
+    "bad_shapes(f32[4], f32[3])": ("trace", "bad_shapes could not be traced: TypeError: add got ", "inner(x) + y"),
+    "bad_branch(f32[])": ("trace", "bad_branch could not be traced: TracerBoolConversionError: ", "if x > 0"),
+    "otter(f32[4])": ("entry", "has no otter; did you mean outer?", None),
+    "Env.stop(f32[4])": ("entry", ":Env has no stop; did you mean step", None),
+    "Sized.step(f32[4])": ("entry", "make one in the module, `sized = Sized(...)`, and name sized.step", None),
+    "Env": ("entry", "is a class, not a function; name a method of it: Env.step", None),
+    "number": ("entry", "number is a int, not a function", None),
+    "plain(f32[4], 3, 4)": ("entry", "plain(x, y=2.0) does not take (float32[4], 3, 4): too many positional", None),
+    "plain(f32[4], z=3)": ("entry", "plain(x, y=2.0) does not take (float32[4], z=3): ", None),
+    "plain": ("entry", "plain(x, y=2.0) needs arguments: say its arguments, as in `", None),
+    "half_annotated": ("entry", "annotate them with jaxtyping", None),
+    "plain(f64[4])": ("entry", "float64[4]: jax runs in 32 bits; write float32, or set JAX_ENABLE_X64=1", None),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("user") / "code.py"  # like a module of Python's own
+    path.write_text(USER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(user: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+    """All of COMPILES and FAILS, compiled for the CPU by one process."""
+    specs = [*COMPILES, *FAILS]
+    entries = [parse_spec(f"{user}:{spec}") for spec in specs]
+    return dict(zip(specs, compile_many(entries, CPU, outdir=tmp_path_factory.mktemp("out")), strict=True))
+
+
+@pytest.fixture(scope="module")
+def made(results: dict[str, Result]) -> Callable[[str], Artifacts]:
+    def made(spec: str) -> Artifacts:
+        result = results[spec]
+        assert isinstance(result, Artifacts), result
+        return result
+
+    return made
+
+
+@pytest.fixture(autouse=True)
+def in_scratch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def fails(spec: str, timeout: float = 60) -> CompileError:
+    with pytest.raises(CompileError) as caught:
+        compile_entry(parse_spec(spec), CPU, timeout)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("spec", COMPILES)
+def test_every_kind_of_entry_compiles_under_its_own_name(made: Callable[[str], Artifacts], spec: str) -> None:
+    name, outputs = COMPILES[spec]
+    found = made(spec)
+    assert (found.function, " ".join(found.outputs)) == (name, outputs)
+    assert re.search(rf"^HloModule jit_{name}\b", found.after)
+    assert found.target == "cpu"
+    assert found.entry.endswith(spec)
+
+
+@pytest.mark.parametrize("spec", FAILS)
+def test_a_failure_is_one_line_at_the_users_own_line(results: dict[str, Result], user: Path, spec: str) -> None:
+    kind, says, code = FAILS[spec]
+    error = results[spec]
+    assert isinstance(error, CompileError)
+    assert error.kind == kind
+    assert says in str(error)
+    assert "\n" not in str(error)
+    assert error.where == ("" if code is None else f"{user}:{line_of(code)}")
+
+
+def line_of(code: str) -> int:
+    return next(number for number, line in enumerate(LINES, 1) if code in line)
+
+
+def test_all_texts_are_there_and_tell_of_the_same_function(made: Callable[[str], Artifacts]) -> None:
+    found = made("outer(f32[4])")
+    assert "concatenate" in found.jaxpr
+    assert "stablehlo.concatenate" in found.stablehlo
+    assert "concatenate(" in found.before
+    assert "is_scheduled=true" in found.after
+    assert {"jax", "jaxlib"} == set(found.versions)
+    assert min(found.trace_seconds, found.lower_seconds, found.compile_seconds) > 0
+
+
+def test_the_log_holds_xlas_fusion_decisions_and_nothing_else_of_the_process(made: Callable[[str], Artifacts]) -> None:
+    log = made("outer(f32[4])").log
+    assert "instruction_fusion.cc" in log
+    assert re.search(r"[Nn]ot fusing|Fusing|Considering for fusion", log)
+    assert "the user's words" not in made("plain(f32[4])").log
+
+
+def test_source_lines_are_the_users_own_and_nobody_elses(made: Callable[[str], Artifacts], user: Path) -> None:
+    for spec in ("outer(f32[4])", "tree({w: f32[2,3], b: f32[3]}, (f32[5,2], f32[5,1]), {scale: 2.0})"):
+        for text in (made(spec).before, made(spec).after):
+            assert set(re.findall(r'"(/[^"]*\.py)"', text)) == {str(user)}
+
+
+def test_the_call_path_to_a_line_is_kept_where_the_format_has_one(made: Callable[[str], Artifacts]) -> None:
+    text = made("outer(f32[4])").after
+    assert re.search(rf"line={line_of('jnp.concatenate')}\b", text)
+    if "StackFrames" in text:
+        assert {"inner", "outer"} <= set(re.findall(r'^\d+ "(\w+)"$', text, re.MULTILINE))
+
+
+def test_a_definition_and_parameters_have_the_users_names(made: Callable[[str], Artifacts], user: Path) -> None:
+    assert made("outer(f32[4])").defined == f"{user}:{line_of('def outer')}"
+    assert made("double(f32[4])").defined == f"{user}:{line_of('def plain')}"
+    assert made("env(f32[4])").defined == f"{user}:{line_of('def __call__')}"
+    assert made("decorated(f32[3,4], 5)").parameters == ("x",)
+    tree = made("tree({w: f32[2,3], b: f32[3]}, (f32[5,2], f32[5,1]), {scale: 2.0})")
+    assert tree.parameters == ("params['b']", "params['w']", "batch[0]", "batch[1]")
+
+
+def test_a_jitted_functions_own_donations_hold(made: Callable[[str], Artifacts]) -> None:
+    assert "input_output_alias" in made("donating(f32[4], 3.0)").after
+
+
+def test_static_values_are_part_of_the_program(made: Callable[[str], Artifacts]) -> None:
+    assert "parameter(1)" not in made("plain(f32[4], y=3)").after
+    assert "tanh" in made('static_values(f32[9], [8, 4], "tanh", flag=None)').jaxpr
+
+
+def test_large_constants_are_left_out_of_every_text(made: Callable[[str], Artifacts]) -> None:
+    found = made("constant(f32[])")
+    assert max(len(text) for text in (found.after, found.before, found.stablehlo, found.jaxpr)) < 20_000
+
+
+def test_artifacts_and_errors_travel_between_processes(results: dict[str, Result]) -> None:
+    found, error = results["plain(f32[4])"], results["plain"]
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "shared.py").write_text("SCALE = 2.0\n")
+    (tmp_path / "pkg" / "model.py").write_text("from .shared import SCALE\ndef apply(x): return x * SCALE\n")
+    (tmp_path / "broken.py").write_text("import jax\nimport not_there\n")
+    (tmp_path / "typo.py").write_text("import jax\n\ndef f(x:\n")
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit('no display')\n")
+    specs = {
+        "pkg.model:apply(f32[4])": None,
+        "pkg/model.py:apply(f32[4])": None,
+        "pkg.modle:apply(f32[4])": "no module pkg.modle; did you mean pkg.model?",
+        "pgk.model:apply(f32[4])": "no module pgk (for pgk.model); did you mean pkg?",
+        "pkg.model.apply:apply(f32[4])": "a function is named pkg.model:apply",
+        "pkg/modle.py:apply(f32[4])": "modle.py; did you mean model.py?",
+        "broken:f(f32[4])": "broken could not be imported: ModuleNotFoundError: No module named 'not_there' "
+        f"({tmp_path}/broken.py:2)",
+        "typo:f(f32[4])": f"typo could not be imported: SyntaxError: .*({tmp_path}/typo.py:3)",
+        "leaves.py:f(f32[4])": f"leaves.py could not be imported: SystemExit: no display ({tmp_path}/leaves.py:2)",
+    }
+    found = compile_many([parse_spec(spec) for spec in specs], CPU)
+    for (spec, says), result in zip(specs.items(), found, strict=True):
+        if says is None:
+            assert isinstance(result, Artifacts), (spec, result)
+        else:
+            assert re.search(re.escape(says).replace(r"\.\*", ".*"), str(result)), spec
+
+
+def test_jobs_of_one_process_do_not_see_each_other(tmp_path: Path) -> None:
+    for name, text in {
+        "one": "import jax\njax.config.update('jax_enable_x64', True)\nimport helper\ndef f(x): return x * 2.0\n",
+        "two": "import helper\ndef f(x): return x[:helper.SIZE]\n",
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "block.py").write_text(text)
+        (tmp_path / name / "helper.py").write_text(f"SIZE = {len(name) - (name == 'two')}\n")
+    first, second, third = compile_many(
+        [
+            parse_spec(f"{name}/block.py:f({kind}[4])")
+            for name, kind in (("one", "f64"), ("two", "f32"), ("two", "f64"))
+        ],
+        CPU,
+    )
+    assert isinstance(first, Artifacts)
+    assert isinstance(second, Artifacts)
+    assert (first.outputs, second.outputs) == (("float64[4]",), ("float32[2]",))
+    assert "jax runs in 32 bits" in str(third)
+
+
+def test_a_worker_that_dies_costs_its_own_job_alone(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text("def f(x): return x\n")
+    (tmp_path / "exits.py").write_text("import os\nprint('going', flush=True)\nos._exit(7)\n")
+    (tmp_path / "aborts.py").write_text("import os\ndef f(x): os.abort()\n")
+    names = ("good", "exits", "good", "aborts")
+    before, exits, after, aborts = compile_many([parse_spec(f"{name}:f(f32[4])") for name in names], CPU)
+    assert isinstance(before, Artifacts)
+    assert isinstance(after, Artifacts)
+    assert isinstance(exits, CompileError)
+    assert isinstance(aborts, CompileError)
+    assert str(exits) == "the worker that had exits:f for cpu ended with exit status 7; its last words: going"
+    assert str(aborts).startswith("the worker that had aborts:f for cpu died of SIGABRT; its last words: ")
+    assert (exits.kind, aborts.kind) == ("crash", "crash")
+    assert "going" in exits.stderr
+
+
+def test_a_job_has_a_time_limit(tmp_path: Path) -> None:
+    (tmp_path / "hangs.py").write_text("import time\ntime.sleep(600)\n")
+    error = fails("hangs:f(f32[4])", timeout=3)
+    assert error.kind == "timeout"
+    assert str(error).startswith("hangs:f took more than 3 s for cpu: raise the time limit")
+
+
+def test_without_jax_no_process_starts_and_the_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "_version", lambda name: None)
+    monkeypatch.setattr(jobs.subprocess, "Popen", None)
+    error = fails("m:f(f32[4])")
+    assert (error.kind, str(error)) == ("missing", "jax is not installed: pip install 'fusionlint[explain]'")
+
+
+def test_several_at_once_come_in_the_order_they_were_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text(
+        "import time\nif 'a' in globals(): pass\ndef f(x): return x\ndef g(x): return -x\n"
+    )
+    specs = ["some:f(f32[4])", "some:h(f32[4])", "some:g(f32[4])"]
+    first, second, third = compile_all([(parse_spec(spec), CPU) for spec in specs], workers=2)
+    assert isinstance(first, Artifacts)
+    assert isinstance(second, CompileError)
+    assert isinstance(third, Artifacts)
+    assert (first.entry, third.entry) == (specs[0], specs[2])
+
+
+@pytest.mark.parametrize("name", ["h100", "v5e"])
+def test_hardware_that_is_not_there_is_compiled_for(user: Path, name: str) -> None:
+    target = get(name)
+    if absent := missing(target):
+        pytest.skip(absent)
+    specs = ["looped(f32[4])", "nothing", "rng(key, key[3], 4)", "bad_shapes(f32[4], f32[3])"]
+    *good, bad = compile_many([parse_spec(f"{user}:{spec}") for spec in specs], target)
+    for found in good:
+        assert isinstance(found, Artifacts)
+        assert "is_scheduled=true" in found.after
+        assert len(found.versions) == 3
+    assert isinstance(bad, CompileError)
+    assert bad.where == f"{user}:{line_of('inner(x) + y')}"
+
+
+def test_a_callback_that_needs_the_gpu_itself_is_told_as_such(tmp_path: Path) -> None:
+    if absent := missing(get("h100")):
+        pytest.skip(absent)
+    (tmp_path / "prints.py").write_text("import jax\n\ndef f(x):\n    jax.debug.print('{}', x)\n    return x\n")
+    with pytest.raises(CompileError, match=r"take it out to compile for one that is not there \(.*prints.py:4\)"):
+        compile_entry(parse_spec("prints:f(f32[4])"), get("h100"))
+
+
+def test_a_gpu_compilation_leaves_xlas_dumps_and_no_more(user: Path) -> None:
+    if absent := missing(get("h100")):
+        pytest.skip(absent)
+    found = compile_entry(parse_spec(f"{user}:outer(f32[4096])"), get("h100"))
+    assert "fusion_steps" in found.dumped("*priority_fusion_dump.txt")
+    assert "HloModule" in found.dumped("*before_priority-fusion*.txt")
+    assert "HloModule" in found.dumped("*after_priority-fusion*.txt")
+    assert found.dumped("*thunk_sequence.txt")
+    assert found.dumped("*.ptx") == ""
