@@ -17,6 +17,7 @@ import click
 from fusionlint.config import Config, ConfigError, nearest, read_config
 
 if TYPE_CHECKING:
+    from fusionlint.explain import Report
     from fusionlint.source.check import Scope
 
 
@@ -90,6 +91,51 @@ def check(
     for problem in problems:
         click.echo(text.problem(problem), err=True)
     sys.exit(1 if findings or problems else 0)
+
+
+@main.command()
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
+@_names("Compile for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@click.option("--output-format", type=click.Choice(["full", "json"]), default="full", show_default=True)
+@click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
+@click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
+@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+def explain(
+    specs: Sequence[str],
+    target: Sequence[str],
+    output_format: str,
+    everything: bool,
+    with_stages: bool,
+    timeout: float,
+) -> None:
+    """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
+
+    SPEC is package.module:function or path/file.py:function, with its arguments by shape:
+    "env.py:step(f32[1024,4], key, n=8)". Exit code 1 means that a rule knows a way around one of the barriers.
+    """
+    from fusionlint.compiling.targets import TARGETS, get
+    from fusionlint.explain import Failure, explain_all
+    from fusionlint.report.explain_json import report_json
+    from fusionlint.report.explain_text import report_text
+    from fusionlint.rule import all_rules
+
+    with _one_line_errors():
+        names = _split(target) or [*read_config(Path()).target] or ["cpu"]
+        _known(names, [t.name for t in TARGETS], "target")
+    reports: list[Report] = []
+    errors: list[str] = []
+    for result in explain_all(specs, [get(name) for name in names], all_rules(), timeout):
+        if isinstance(result, Failure):
+            errors.append(result.message)
+            click.echo(f"fusionlint: {result.message}", err=True)
+            continue
+        if output_format == "full":
+            click.echo(("\n" if reports else "") + report_text(result, everything, with_stages), nl=False)
+        reports.append(result)
+    if output_format == "json":
+        click.echo(report_json(reports, errors))
+    explained = any(barrier.rule for report in reports for barrier in report.barriers)
+    sys.exit(2 if errors else 1 if explained else 0)
 
 
 @main.command()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from fusionlint.compiling.artifacts import Artifacts, CompileError
+from fusionlint.compiling.entry import EntryError, parse_spec
+from fusionlint.compiling.jobs import TIMEOUT, compile_all
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
@@ -13,7 +18,7 @@ from fusionlint.hlo.verdicts import cpu_log, in_final_names
 from fusionlint.stages import Stages, stages
 
 if TYPE_CHECKING:
-    from fusionlint.compiling.artifacts import Artifacts
+    from fusionlint.compiling.targets import Target
     from fusionlint.rule import Rule
 
 
@@ -50,6 +55,35 @@ class Report:
     loops: tuple[Loop, ...]
     barriers: tuple[ExplainedBarrier, ...]  # dearest first
     stages: Stages
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A SPEC, or a SPEC on one target, of which there is no Report; `message` says what to do."""
+
+    entry: str
+    target: str  # "" where the SPEC is wrong on all
+    message: str
+
+
+def explain_all(
+    specs: Sequence[str], targets: Sequence[Target], rules: Sequence[Rule] = (), timeout: float = TIMEOUT
+) -> Iterator[Report | Failure]:
+    """Compile every SPEC for every target, each in a process of its own, given `timeout` seconds, and explain it. What
+    fails costs itself alone; the order is that of `specs`, then of `targets`."""
+    entries = []
+    for spec in specs:
+        try:
+            entries.append(parse_spec(spec))
+        except EntryError as error:
+            yield Failure(spec, "", str(error))
+    jobs = [(entry, target) for entry in entries for target in targets]
+    with TemporaryDirectory(prefix="fusionlint-") as home:
+        for (entry, target), result in zip(jobs, compile_all(jobs, timeout=timeout, outdir=Path(home)), strict=True):
+            if isinstance(result, CompileError):
+                yield Failure(entry.text, target.name, str(result))
+            else:
+                yield explain(result, rules)
 
 
 def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:

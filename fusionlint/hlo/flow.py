@@ -7,7 +7,7 @@ inputs and its constants have no origin here: nothing in the program wrote them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
@@ -48,9 +48,9 @@ class Flow:
         """The kernels that may have written element `path` of the value of `node`, in the order found."""
         found: dict[tuple[Node, Path], Origin] = {}
         seen: set[tuple[Node, Path]] = set()
-        todo = [Origin(node, path)]
+        todo = deque([Origin(node, path)])
         while todo:
-            here = todo.pop()
+            here = todo.popleft()
             if (here.node, here.path) in seen:
                 continue
             seen.add((here.node, here.path))
