@@ -187,10 +187,11 @@ _KINDS = {"Float": "float32", "Int": "int32", "UInt": "uint32", "Bool": "bool", 
 
 def _of_annotation(annotation: Any) -> Array | Key | None:
     """What jaxtyping's `Float[Array, "8 128"]` says, from its text (also its class's name); None if it is another."""
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    text = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
     found = _ANNOTATION.fullmatch(text.strip("\"' "))
     if found is None:
-        return Key(()) if text.endswith("PRNGKeyArray") else None
+        # PRNGKeyArray, as a string, or as what jaxtyping defines it to be: a Union that begins with Key.
+        return Key(()) if re.search(r"PRNGKeyArray$|Union\[jaxtyping\.Key\[|^jaxtyping\.Key\[.* \| ", text) else None
     shape = tuple(int(dim) for dim in found[2].split())
     dtype = _KINDS.get(found[1]) or DTYPES.get(found[1].lower())
     return Array(dtype, shape) if dtype else Key(shape) if found[1] == "Key" else None

@@ -48,8 +48,8 @@ _DOING = {
 
 # Words that mean something else than they say -> what they mean here.
 _MEANING = {
-    "Unknown backend: 'gpu'": "a callback (jax.debug.print, pure_callback) needs the GPU itself; take it out to compile "
-    "for one that is not there",
+    "Unknown backend: 'gpu'": "a callback (jax.debug.print, pure_callback) needs the GPU itself; "
+    "take it out to compile for one that is not there",
 }
 
 
