@@ -276,6 +276,50 @@ def test_names_that_only_sound_random_are_not(metadata: str) -> None:
     assert by_value(program(line, "%z = f32[64]{0} cosine(%y)"))["y"].cause == "unknown"
 
 
+def test_a_key_that_was_sliced_out_of_a_split_is_random_bits_and_a_float_made_of_bits_is_not() -> None:
+    split = 'metadata={op_name="jit(f)/random_split"}'
+    for dtype, cause in (("u32", "random bits"), ("f32", "unknown")):
+        body = f"""
+%body (p: f32[64]) -> {dtype}[64] {{
+  %p = f32[64]{{0}} parameter(0)
+  %s = {dtype}[64]{{0}} convert(%p), {split}
+  ROOT %n = {dtype}[64]{{0}} reverse(%s), dimensions={{0}}
+}}
+"""
+        y = f"%y = {dtype}[64]{{0}} fusion(%x), kind=kLoop, calls=%body"
+        assert by_value(program(y, f"%z = {dtype}[64]{{0}} not(%y)", before=body))["y"].cause == cause
+
+
+def test_tokens_are_no_barriers_and_host_transfers_are_callbacks() -> None:
+    module = program(
+        "%token = token[] after-all()",
+        "%y = f32[64]{0} sine(%x)",
+        "%send = (f32[64]{0}, u32[], token[]) send(%y, %token), channel_id=1, is_host_transfer=true",
+        "%sent = token[] send-done(%send), channel_id=1, is_host_transfer=true",
+        "%recv = (f32[64]{0}, u32[], token[]) recv(%sent), channel_id=2, is_host_transfer=true",
+        "%received = (f32[64]{0}, token[]) recv-done(%recv), channel_id=2, is_host_transfer=true",
+        "%back = f32[64]{0} get-tuple-element(%received), index=0",
+        "%z = f32[64]{0} cosine(%back)",
+    )
+    found = barriers(module)
+    assert {(barrier.writer, barrier.readers, barrier.cause) for barrier in found} == {
+        ("y", ("send",), "callback"),
+        ("recv", ("z",), "callback"),
+    }
+
+
+def test_an_asynchronous_copy_is_one_kernel_and_says_where_to() -> None:
+    module = program(
+        "%y = f32[64]{0} sine(%x)",
+        "%start = (f32[64]{0:S(1)}, f32[64]{0}, u32[]{:S(2)}) copy-start(%y)",
+        "%done = f32[64]{0:S(1)} copy-done(%start)",
+        "%z = f32[64]{0} cosine(%done)",
+    )
+    found = {barrier.writer: barrier for barrier in barriers(module)}
+    assert (found["y"].readers, found["start"].readers) == (("start",), ("z",))
+    assert (found["start"].cause, found["start"].detail, found["start"].bytes) == ("copy", "into on-chip memory", 256)
+
+
 def test_conditional() -> None:
     module = program(
         "%p = pred[] constant(true)",

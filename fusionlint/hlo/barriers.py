@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import Blame, Cause, Crossing, blame
@@ -88,8 +89,8 @@ def _readings(
         node = (reader.computation, reader.name)
         for number, operand in enumerate(names.instruction(node).operands):
             source = (reader.computation, operand)
-            for path, _ in leaves(names.instruction(source).shape):
-                for origin in names.origins(source, path):
+            for path, shape in leaves(names.instruction(source).shape):
+                for origin in names.origins(source, path) if shape.dtype != "token" else ():
                     in_place = updates_in_place(names.module, node, number)
                     if in_place and (origin.carried or origin.entered):
                         continue  # a loop's output buffer: filled, never read
@@ -161,7 +162,8 @@ def _stack(value: _Value, why: Blame, crossing: Crossing) -> tuple[hlo.Frame, ..
     of those who use it. A copy is shown where the copied value was made, not at its loop."""
     copied = _copied(value) if why.cause == "copy" else ()
     kernel = value.names.instruction(value.node)
-    near = (*copied, why.instruction, *crossing.made, kernel, *_upstream(value), *crossing.used, *_downstream(value))
+    own = (*copied, why.instruction, *crossing.made, kernel)
+    near = chain(own, _upstream(value), crossing.used, _downstream(value))
     return next((step.stack for step in near if step.stack), ())
 
 

@@ -121,12 +121,10 @@ def _conditional(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _random_bits(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    """Only the writer's last step: random bits that were fused with further work are no longer in the way."""
-    step = crossing.made[0]
-    found = RANDOM.search(step.op_name)
-    if found is None and step.opcode not in RANDOM_OPCODES:
-        return None
-    return "", step
+    """The writer's last step, for bits that were fused with further work are no longer in the way; any step of it where
+    the value is unsigned integers: keys and bits, sliced or joined."""
+    steps = crossing.made if crossing.shape.dtype.startswith("u") else crossing.made[:1]
+    return next((("", step) for step in steps if step.opcode in RANDOM_OPCODES or RANDOM.search(step.op_name)), None)
 
 
 def _scatter(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
