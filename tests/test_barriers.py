@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
+from fusionlint.hlo.kernels import kernels
 from fusionlint.hlo.verdicts import Verdict
 
 SUM = """
@@ -445,3 +448,28 @@ def test_several_readers() -> None:
     )
     barrier = by_value(module)["y"]
     assert (barrier.cause, barrier.detail, barrier.readers) == ("several readers", "2 kernels", ("a", "b"))
+
+
+SAVED = sorted((Path(__file__).parent / "hlo").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: path.stem)
+def test_every_barrier_of_a_saved_program_has_its_kernels_its_bytes_and_a_line(path: Path) -> None:
+    module = hlo.parse(path.read_text())
+    launched = {kernel.name for kernel in kernels(module)}
+    for barrier in barriers(module):
+        assert {barrier.writer, *barrier.readers} <= launched
+        assert barrier.readers
+        assert barrier.bytes > 0
+        assert barrier.crossings > 0
+        assert barrier.stack, barrier
+
+
+@pytest.mark.parametrize("name", ["scan", "ordering", "unbounded"])
+def test_both_source_formats_give_the_same_causes_at_the_same_lines(name: str) -> None:
+    """The metadata's format changed, the program XLA:CPU makes of these did not."""
+    found = set()
+    for path in (path for path in SAVED if path.name.startswith(f"{name}_cpu_")):
+        every = barriers(hlo.parse(path.read_text()))
+        found.add(tuple(sorted((barrier.cause, barrier.bytes, barrier.stack[0].line) for barrier in every)))
+    assert len(found) == 1
