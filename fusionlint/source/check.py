@@ -6,6 +6,7 @@ A file that cannot be read or parsed becomes a Problem; the others are checked a
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -136,9 +137,19 @@ def _read(path: Path) -> Facts | Problem:
     except OSError as error:
         return Problem(str(path), 0, f"cannot be read: {error.strerror}")
     except SyntaxError as error:
-        return Problem(str(path), error.lineno or 0, f"does not parse: {error.msg}")
+        return Problem(str(path), error.lineno or 0, _why_not(path, error))
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(str(path), 0, f"does not parse: {error or type(error).__name__}")
+
+
+def _why_not(path: Path, error: SyntaxError) -> str:
+    """What is wrong, or that this Python is too old for the file: libcst reads newer syntax than the running Python."""
+    try:
+        cst.parse_module(path.read_bytes())
+    except (cst.ParserSyntaxError, UnicodeDecodeError, RecursionError):
+        return f"does not parse: {error.msg}"
+    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"is written for a newer Python than {mine} ({error.msg}); run fusionlint with that one"
 
 
 def _facts(data: bytes, path: str) -> Facts:
