@@ -16,7 +16,7 @@ from fusionlint.hlo import parse as hlo
 _SLICES = frozenset(["slice", "dynamic-slice", "gather"])
 _UPDATES = frozenset(["dynamic-update-slice", "scatter"])
 # Which part of an asynchronous start's result is the value; the others are its operands and its context.
-_RESULT_PART = {"copy-start": 0, "recv": 0, "all-gather-start": 1, "collective-permute-start": 1}
+_RESULT_PART = {"copy-start": 0, "send": 0, "recv": 0, "all-gather-start": 1, "collective-permute-start": 1}
 _SAME_VALUE = frozenset(["bitcast", "opt-barrier"])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 _ROW = re.compile(rf"(\d+) (?:{_STRING}|\{{(.*)\}})\s*$")
@@ -104,9 +105,12 @@ def _stacks(tables: Mapping[str, Mapping[int, str]]) -> Stacks:
     rows = {key: _fields(row) for key, row in tables["StackFrames"].items()}
     parents = _parents({key: int(row.get("parent_frame_id", 0)) for key, row in rows.items()})
     frames = {key: locations.get(int(row.get("file_location_id", 0))) for key, row in rows.items()}
-    return {
-        key: tuple(frame for step in _path(key, parents) if (frame := frames.get(step)) is not None) for key in rows
-    }
+    return {key: _without_repeats(frames.get(step) for step in _path(key, parents)) for key in rows}
+
+
+def _without_repeats(frames: Iterable[Frame | None]) -> tuple[Frame, ...]:
+    # A scan is traced and lowered from inside itself: its line then stands in the stack three times in a row.
+    return tuple(frame for frame, _ in groupby(frames) if frame is not None)
 
 
 def _parents(printed: Mapping[int, int]) -> dict[int, int]:

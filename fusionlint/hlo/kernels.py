@@ -200,7 +200,7 @@ def _work(module: hlo.Module, item: hlo.Instruction) -> Iterator[str]:
         for inner in module.computations[item.called[0]].instructions.values():
             yield from _work(module, inner)
     elif item.opcode not in _FREE:
-        yield item.opcode
+        yield item.opcode.removesuffix("-start")
 
 
 def _loop(module: hlo.Module, place: _Place, item: hlo.Instruction) -> Loop:

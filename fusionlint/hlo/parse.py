@@ -96,7 +96,7 @@ def parse(text: str) -> Module:
             entry = computation.name
     if not entry:
         raise HloSyntaxError(f"line {len(lines)}: the text ends and there was no ENTRY computation")
-    _check_calls(computations)
+    _check_calls(computations, lines)
     return Module(name, entry, computations)
 
 
@@ -124,7 +124,7 @@ _NAME = r"[\w.\-]+"
 
 _MODULE = re.compile(rf"HloModule\s+({_NAME})")
 _HEADER = re.compile(rf"(ENTRY\s+)?%?({_NAME})\s*(?:\(.*\)\s*->\s*.*)?\{{\s*$")
-_INSTRUCTION = re.compile(rf"\s*(ROOT\s+)?%?({_NAME}) = (\({_PARENS}\)|\S+) ([a-z][\w\-]*)\(({_PARENS})\)(.*)$")
+_INSTRUCTION = re.compile(rf"\s*(ROOT\s+)?%?({_NAME}) = (\({_PARENS}\)|[^\s(]\S*) ([a-z][\w\-]*)\(({_PARENS})\)(.*)$")
 _PLAIN = r'[^,{"\[(]*'
 _ATTRIBUTE = re.compile(rf",\s*({_NAME})=({_PLAIN}(?:(?:{_STRING}|{_BRACES}|\[[^\]]*\]|\([^()]*\)){_PLAIN})*)")
 _OPERAND = re.compile(rf"%({_NAME})")
@@ -162,6 +162,13 @@ class _Reader:
         return self.metadata[text]
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    match: re.Match[str]
+    operands: tuple[str, ...]
+
+
 def _module_name(lines: Sequence[str]) -> tuple[str, int]:
     for number, line in enumerate(lines):
         if found := _MODULE.match(line):
@@ -192,43 +199,41 @@ def _blocks(lines: Sequence[str], start: int) -> Iterator[tuple[re.Match[str], i
 
 
 def _computation(name: str, lines: Sequence[str], numbers: range, reader: _Reader) -> Computation:
-    found: dict[str, tuple[re.Match[str], tuple[str, ...]]] = {}
+    found: dict[str, _Line] = {}
     users: dict[str, dict[str, None]] = {}
     for number in numbers:
         line = lines[number]
         match = _INSTRUCTION.match(line)
         if match:
             operands = _operands(match[4], match[5])
-            found[match[2]] = match, operands
+            found[match[2]] = _Line(number + 1, match, operands)
             for operand in operands:
                 users.setdefault(operand, {})[match[2]] = None
         elif line.strip():
             raise HloSyntaxError(f"line {number + 1}: expected an instruction, found {line.strip()[:40]!r}")
-    line_number = numbers.stop + 1
-    if undefined := users.keys() - found.keys():
-        raise HloSyntaxError(f"line {line_number}: computation {name!r} has no {min(undefined)!r}, but uses it")
-    instructions = {
-        key: _instruction(match, operands, tuple(users.get(key, ())), reader, line_number)
-        for key, (match, operands) in found.items()
-    }
-    # XLA leaves ROOT out nowhere; its own parser takes the last instruction then, and so do we.
-    roots = [key for key, item in instructions.items() if item.is_root] or list(instructions)[-1:]
-    if not roots:
-        raise HloSyntaxError(f"line {line_number}: computation {name!r} is empty")
-    return Computation(name, instructions, roots[0])
+    if not found:
+        raise HloSyntaxError(f"line {numbers.stop + 1}: computation {name!r} is empty")
+    for operand in users.keys() - found.keys():
+        line_number = found[next(iter(users[operand]))].number
+        raise HloSyntaxError(f"line {line_number}: computation {name!r} does not define {operand!r}")
+    instructions = {key: _instruction(line, tuple(users.get(key, ())), reader) for key, line in found.items()}
+    # Without a ROOT the last one is the root: so says XLA's own parser.
+    root = next((key for key, item in instructions.items() if item.is_root), list(found)[-1])
+    return Computation(name, instructions, root)
 
 
-def _instruction(
-    match: re.Match[str], operands: tuple[str, ...], users: tuple[str, ...], reader: _Reader, line: int
-) -> Instruction:
-    root, name, shape, opcode, inside, rest = match.groups()
+def _instruction(line: _Line, users: tuple[str, ...], reader: _Reader) -> Instruction:
+    root, name, shape, opcode, inside, rest = line.match.groups()
     attributes = dict(_ATTRIBUTE.findall(rest))
+    # findall passes over what it cannot read: then the parts (", key=value") do not add up to the whole.
+    if sum(len(key) + len(value) + 3 for key, value in attributes.items()) != len(rest.rstrip()):
+        raise HloSyntaxError(f"line {line.number}: expected attributes of {name!r}, found {rest.strip()[:40]!r}")
     op_name, stack = reader.origin(attributes.get("metadata", ""))
     return Instruction(
         name=name,
         opcode=opcode,
-        shape=reader.shape(shape, line),
-        operands=operands,
+        shape=reader.shape(shape, line.number),
+        operands=line.operands,
         users=users,
         called=tuple(callee for key in attributes if key in _CALLS for callee in names(attributes[key])),
         attributes=attributes,
@@ -281,9 +286,10 @@ def _bits(dtype: str) -> int:
     return int(width[1]) if width else 0  # token and opaque have no bytes
 
 
-def _check_calls(computations: Mapping[str, Computation]) -> None:
+def _check_calls(computations: Mapping[str, Computation], lines: Sequence[str]) -> None:
     for computation in computations.values():
         for item in computation.instructions.values():
             for callee in item.called:
                 if callee not in computations:
-                    raise HloSyntaxError(f"{item.name!r} calls {callee!r}, which the text does not hold")
+                    number = next(n for n, line in enumerate(lines, 1) if f"{item.name} = " in line and callee in line)
+                    raise HloSyntaxError(f"line {number}: the text does not define the computation {callee!r}")
