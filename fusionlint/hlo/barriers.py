@@ -87,18 +87,24 @@ def _readings(
     found: defaultdict[tuple[Node, Path], list[_Reading]] = defaultdict(list)
     for reader in launched:
         node = (reader.computation, reader.name)
-        for number, operand in enumerate(names.instruction(node).operands):
-            source = (reader.computation, operand)
-            for path, shape in leaves(names.instruction(source).shape):
-                for origin in names.origins(source, path) if shape.dtype != "token" else ():
-                    in_place = updates_in_place(names.module, node, number)
-                    if in_place and (origin.carried or origin.entered):
-                        continue  # a loop's output buffer: filled, never read
-                    touched = bytes_touched(names.module, node, number)
-                    size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
-                    times = max(1, reader.launches // math.prod(trips.get(name, 1) for name in origin.once))
-                    found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
+        for number, origin in _reads(names, node):
+            touched = bytes_touched(names.module, node, number)
+            size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
+            times = max(1, reader.launches // math.prod(trips[name] for name in origin.once))
+            found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
     return found
+
+
+def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:
+    """The operands of the kernel `node` that other kernels wrote. A loop's output buffer, which is filled and never
+    read, is left out."""
+    for number, operand in enumerate(names.instruction(node).operands):
+        source = (node[0], operand)
+        in_place = updates_in_place(names.module, node, number)
+        for path, shape in leaves(names.instruction(source).shape):
+            for origin in names.origins(source, path) if shape.dtype != "token" else ():
+                if not (in_place and (origin.carried or origin.entered)):
+                    yield number, origin
 
 
 def _barrier(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Barrier:
