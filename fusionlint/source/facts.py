@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
@@ -37,7 +37,8 @@ NOTHING = Value()
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a scope says about a name. `target` is the qualified name of an import, the scope of a function or class."""
+    """What a scope says about a name. `target` is the qualified name of an import, the scope of a function or class;
+    `value` what it was assigned, of a function or import what it was wrapped in: `step = jax.jit(step)`."""
 
     kind: Kind
     target: str = ""
@@ -177,6 +178,8 @@ class _Visitor(ast.NodeVisitor):
         old = names.get(name)
         if old is None or old == Binding("other"):
             names[name] = binding if old is None else old
+        elif wrapped := _wrapped(name, old, binding):
+            names[name] = wrapped
         elif "value" in (old.kind, binding.kind) and old != binding:
             names[name] = Binding("other")
 
@@ -215,6 +218,7 @@ class _Visitor(ast.NodeVisitor):
         self.body(node.decorator_list)
         scope = self.inner(node.name)
         self.bind(node.name, Binding("class", scope))
+        self.body([*node.bases, *(keyword.value for keyword in node.keywords)])
         self.classes[scope] = Class(scope, tuple(self.value(b) for b in node.bases))
         self.within(scope, (), node.body, [])
 
@@ -256,6 +260,11 @@ class _Visitor(ast.NodeVisitor):
             self.bind_target(node.target, self.value(node.value))
         elif isinstance(node.target, ast.Name):
             self.bind(node.target.id, Binding("other"))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.visit(node.value)
+        self.visit(node.target)
+        self.bind_target(node.target, NOTHING)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.visit(node.value)
@@ -300,7 +309,7 @@ class _Visitor(ast.NodeVisitor):
             self.visit(generator.iter)
             self.bind_target(generator.target, NOTHING)
         inside = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        self.loop(node.lineno, [*inside, *(test for g in node.generators for test in g.ifs)])
+        self.loop(node.lineno, [*(test for g in node.generators for test in g.ifs), *inside])
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_comprehension_of  # noqa: N815
 
@@ -321,6 +330,24 @@ class _Visitor(ast.NodeVisitor):
 
     visit_AsyncWith = visit_With  # noqa: N815
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self.bind_captured(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar) -> None:
+        self.bind_captured(node.name)
+        self.generic_visit(node)
+
+    visit_MatchStar = visit_MatchAs  # noqa: N815
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        self.bind_captured(node.rest)
+        self.generic_visit(node)
+
+    def bind_captured(self, name: str | None) -> None:
+        if name is not None:
+            self.bind(name, Binding("other"))
+
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
         self.calls.append(Call(self.value(node), self.scope, self.loops, node.lineno))
@@ -328,6 +355,21 @@ class _Visitor(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.attributes.add(node.attr)
         self.generic_visit(node)
+
+
+def _wrapped(name: str, old: Binding, new: Binding) -> Binding | None:
+    """The binding of `step` where `step = jax.jit(step)` meets a def, import or value of that name; of a method
+    where `self.step = jax.jit(self.step)` does, in whichever order they stand."""
+    if new.kind == "function" and old.kind == "value":
+        old, new = new, old
+    if new.kind != "value" or old.kind == "other" or not _mentions(new.value, (name, f"self.{name}")):
+        return None
+    return replace(old, value=new.value) if old.kind in ("function", "class", "import") else new
+
+
+def _mentions(value: Value, names: tuple[str, ...]) -> bool:
+    """Whether a call, or one among its arguments, is handed one of `names`."""
+    return value.is_call and any(a.name in names or _mentions(a, names) for a in value.arguments)
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[ast.arg]:

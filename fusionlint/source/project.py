@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from fusionlint.source.facts import Binding, Facts, Function, Value
+from fusionlint.source.facts import NOTHING, Binding, Facts, Function, Value
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
@@ -90,23 +90,43 @@ class Project:
     def _named(self, place: Place, binding: Binding, rest: str, depth: int) -> str | None:
         """The qualified name of `rest` inside what `binding`, which stands in `place`, is bound to."""
         tail = f".{rest}" if rest else ""
-        if depth == 0:
+        if depth <= 0:
             return None
         match binding.kind:
             case "import":
                 return self._imported(absolute(binding.target, self.files[place.path]) + tail, depth - 1)
             case "function" | "class":
-                return f"{self.files[place.path].module}:{binding.target}{tail}"
+                scope = Place(place.path, binding.target)
+                member = self._of_class(scope, rest, depth - 1) if rest else None
+                return member or f"{self.name_of(scope)}{tail}"
             case "value" if binding.value.name:
                 return self.qualified_name(place, binding.value.name + tail, depth - 1)
+            case "value" if rest and (made := self.find(self.callee(place, binding.value, depth - 1))):
+                return self._of_class(made, rest, depth - 1)
         return None
 
     def _member(self, place: Place, name: str, depth: int) -> str | None:
+        around = self.files[place.path].class_around(place.scope)
+        return self._of_class(Place(place.path, around), name, depth) if around else None
+
+    def _of_class(self, owner: Place, name: str, depth: int) -> str | None:
+        """The qualified name of what a class or an instance of it calls `name`."""
         head, _, rest = name.partition(".")
-        facts = self.files[place.path]
-        around = facts.class_around(place.scope)
-        binding = facts.bindings.get(around, {}).get(head) if around else None
-        return self._named(Place(place.path, around), binding, rest, depth) if binding else None
+        found = self.attribute(owner, head, depth)
+        return self._named(*found, rest, depth) if found else None
+
+    def attribute(self, owner: Place, name: str, depth: int = _DEPTH) -> tuple[Place, Binding] | None:
+        """The class that binds an attribute of the class `owner`, itself or a base, and what it binds it to."""
+        facts = self.files[owner.path]
+        if owner.scope not in facts.classes or depth <= 0:
+            return None
+        if binding := facts.bindings.get(owner.scope, {}).get(name):
+            return owner, binding
+        for base in facts.classes[owner.scope].bases:
+            other = self.find(self.qualified_name(owner.outer, base.name, depth - 1)) if base.name else None
+            if other and (found := self.attribute(other, name, depth - 1)):
+                return found
+        return None
 
     def _imported(self, name: str, depth: int) -> str | None:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
@@ -127,35 +147,50 @@ class Project:
             rest = f"{last}.{rest}" if rest else last
         return None, name
 
-    def callee(self, place: Place, call: Value) -> str | None:
+    def callee(self, place: Place, call: Value, depth: int = _DEPTH) -> str | None:
         """The qualified name of what `call` calls; `partial(jax.jit, ...)(f)` calls jax.jit."""
         called = call.callee
         if called is None:
             return None
         if called.is_call:
-            if self.callee(place, called) in PARTIAL and called.arguments and called.arguments[0].name:
-                return self.qualified_name(place, called.arguments[0].name)
+            if self.callee(place, called, depth) in PARTIAL and called.arguments and called.arguments[0].name:
+                return self.qualified_name(place, called.arguments[0].name, depth)
             return None
-        return self.qualified_name(place, called.name) if called.name else None
+        return self.qualified_name(place, called.name, depth) if called.name else None
 
-    def value_of(self, place: Place, name: str) -> Bound | None:
-        """The Value last assigned to a name: here, on the class for `self.x`, or in the module it comes from."""
+    def value_of(self, place: Place, name: str, depth: int = _DEPTH) -> Bound | None:
+        """The Value last assigned to a name: here, on a class for `self.x` or `env.x`, or in the module it is from."""
+        owner, _, last = name.rpartition(".")
+        made_by = self.class_of(place, owner, depth) if owner and depth > 0 else None
+        if made_by:
+            found = self.attribute(made_by, last)
+            return Bound(found[0], found[1].value) if found and found[1].value != NOTHING else None
         facts = self.files[place.path]
         head, _, rest = name.partition(".")
-        if head == "self":
-            around = facts.class_around(place.scope)
-            binding = facts.bindings.get(around, {}).get(rest)
-            return Bound(Place(place.path, around), binding.value) if binding and binding.kind == "value" else None
         bound = facts.lookup(place.scope, head)
         if bound is None:
             return None
-        if bound[1].kind == "value" and not rest:
+        if bound[1].value != NOTHING and not rest:
             return Bound(Place(place.path, bound[0]), bound[1].value)
         if bound[1].kind != "import":
             return None
         path, left = self._split(absolute(bound[1].target, facts) + (f".{rest}" if rest else ""))
         binding = self.files[path].bindings[""].get(left) if path else None
-        return Bound(Place(path, ""), binding.value) if path and binding and binding.kind == "value" else None
+        if not (path and binding):
+            return None
+        if binding.kind == "import" and depth > 0 and binding.value == NOTHING:
+            return self.value_of(Place(path, ""), left, depth - 1)
+        return Bound(Place(path, ""), binding.value) if binding.value != NOTHING else None
+
+    def class_of(self, place: Place, name: str, depth: int = _DEPTH) -> Place | None:
+        """The class of the project that `self`, an instance or the class itself stands for."""
+        if name in ("self", "cls"):
+            around = self.files[place.path].class_around(place.scope)
+            return Place(place.path, around) if around else None
+        bound = self.value_of(place, name, depth - 1)
+        called = self.callee(*bound, depth - 1) if bound else self.qualified_name(place, name, depth - 1)
+        found = self.find(called)
+        return found if found and found.scope in self.files[found.path].classes else None
 
     def is_jitted(self, place: Place, value: Value, depth: int = _DEPTH) -> bool:
         """Whether calling `value` dispatches one compiled program: a function decorated or wrapped with a jit, a
@@ -178,10 +213,17 @@ class Project:
             return bool(made_at and factory and any(self.is_jitted(made_at, r, depth) for r in factory.returns))
         if not value.name:
             return False
-        if function := self.function_at(self.find(self.qualified_name(place, value.name))):
-            return any(name in JIT for name in self.decorators(place.path, function))
         found = self.value_of(place, value.name)
-        return found is not None and self.is_jitted(*found, depth)
+        if found and self.is_jitted(*found, depth):
+            return True
+        defined = self.find(self.qualified_name(place, value.name))
+        function = self.function_at(defined)
+        return bool(defined and function and self._is_decorated_with_jit(defined, function, depth))
+
+    def _is_decorated_with_jit(self, place: Place, function: Function, depth: int) -> bool:
+        if not JIT.isdisjoint(self.decorators(place.path, function)):
+            return True
+        return any(self.is_jitted(place.outer, Value("", d, (NOTHING,)), depth) for d in function.decorators)
 
     def decorators(self, path: str, function: Function) -> Iterator[str]:
         """The qualified names of a function's decorators: of `@jit(...)` jit, of `@partial(f, ...)` f."""
@@ -212,9 +254,13 @@ class Project:
         if depth == 0:
             return
         if value.is_call:
-            if self.callee(place, value) in wrappers | PARTIAL:
+            called = self.callee(place, value)
+            if called in wrappers | PARTIAL:
                 for argument in value.arguments[:1]:
                     yield from self.functions_behind(place, argument, wrappers, depth - 1)
+            elif (made_at := self.find(called)) and (factory := self.function_at(made_at)):
+                for returned in factory.returns:
+                    yield from self.functions_behind(made_at, returned, wrappers, depth - 1)
         elif value.arguments:
             for part in value.arguments:
                 yield from self.functions_behind(place, part, wrappers, depth - 1)
