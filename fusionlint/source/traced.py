@@ -47,7 +47,10 @@ _HOST_FILE = re.compile(
 )
 _HOST_NAME = re.compile(
     r"^(main|_main|__init__|__post_init__|__repr__|__str__|test_.*|setUp.*|tearDown.*|parse_args|get_args"
-    r"|_?(plot|render|visuali[sz]e|draw|show|animate|save|load|print|log_|benchmark|_?report).*)$"
+    r"|_?(plot|render|visuali[sz]e|draw|show|animate|save|load|print|benchmark|report).*"
+    # not log_prob, log_scale, log_likelihood
+    r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
+    r"|message|sync|request|iteration|param).*)$"
 )
 _HOST_CALL = re.compile(
     r"^(open|input|breakpoint|time\.(time|perf_counter|sleep|monotonic)|argparse\..*|sys\.exit|os\.(makedirs|mkdir"
@@ -56,6 +59,7 @@ _HOST_CALL = re.compile(
     r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
     r"|numpy\.(save|load|savez|random\..*))$"
 )
+_CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 
@@ -95,8 +99,9 @@ def _taken_along(project: Project) -> dict[Place, list[Place]]:
         name = project.callee(place, call.value)
         if (found := project.find(name)) and name not in CALLBACKS:
             taken[place].append(found)
-    for place, _ in project.functions():
-        if place.scope and place not in callbacks:
+    for place, function in project.functions():
+        constructs = not function.owner or place.scope.endswith(_CONSTRUCTORS)
+        if place.scope and place not in callbacks and constructs:
             taken[place.outer].append(place)
     return taken
 
@@ -144,19 +149,31 @@ def _is_host_call(project: Project, place: Place, call: Call) -> bool:
 
 
 def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place]:
-    """Functions inside host functions, and functions that nothing but set-up code (a module's own level, `__init__`)
-    is seen to call. A driver that calls a library function proves nothing: it may be jitted elsewhere."""
+    """Functions inside host functions, and functions that nothing but set-up code (their own module's level,
+    `__init__`) is seen to call. A driver that calls a library function proves nothing: it may be jitted elsewhere."""
+    returned = set(_returned(project))
     found: set[Place] = set()
     todo = [place for place, _ in project.functions() if place not in host and place not in traced]
     while True:
-        new = {p for p in todo if p.outer in host | found or _called_by_set_up(project, p, host | found)} - found
+        known = host | found
+        new = {
+            p for p in todo if (p.outer in known and p not in returned) or _called_by_set_up(project, p, known)
+        } - found
         if not new:
             return found
         found |= new
 
 
+def _returned(project: Project) -> Iterator[Place]:
+    """Functions that the function around them returns: who calls them is not seen."""
+    for place, function in project.functions():
+        for value in function.returns:
+            yield from (p for p in project.functions_behind(place, value, TRANSFORMS) if p.outer == place)
+
+
 def _called_by_set_up(project: Project, place: Place, host: set[Place]) -> bool:
     callers = project.callers.get(project.name_of(place), [])
     return bool(callers) and all(
-        not c.scope or (c in host and c.scope.endswith(("__init__", "__post_init__"))) for c in callers
+        c.path == place.path if not c.scope else (c in host and c.scope.endswith(("__init__", "__post_init__")))
+        for c in callers
     )
