@@ -59,6 +59,7 @@ _LIBRARY = {"dot", "ragged-dot", "scaled-dot", "convolution", "fft", "sort", "to
 _LIBRARY_TARGET = re.compile(
     r"(__)?(lapack|blas|cusolver|cublas|cudnn|cufft|hip|roc|miopen|onednn|ynn|cub\$|(gpu\$)?topk)", re.IGNORECASE
 )
+_LIBRARY_FUSION = re.compile(r'"kind":"__(ynn|xnn|onednn|cudnn|cublas)')
 
 
 def kernels(module: hlo.Module) -> tuple[Kernel, ...]:
@@ -171,18 +172,23 @@ def _kind(module: hlo.Module, item: hlo.Instruction) -> str:
     item = _wrapped(module, item) or item
     if item.opcode in _COPIES or _opcodes(module, item) == ("copy",):
         return "copy"
+    if is_library_call(item):
+        return "library call"
     if item.opcode == "fusion":
         return item.attributes["kind"].removeprefix("k").lower()
     if _COLLECTIVE.match(item.opcode):
         return "collective"
-    if is_library_call(item):
-        return "library call"
     return "custom call" if item.opcode == "custom-call" else item.opcode
 
 
 def is_library_call(item: hlo.Instruction) -> bool:
-    """Whether the instruction, standing alone, is a routine that XLA calls whole: a dot, FFT, sort, LAPACK's."""
-    return item.opcode in _LIBRARY or (item.opcode == "custom-call" and bool(_LIBRARY_TARGET.match(target(item))))
+    """Whether the instruction, standing alone, is a routine that XLA calls whole: a dot, FFT, sort, LAPACK's; or a
+    fusion that XLA hands to a library whole, as XLA:CPU does with a dot (YNNPACK, XNNPACK, oneDNN)."""
+    if item.opcode == "custom-call":
+        return bool(_LIBRARY_TARGET.match(target(item)))
+    if item.opcode == "fusion":
+        return bool(_LIBRARY_FUSION.search(item.attributes.get("backend_config", "")))
+    return item.opcode in _LIBRARY
 
 
 def target(item: hlo.Instruction) -> str:
