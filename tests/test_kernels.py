@@ -106,7 +106,7 @@ def counting(start: str, compare: str, step: str) -> Loop:
             f"  %i = s32[] get-tuple-element(%t), index=1\n  ROOT %r = pred[] compare({compare}",
             "inc {\n  %a = s32[] parameter(0)\n  %one = s32[] constant(1)\n  ROOT %r = s32[] add(%a, %one)",
             "body {\n  %t = (f32[], s32[]) parameter(0)\n  %x = f32[] get-tuple-element(%t), index=0\n"
-            "  %i = s32[] get-tuple-element(%t), index=1\n  %j = s32[] copy(%i)\n  %two = s32[] constant(2)\n"
+            "  %i = s32[] get-tuple-element(%t), index=1\n  %j = s32[] copy(%i)\n  %two = s32[] constant(2)\n  %less = s32[] constant(-1)\n"
             f"  %s = s32[] {step}\n  ROOT %r = (f32[], s32[]) tuple(%x, %s)",
         )
     )
@@ -122,6 +122,7 @@ def counting(start: str, compare: str, step: str) -> Loop:
         ("0", "%i, %n), direction=LT", "add(%j, %two)", 6),
         ("-1", "%i, %n), direction=LT", "add(%two, %j)", 7),
         ("20", "%i, %n), direction=LT", "add(%two, %j)", 0),
+        ("0", "%i, %n), direction=LT", "add(%j, %less)", None),
         ("0", "%i, %n), direction=NE", "add(%j, %two)", None),
         ("0", "%n, %i), direction=LT", "add(%j, %two)", None),
         ("0", "%i, %n), direction=LT", "multiply(%j, %two)", None),
@@ -359,6 +360,8 @@ def test_a_fusion_reads_all_of_what_it_also_uses_whole():
 
 def test_an_update_in_place_moves_the_update_alone():
     assert moved(GIVEN + "  ROOT %r = f32[64]{0} dynamic-update-slice(%x, %u, %i)") == (16 + 4, 16)
+    made = GIVEN + "  %n = f32[64]{0} negate(%x)\n"
+    assert moved(made + "  ROOT %r = f32[64]{0} dynamic-update-slice(%n, %u, %i)") == (16 + 4, 16)
 
 
 def test_a_fusion_whose_results_are_updates_in_place_writes_the_updates():

@@ -189,6 +189,7 @@ def test_strings_are_unescaped():
         ("f4e2m1fn[3]{0}", 2),
         ("c128[2]{0}", 32),
         ("f32[<=10,2]{1,0}", 80),
+        ("f32[?,2]{1,0}", 0),
         ("f32[0,7]{1,0}", 0),
         ("token[]", 0),
         ("opaque[]", 0),
@@ -219,6 +220,13 @@ def test_a_shape_keeps_its_parts_and_its_memory_space():
 def test_operands_are_found_in_every_way_they_are_printed(operands):
     item = one(f"ROOT %r = f32[] custom-call({operands})", before="  %q = f32[] constant(2)\n")
     assert item.operands == ("p", "q", "p")
+
+
+def test_parameters_are_sorted_by_their_numbers():
+    lines = "".join(f"  %p{number} = f32[] parameter({number})\n" for number in reversed(range(12)))
+    found = entry(hlo.parse(f"HloModule m\n\nENTRY %e {{\n{lines}}}\n"))
+    assert [item.name for item in found.parameters] == [f"p{number}" for number in range(12)]
+    assert found.root == "p0"
 
 
 def test_dumps_without_percent_signs_and_signatures_are_read():
