@@ -106,7 +106,8 @@ def counting(start: str, compare: str, step: str) -> Loop:
             f"  %i = s32[] get-tuple-element(%t), index=1\n  ROOT %r = pred[] compare({compare}",
             "inc {\n  %a = s32[] parameter(0)\n  %one = s32[] constant(1)\n  ROOT %r = s32[] add(%a, %one)",
             "body {\n  %t = (f32[], s32[]) parameter(0)\n  %x = f32[] get-tuple-element(%t), index=0\n"
-            "  %i = s32[] get-tuple-element(%t), index=1\n  %j = s32[] copy(%i)\n  %two = s32[] constant(2)\n  %less = s32[] constant(-1)\n"
+            "  %i = s32[] get-tuple-element(%t), index=1\n  %j = s32[] copy(%i)\n  %two = s32[] constant(2)\n"
+            "  %less = s32[] constant(-1)\n"
             f"  %s = s32[] {step}\n  ROOT %r = (f32[], s32[]) tuple(%x, %s)",
         )
     )
