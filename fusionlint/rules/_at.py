@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -12,6 +12,12 @@ from fusionlint.source.tree import Source
 Part = cst.BaseExpression | cst.BaseSlice
 
 _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "div", "power", "min", "max", "apply"))
+_FRESH = (
+    *("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full"),
+    *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),
+)
+# What an index may be whose value is known before the program runs.
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +54,6 @@ def _elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def chain(last: Write, source: Source) -> list[Write]:
-    """The writes that `last` is the end of, first to last: nested, or one statement after the other on one name."""
-    writes = [last]
-    while (before := _before(writes[-1], source)) is not None and before not in writes:
-        writes.append(before)
-    return writes[::-1]
-
-
-def _before(write: Write, source: Source) -> Write | None:
-    if (nested := at_write(write.array)) is not None:
-        return nested
-    if not isinstance(write.array, cst.Name):
-        return None
-    stored = source.written(write.array)
-    # A value that something else reads too is not just a step on the way.
-    if stored is None or len(source.reads(stored)) != 1:
-        return None
-    return at_write(source.value(write.array))
-
-
-def is_last(write: Write, source: Source) -> bool:
-    """Whether no other write goes on from this one."""
-    match source.parent(write.call):
-        case cst.Attribute(attr=cst.Name("at")):
-            return False
-    name = source.assigned_name(write.call)
-    if name is None:
-        return True
-    reads = source.reads(name)
-    return not (len(reads) == 1 and _is_written_on(reads[0], source))
-
-
-def _is_written_on(read: cst.Name, source: Source) -> bool:
-    attribute = source.parent(read)
-    above = [attribute, *source.ancestors(attribute)][:4] if attribute else []
-    return any((w := at_write(node)) is not None and w.array is read for node in above)
-
-
 def is_whole(part: Part) -> bool:
     """`:` or `...`."""
     if isinstance(part, cst.Slice):
@@ -109,3 +77,38 @@ def column(write: Write) -> int | None:
     if not before or not all(is_whole(part) for part in before):
         return None
     return constant(last)
+
+
+def is_literal(node: cst.BaseExpression | None) -> bool:
+    """A number, a truth value, or numbers in brackets: XLA folds what is made of them alone."""
+    match node:
+        case cst.UnaryOperation(expression=inner):
+            return is_literal(inner)
+        case cst.BinaryOperation(left=left, right=right):
+            return is_literal(left) and is_literal(right)
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            return all(is_literal(element.value) for element in elements)
+        case cst.Name(value=name):
+            return name in ("True", "False")
+    return isinstance(node, _LITERALS)
+
+
+def is_static(part: Part) -> bool:
+    """Whether this part of an index is written out as numbers, slices of numbers and `:` included."""
+    if isinstance(part, cst.Slice):
+        return all(bound is None or is_literal(bound) for bound in (part.lower, part.upper, part.step))
+    return isinstance(part, cst.BaseExpression) and is_literal(part)
+
+
+def is_fresh(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether `array` is new and all of one value: `jnp.zeros(...)` and its like."""
+    if isinstance(array, cst.Name):
+        array = source.value(array) or array
+    return source.calls(array, *_FRESH)
+
+
+def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """`node` and everything in it."""
+    yield node
+    for child in node.children:
+        yield from inside(child)

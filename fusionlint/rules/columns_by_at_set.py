@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.rule import Rule
-from fusionlint.rules._at import Write, at_write, chain, column, is_last
+from fusionlint.rules._at import Write, at_write, column, constant, inside, is_fresh, is_literal, is_whole
+from fusionlint.rules._at_chain import chain, is_columns, is_last, root
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_FRESH = ("jax.numpy.zeros", "jax.numpy.empty", "jax.numpy.ones", "jax.numpy.zeros_like", "jax.numpy.empty_like")
+# Values of which nobody can say that they are columns are not stacked: a scalar would not fit.
+_ELEMENTWISE = frozenset(
+    f"jax.numpy.{name}"
+    for name in ("abs", "sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "square", "sign", "clip", "where", "maximum",
+                 "minimum", "add", "multiply", "subtract", "arctan2", "floor", "ceil", "round")
+)  # fmt: skip
 
 
 @rule.source(cst.Call, attributes=("at",))
@@ -24,45 +30,96 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     if last is None or column(last) is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = chain(last, source)
-    columns = [w for w in writes if column(w) is not None]
-    if len(columns) < 2 or len(columns) < len(writes):
+    if not is_columns(writes) or _is_folded(writes, source):
         return
-    values = [_shown(w, source) for w in columns[:3]] + ["..."] * bool(columns[3:])
+    array = root(writes[0])
+    name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
+    subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"
     yield source.finding(
         writes[0].call,
-        f"{len(columns)} columns are written one by one, each by a kernel of its own",
+        f"{subject} are written one by one, each by a kernel of its own",
         until=node,
-        write=f"jnp.stack([{', '.join(values)}], axis=-1)",
+        write=_advice(writes, source),
         edits=_fix(writes, source),
     )
 
 
+def _is_folded(writes: Sequence[Write], source: Source) -> bool:
+    """Whether XLA knows the result before the program runs."""
+    return is_fresh(root(writes[0]), source) and all(is_literal(write.value) for write in writes)
+
+
+def _advice(writes: Sequence[Write], source: Source) -> str:
+    values = [_shown(write, source) for write in writes[:3]] + ["..."] * bool(writes[3:])
+    if not is_fresh(root(writes[0]), source):
+        values.append("the other columns")
+    return f"{source.alias('jax.numpy') or 'jnp'}.stack([{', '.join(values)}], axis={_axis(writes[0])})"
+
+
 def _shown(write: Write, source: Source) -> str:
-    text = source.code(write.value) if write.value is not None else "..."
+    text = source.code(write.value) if write.value is not None and write.method == "set" else "..."
     return text if "\n" not in text and len(text) <= 30 else "..."
 
 
-def _fix(writes: list[Write], source: Source) -> tuple[Edit, ...]:
-    """One stack, where the writes are one expression that sets every column of a fresh array.
+def _axis(write: Write) -> int:
+    """The axis of the columns: 1 for `.at[:, k]`, whatever the array's rank, and -1 for `.at[..., k]`."""
+    before = write.index[:-1]
+    return -1 if any(isinstance(part, cst.Ellipsis) for part in before) else len(before)
 
-    Not safe: a stack takes its dtype and its shape from the values, the writes from the array.
+
+def _fix(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
+    """One stack, where the writes are one expression that sets every column of a fresh array to a column.
+
+    Not safe: a stack takes its dtype from the values, the writes take it from the array.
     """
-    base, last = writes[0].array, writes[-1]
+    fresh, last, axis = writes[0].array, writes[-1], _axis(writes[0])
+    shape = _shape(fresh, source)
     nested = all(outer.array is inner.call for inner, outer in pairwise(writes))
-    whole = [column(w) for w in writes] == list(range(len(writes)))
-    sets = all(w.method == "set" and w.value is not None for w in writes)
-    if not (isinstance(base, cst.Call) and source.calls(base, *_FRESH) and _width(base) == len(writes)):
+    if not shape or not nested or not all(w.method == "set" and len(w.call.args) == 1 for w in writes):
         return ()
-    if not (nested and whole and sets):
+    width = constant(shape[-1]) if len(shape) == 2 and axis in (1, -1) else None
+    where = [column(write) for write in writes]
+    if width is None or [k % width for k in where if k is not None] != list(range(width)):
         return ()
-    stack = source.code(base.func).rpartition(".")[0] + ".stack"
-    values = ", ".join(source.code(w.value) for w in writes if w.value is not None)
-    return (source.replace(last.call, f"{stack}([{values}], axis=-1)"),)
+    values = [write.value for write in writes if write.value is not None and _is_column(write.value, source)]
+    if len(values) != width or any(isinstance(part, cst.Comment) for part in inside(last.call)):
+        return ()
+    assert isinstance(fresh, cst.Call)
+    stack = f"{source.code(fresh.func).rpartition('.')[0]}.stack"
+    dtype = f", dtype={source.code(fresh.args[1].value)}" if len(fresh.args) == 2 else ""
+    return (source.replace(last.call, f"{stack}([{', '.join(map(source.code, values))}], axis={axis}{dtype})"),)
 
 
-def _width(fresh: cst.BaseExpression) -> int | None:
-    """The last axis of `zeros((n, 4))`."""
+def _shape(fresh: cst.BaseExpression, source: Source) -> tuple[cst.BaseExpression, ...]:
+    """The parts of the shape in `jnp.zeros((n, 4))` or `jnp.zeros((n, 4), dtype=...)`, none of anything else."""
+    if not source.calls(fresh, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty"):
+        return ()
     match fresh:
-        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[*_, last])), *_]):
-            return last.value.evaluated_value if isinstance(last.value, cst.Integer) else None
-    return None
+        case cst.Call(
+            func=cst.Attribute(),
+            args=[cst.Arg(value=cst.Tuple(elements=elements), keyword=None | cst.Name("shape"), star=""), *more],
+        ) if not more or (len(more) == 1 and (more[0].keyword is None or more[0].keyword.value == "dtype")):
+            return tuple(element.value for element in elements)
+    return ()
+
+
+def _is_column(value: cst.BaseExpression, source: Source, depth: int = 4) -> bool:
+    """Whether `value` is plainly a column: `a[:, k]`, or arithmetic with one."""
+    match value:
+        case _ if depth == 0:
+            return False
+        case cst.Subscript(slice=[*before, cst.SubscriptElement(slice=cst.Index(value=last))]) if before:
+            whole = (s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in before)
+            return all(is_whole(part) for part in whole) and constant(last) is not None
+        case cst.BinaryOperation(operator=operator, left=left, right=right):
+            if isinstance(operator, cst.MatrixMultiply):
+                return False
+            return _is_column(left, source, depth) or _is_column(right, source, depth)
+        case cst.UnaryOperation(expression=inner):
+            return _is_column(inner, source, depth)
+        case cst.Call(func=func, args=args) if source.qualified_name(func) in _ELEMENTWISE:
+            return any(_is_column(arg.value, source, depth) for arg in args)
+        case cst.Name():
+            stands_for = source.value(value)
+            return stands_for is not None and _is_column(stands_for, source, depth - 1)
+    return False

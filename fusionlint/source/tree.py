@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
+from fusionlint.source import flow
 from fusionlint.source.facts import Facts, Function
 from fusionlint.source.fix import split_lines
 from fusionlint.source.project import Place, Project
@@ -23,7 +24,6 @@ from fusionlint.source.traced import Context
 from fusionlint.source.walk import Walk, dotted
 
 _Functions = (cst.FunctionDef, cst.Lambda)
-_Comprehensions = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 
 
 class Use(NamedTuple):
@@ -86,9 +86,7 @@ class Source:
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around `node`, innermost first."""
-        while (above := self._walk.parents.get(node)) is not None:
-            yield above
-            node = above
+        return flow.ancestors(self._walk.parents, node)
 
     def scope(self, node: cst.CSTNode) -> str:
         """The dotted scope that the code of `node` runs in: of a def that of its decorators and defaults."""
@@ -103,7 +101,11 @@ class Source:
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
         """The function whose code `node` is part of, None at the module's own level."""
-        return next((a for a in self.ancestors(node) if isinstance(a, _Functions)), None)
+        return next((a for a in self.ancestors(node) if isinstance(a, _Functions) and self._holds(a, node)), None)
+
+    def _holds(self, function: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Whether `node`, somewhere in `function`, is code of its body: decorators and defaults are not."""
+        return f"{self.scope(node)}.".startswith(f"{self.body_scope(function)}.")
 
     def function_facts(self, node: cst.CSTNode) -> Function | None:
         """The facts of the function whose code `node` is part of."""
@@ -123,16 +125,26 @@ class Source:
 
     def loop(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The innermost Python loop or comprehension, inside the same function, that runs `node` again and again."""
-        below = node
+        inner, below = node, node
         for above in self.ancestors(node):
-            if isinstance(above, _Functions):
-                return None
-            if isinstance(above, cst.While) or (isinstance(above, cst.For) and below is above.body):
-                return above
-            if isinstance(above, _Comprehensions) and not isinstance(below, cst.CompFor):
-                return above
-            below = above
+            match above:
+                case cst.FunctionDef() | cst.Lambda() if self._holds(above, node):
+                    return None
+                case cst.For(body=body) if below is body:
+                    return above
+                case cst.While(orelse=orelse) if below is not orelse:
+                    return above
+                case cst.ListComp() | cst.SetComp() | cst.GeneratorExp() | cst.DictComp():
+                    # Only what the first `for` goes over is evaluated once.
+                    if below is not above.for_in or inner is not above.for_in.iter:
+                        return above
+            inner, below = below, above
         return None
+
+    def alias(self, module: str) -> str | None:
+        """What the file calls a module that it imports at its own level: "jnp" for "jax.numpy"."""
+        names = self.facts.bindings.get("", {}).items()
+        return next((n for n, b in names if b.kind == "import" and b.target == module and "." not in n), None)
 
     def in_loop(self, node: cst.CSTNode) -> bool:
         return self.loop(node) is not None
@@ -160,30 +172,46 @@ class Source:
         return self._uses.get(self._variable(name), [])
 
     def reads(self, written: cst.Name) -> list[cst.Name]:
-        """The reads of what the write `written` stored: those up to the next write that is sure to happen.
-
-        A read at the top of a loop of what its end wrote is not seen.
-        """
+        """The reads of what the write `written` stored: those up to the next write that is sure to happen, around a
+        loop too, and those of functions that see the variable."""
         uses = self.uses(written)
         start = next(i for i, use in enumerate(uses) if use.node is written)
-        found = []
-        for use in uses[start + 1 :]:
-            if use.is_write and self._always_follows(written, use.node):
+        later, end = self._until_written(written, uses[start + 1 :])
+        earlier = [use.node for use in uses[:start] if not use.is_write and self.scope(use.node) != self.scope(written)]
+        for loop in flow.loops(self._walk.parents, written):
+            if end is not None and loop in self.ancestors(end):
                 break
-            if not use.is_write:
+            again = [use for use in uses[:start] if loop in self.ancestors(use.node)]
+            more, again_end = self._until_written(loop.body.body[0], again)
+            earlier += [name for name in more if name not in earlier]
+            end = again_end or end
+        return later + earlier
+
+    def _until_written(self, start: cst.CSTNode, uses: list[Use]) -> tuple[list[cst.Name], cst.Name | None]:
+        """The reads among `uses` that what stood at `start` reaches, and the write that ends its time."""
+        parents = self._walk.parents
+        found: list[cst.Name] = []
+        for use in uses:
+            if use.is_write and flow.always_follows(parents, start, use.node):
+                return found, use.node
+            if not use.is_write and not flow.apart(parents, start, use.node):
                 found.append(use.node)
-        return found
+        return found, None
 
     def written(self, read: cst.Name) -> cst.Name | None:
         """The write that `read` reads, where only one is possible."""
-        before = [use for use in self.uses(read) if use.is_write]
-        if len(before) > 1:
-            order = self._walk.order[read]
-            if self.in_loop(read) or self.scope(read) != self.scope(before[0].node):
-                return None
-            earlier = [use for use in before if use.order < order]
-            before = earlier[-1:] if earlier and self._always_follows(earlier[-1].node, read) else []
-        return before[0].node if before else None
+        parents = self._walk.parents
+        writes = [use for use in self.uses(read) if use.is_write and not flow.apart(parents, use.node, read)]
+        if len(writes) < 2:
+            return writes[0].node if writes else None
+        order = self._walk.order[read]
+        last = next((use.node for use in reversed(writes) if use.order < order), None)
+        if last is None or self.scope(last) != self.scope(read) or not flow.always_precedes(parents, last, read):
+            return None
+        around = set(self.ancestors(last))
+        again = [loop for loop in flow.loops(parents, read) if loop not in around]
+        # Where `read` comes round again without `last`, another write may have come in between.
+        return None if any(loop in self.ancestors(use.node) for loop in again for use in writes) else last
 
     def value(self, read: cst.Name) -> cst.BaseExpression | None:
         """The right-hand side that `read` stands for, where only one is possible."""
@@ -236,7 +264,10 @@ class Source:
         return Finding("", where, message, suggestion)
 
     def _variable(self, name: cst.Name) -> tuple[str, str]:
-        bound = self.facts.lookup(self.scope(name), name.value)
+        scope = self.scope(name)
+        if (scope, name.value) in self._walk.declared:  # global, or nonlocal
+            scope = "" if self._walk.declared[scope, name.value] else scope.rpartition(".")[0]
+        bound = self.facts.lookup(scope, name.value)
         return (bound[0] if bound else ""), name.value
 
     @cached_property
@@ -245,9 +276,3 @@ class Source:
         for name, is_write in self._walk.names:
             uses[self._variable(name)].append(Use(self._walk.order[name], name, is_write))
         return uses
-
-    def _always_follows(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        """Whether `second` stands in the block of `first` or in one around it, and so is reached when `first` is."""
-        blocks = [a for a in self.ancestors(first) if isinstance(a, cst.BaseSuite | cst.Module)]
-        around = next((a for a in self.ancestors(second) if isinstance(a, cst.BaseSuite | cst.Module)), None)
-        return around in blocks

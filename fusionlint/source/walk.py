@@ -14,8 +14,9 @@ import libcst as cst
 _Blank = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Comment, cst.Newline)
 # The order of evaluation, where it is not the order of libcst's fields, and what holds no code that runs.
 _ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
-    cst.FunctionDef: ("decorators", "params", "body"),
-    cst.ClassDef: ("decorators", "bases", "body"),
+    cst.FunctionDef: ("decorators", "params", "name", "body"),
+    cst.ClassDef: ("decorators", "bases", "keywords", "body", "name"),
+    cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
     cst.Lambda: ("params", "body"),
     cst.Assign: ("value", "targets"),
     cst.AnnAssign: ("value", "target"),
@@ -29,8 +30,9 @@ _ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
     cst.CompFor: ("iter", "target", "ifs", "inner_for_in"),
     cst.IfExp: ("test", "body", "orelse"),
     cst.Param: ("default", "name"),
-    cst.Import: (),
-    cst.ImportFrom: (),
+    cst.MatchCase: ("pattern", "guard", "body"),
+    cst.Import: ("names",),
+    cst.ImportFrom: ("names",),
     cst.Global: (),
     cst.Nonlocal: (),
 }
@@ -52,6 +54,12 @@ def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return _ORDER[kind] if kind in _ORDER else tuple(f.name for f in fields(kind))
 
 
+def _children(node: cst.CSTNode) -> tuple[str, ...]:
+    if isinstance(node, cst.ImportAlias):
+        return ("asname",) if node.asname else ("name",)
+    return _child_fields(type(node))
+
+
 class Walk:
     """`scopes` lists nodes outside in; `order` counts in order of evaluation, a node after what is inside it."""
 
@@ -61,13 +69,16 @@ class Walk:
         self.opened: dict[cst.CSTNode, str] = {}
         self.order: dict[cst.CSTNode, int] = {}
         self.names: list[tuple[cst.Name, bool]] = []
+        self.declared: dict[tuple[str, str], bool] = {}  # scope and name -> whether `global`, else `nonlocal`
         self._taken: set[str] = set()
         self._scope = ""
 
     def visit(self, node: cst.CSTNode) -> None:
         self.scopes[node] = self._scope
+        if isinstance(node, cst.Global | cst.Nonlocal):
+            self.declared.update(((self._scope, n.name.value), isinstance(node, cst.Global)) for n in node.names)
         outside = self._scope
-        for name in _child_fields(type(node)):
+        for name in _children(node):
             if self._is_inside(node, name):
                 self._scope = self._open(node)
             children = getattr(node, name)
@@ -96,12 +107,20 @@ class Walk:
         while isinstance(parent, cst.Element | cst.StarredElement | cst.Tuple | cst.List):
             child, parent = parent, self.parents[parent]
         match parent:
-            case cst.AssignTarget() | cst.Param() | cst.AsName():
-                return not isinstance(parent, cst.Param) or parent.default is not child
+            case cst.AssignTarget() | cst.AsName() | cst.ImportAlias() | cst.Del():
+                return True
+            case cst.Param(name=target) | cst.FunctionDef(name=target) | cst.ClassDef(name=target):
+                return target is child
             case cst.AnnAssign(target=target) | cst.NamedExpr(target=target) | cst.AugAssign(target=target):
                 return target is child
             case cst.For(target=target) | cst.CompFor(target=target):
                 return target is child
+            case cst.MatchAs(name=target) | cst.MatchStar(name=target) | cst.MatchMapping(rest=target):
+                return target is child
+            case cst.Attribute():  # `import a.b` binds a
+                while isinstance(parent, cst.Attribute):
+                    parent = self.parents[parent]
+                return isinstance(parent, cst.ImportAlias)
         return False
 
     def _open(self, node: cst.CSTNode) -> str:
@@ -122,10 +141,10 @@ class Walk:
 
 
 def _is_variable(parent: cst.CSTNode, child: cst.Name) -> bool:
-    """Of `x.y` only x is a variable, of `f(k=v)` only v."""
+    """Of `x.y` only x is a variable, of `f(k=v)` only v, of `import m as n` and `from m import y as n` only n."""
     match parent:
         case cst.Attribute(value=value) | cst.Arg(value=value):
             return value is child
-        case cst.NameItem() | cst.ImportAlias():
+        case cst.NameItem() | cst.MatchKeywordElement(key=_):
             return False
     return True

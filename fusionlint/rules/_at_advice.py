@@ -1,0 +1,84 @@
+"""What to write instead of writes one after the other: whichever of a stack, a scatter or a `where` says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.rules._at import Part, Write, constant, is_fresh, is_static
+from fusionlint.rules._at_chain import root
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# An advice longer than this says less than its outline.
+_LONG = 60
+
+
+def advice(writes: Sequence[Write], name: str, source: Source) -> str:
+    """One stack, one scatter, or a `where` over the places: whichever says the same."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    array = dotted(root(writes[0])) or name or "x"
+    if _reads_back(writes, source):
+        return "the values first, under names of their own; then one write or one stack of all of them"
+    values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
+    if _is_stack(writes, source):
+        return f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])"
+    if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
+        return "one write of what the others make of it"
+    if all(is_static(part) for write in writes for part in write.index):
+        return f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
+    if len({w.method for w in writes}) > 1:
+        return f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other"
+    parts = [[source.code(part) for part in write.index if _is_plain(part)] for write in writes]
+    if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
+        indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
+        one = f"{array}.at[{indices}].{writes[0].method}({values})"
+        if len(one) <= 2 * _LONG and "\n" not in one:
+            return one
+    return f"{array}.at[all the indices].{writes[0].method}(all the values)"
+
+
+def _reads_back(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a value is made of what an earlier write left in the array."""
+    names = [source.assigned_name(write.call) for write in writes[:-1]]
+    return any(len(source.reads(name)) > 1 for name in names if name is not None)
+
+
+def _joined(parts: Sequence[str], jnp: str) -> str:
+    return parts[0] if len({*parts}) == 1 else f"{jnp}.array([{', '.join(parts)}])"
+
+
+def _short(value: cst.BaseExpression | None, source: Source) -> str:
+    text = source.code(value) if value is not None else "..."
+    return text if len(text) <= _LONG // 2 and "\n" not in text else "..."
+
+
+def _is_plain(part: Part) -> bool:
+    """A number, a name, an element: what can stand in a list of indices."""
+    match part:
+        case cst.Integer() | cst.Name() | cst.Attribute() | cst.UnaryOperation():
+            return True
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index())]):
+            return True
+    return False
+
+
+def _is_stack(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a new array is set at 0, 1, 2, ... and is not seen to be longer than that."""
+    places = [constant(w.index[0]) if len(w.index) == 1 and w.method == "set" else None for w in writes]
+    fresh = root(writes[0])
+    if isinstance(fresh, cst.Name):
+        fresh = source.value(fresh) or fresh
+    match fresh:
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[cst.Element(value=length), *_])), *_]):
+            pass
+        case cst.Call(args=[cst.Arg(value=length), *_]):
+            pass
+        case _:
+            return False
+    return (
+        is_fresh(fresh, source)
+        and places == [*range(len(writes))]
+        and (constant(length) is None or constant(length) == len(writes))
+    )

@@ -1,0 +1,97 @@
+"""Writes that follow one another on one array: `x.at[i].set(a).at[j].set(b)`, or the same in statements."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.rules._at import Write, at_write, column
+from fusionlint.source.tree import Source
+
+# What is asked of an array without reading what was written.
+_ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
+
+
+def chain(last: Write, source: Source) -> list[Write]:
+    """The writes that `last` is the end of, first to last: nested, or one statement after the other on one name."""
+    writes = [last]
+    while (before := _before(writes[-1], source)) is not None and before not in writes:
+        writes.append(before)
+    return writes[::-1]
+
+
+def is_last(write: Write, source: Source) -> bool:
+    """Whether no other write goes on from this one."""
+    if isinstance(source.parent(write.call), cst.Attribute):
+        return not _is_nested(write, source)
+    name = source.assigned_name(write.call)
+    reads = source.reads(name) if name is not None else []
+    return not any(_goes_on(reads, write_on(read, source), source) for read in reads)
+
+
+def is_columns(writes: list[Write]) -> bool:
+    """Whether these are the writes of two or more columns, and nothing else."""
+    columns = [column(write) for write in writes]
+    return None not in columns and len({*columns}) > 1
+
+
+def write_on(read: cst.Name, source: Source) -> Write | None:
+    """The write whose array is `read`."""
+    attribute = source.parent(read)
+    above = [attribute, *source.ancestors(attribute)][:4] if attribute else []
+    return next((w for node in above if (w := at_write(node)) is not None and w.array is read), None)
+
+
+def is_element(read: cst.Name, source: Source) -> bool:
+    """Whether `read` is only a part of the array, or something about it: `x[0]`, `x.shape`."""
+    match source.parent(read):
+        case cst.Subscript(value=value):
+            return value is read
+        case cst.Attribute(value=value, attr=cst.Name(attribute)):
+            return value is read and attribute in _ABOUT
+    return False
+
+
+def root(write: Write) -> cst.BaseExpression:
+    """The array that a nested chain of writes begins with."""
+    while (nested := at_write(write.array)) is not None:
+        write = nested
+    return write.array
+
+
+def outermost(write: Write, source: Source) -> Write:
+    """The write at the end of the expression that `write` begins."""
+    while _is_nested(write, source):
+        write = next(w for a in source.ancestors(write.call) if (w := at_write(a)) is not None)
+    return write
+
+
+def _before(write: Write, source: Source) -> Write | None:
+    if (nested := at_write(write.array)) is not None:
+        return nested
+    if not isinstance(write.array, cst.Name):
+        return None
+    stored = source.written(write.array)
+    before = at_write(source.value(write.array))
+    return before if stored is not None and _goes_on(source.reads(stored), write, source) else None
+
+
+def _goes_on(reads: list[cst.Name], write: Write | None, source: Source) -> bool:
+    """Whether `reads`, all of a value's, are of `write`, which goes on from it: as its array, and no more than parts
+    of it in its values. A value that something else reads too is not just a step on the way."""
+    if write is None or write.array not in reads:
+        return False
+    end = outermost(write, source).call
+    return all(
+        read is write.array or (is_element(read, source) and any(a is end for a in source.ancestors(read)))
+        for read in reads
+    )
+
+
+def _is_nested(write: Write, source: Source) -> bool:
+    """Whether the value of `write` is the array of the next write in the same expression."""
+    for above in source.ancestors(write.call):
+        if isinstance(above, cst.Attribute | cst.Subscript):
+            continue
+        after = at_write(above)
+        return after is not None and after.array is write.call
+    return False

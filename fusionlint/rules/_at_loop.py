@@ -1,0 +1,113 @@
+"""Python loops that write an array piece by piece: `for i in range(n): x = x.at[i].set(f(i))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from fusionlint.rules._at import Write, at_write, inside
+from fusionlint.rules._at_chain import is_element, root, write_on
+from fusionlint.source.tree import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Piecewise:
+    """The writes of one loop, the arrays that they go on with, and what the loop counts by."""
+
+    writes: tuple[Write, ...]
+    arrays: tuple[str, ...]
+    counter: str
+
+
+def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
+    """The writes of `loop` whose place depends on what it counts by; None where there are none."""
+    depends = _dependencies(loop)
+    counted = {name.value for name in _names(loop.target)}
+    found = [
+        (write, array)
+        for call in _own_calls(loop, source)
+        if (write := at_write(call)) is not None and (array := _carried(write, loop, source)) is not None
+        if _is_counted(write, array, counted, depends) and _only_pieces(array, loop, source)
+    ]
+    if not found:
+        return None
+    arrays = dict.fromkeys(array.value for _, array in found)
+    return Piecewise(tuple(w for w, _ in found), tuple(arrays), source.code(loop.target))
+
+
+def _own_calls(loop: cst.For, source: Source) -> Iterator[cst.Call]:
+    """The calls in the body of `loop` in order, without those of loops and functions inside it."""
+    for node in inside(loop.body):
+        if isinstance(node, cst.Call) and source.loop(node) is loop:
+            yield node
+
+
+def _carried(write: Write, loop: cst.For, source: Source) -> cst.Name | None:
+    """x, where the statement `x = ... x.at[i].set(...) ...` carries x from one iteration to the next."""
+    array = root(write)
+    if not isinstance(array, cst.Name):
+        return None
+    statement = next((a for a in source.ancestors(write.call) if isinstance(a, cst.Assign | cst.AnnAssign)), None)
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) | cst.AnnAssign(target=cst.Name(name)):
+            return array if name == array.value and statement in inside(loop.body) else None
+    return None
+
+
+def _is_counted(write: Write, array: cst.Name, counted: set[str], depends: dict[str, set[str]]) -> bool:
+    """Whether the place is another in each iteration, and does not hang on what was written before."""
+    reached: set[str] = set()
+    todo = [name.value for part in write.index for name in _names(part)]
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo += depends.get(name, ())
+    return not counted.isdisjoint(reached) and array.value not in reached
+
+
+def _only_pieces(array: cst.Name, loop: cst.For, source: Source) -> bool:
+    """Whether the loop reads no more than parts of the array: what needs all of it needs every write before."""
+    reads = [use.node for use in source.uses(array) if not use.is_write]
+    here = [read for read in reads if any(above is loop for above in source.ancestors(read))]
+    return all(is_element(r, source) or write_on(r, source) is not None or _is_kept(r, source) for r in here)
+
+
+def _is_kept(read: cst.Name, source: Source) -> bool:
+    """Whether `read` is what stays where a `where` or `select` does not take the new value."""
+    match source.parent(read):
+        case cst.Arg() as argument:
+            call = source.parent(argument)
+            return call is not None and source.calls(call, "jax.numpy.where", "jax.lax.select")
+    return False
+
+
+def _dependencies(loop: cst.For) -> dict[str, set[str]]:
+    """Of each name that the loop assigns: the names it is made of."""
+    made: dict[str, set[str]] = {}
+    for node in inside(loop.body):
+        match node:
+            case cst.Assign(targets=targets, value=value):
+                of = {name.value for name in _names(value)}
+                for target in (name for t in targets for name in _names(t.target)):
+                    made.setdefault(target.value, set()).update(of)
+            case (
+                cst.AugAssign(target=cst.Name(name), value=value)
+                | cst.AnnAssign(target=cst.Name(name), value=cst.BaseExpression() as value)
+            ):
+                made.setdefault(name, set()).update(n.value for n in _names(value))
+    return made
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names read in `node`, not those of its attributes and keywords."""
+    match node:
+        case cst.Name():
+            yield node
+        case cst.Attribute(value=value) | cst.Arg(value=value):
+            yield from _names(value)
+        case _:
+            for child in node.children:
+                yield from _names(child)

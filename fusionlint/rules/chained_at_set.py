@@ -1,0 +1,113 @@
+"""Writes to one array one after the other: `x.at[i].set(a).at[j].set(b)`, in one expression or in statements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.rule import Rule
+from fusionlint.rules._at import Part, Write, at_write, is_fresh, is_literal, is_static, is_whole
+from fusionlint.rules._at_advice import advice
+from fusionlint.rules._at_chain import chain, is_columns, is_last, root
+from fusionlint.rules._at_loop import Piecewise, piecewise
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="fusion")
+
+
+@rule.source(cst.Call, attributes=("at",))
+def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Two or more writes in a straight line that one could do."""
+    last = at_write(node)
+    if last is None or not source.is_traced(node) or not is_last(last, source):
+        return
+    writes = chain(last, source)
+    if len(writes) < 2 or is_columns(writes) or not _could_be_one(writes, source) or _is_folded(writes, source):
+        return
+    name = _name(writes, source)
+    if _is_of_a_loop(node, name, source):
+        return
+    subject = f"`{name}`" if name else "an array"
+    yield source.finding(
+        writes[0].call,
+        f"{subject} is written {len(writes)} times in a row, each time by kernels of its own",
+        until=node,
+        write=advice(writes, name, source),
+    )
+
+
+@rule.source(cst.For, attributes=("at",))
+def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
+    """A Python loop that writes another place of an array in each iteration."""
+    found = piecewise(node, source) if source.is_traced(node) else None
+    if found is None:
+        return
+    yield source.finding(
+        found.writes[0].call,
+        f"{_names(found)} written piece by piece in a Python loop, each piece by kernels of its own",
+        write=f"the values of all {found.counter} at once (jax.vmap), then one "
+        f"`{found.arrays[0]}.at[indices].{found.writes[0].method}(values)`; or a list of them and one jnp.stack",
+    )
+
+
+def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
+    """Whether one scatter, `where` or `stack` says the same: the places are written out, or at least two of them are
+    of one form. A row and a column at an index that only the run knows are not."""
+    if all(is_static(part) for write in writes for part in write.index):
+        return True
+    if any(isinstance(part, cst.Comparison) for write in writes for part in write.index):
+        return False  # a mask: not code of a trace
+    forms = Counter(_form(write.index, source) for write in writes)
+    return max(forms.values()) > 1
+
+
+def _form(index: Sequence[Part], source: Source) -> tuple[str, ...]:
+    """What stands on each axis: a place, a slice, all of it; trailing `:` say nothing."""
+    form = [_kind(part, source) for part in index]
+    while form and form[-1] == ":":
+        form.pop()
+    return tuple(form)
+
+
+def _kind(part: Part, source: Source) -> str:
+    if is_whole(part):
+        return ":"
+    if isinstance(part, cst.Slice):
+        return "slice"
+    if isinstance(part, cst.Call):
+        # diag_indices and tril_indices are places of different shapes.
+        return source.qualified_name(part.func) or "place"
+    return "place"
+
+
+def _is_folded(writes: Sequence[Write], source: Source) -> bool:
+    """Whether XLA knows the result before the program runs."""
+    known = all(is_literal(w.value) and all(is_static(part) for part in w.index) for w in writes)
+    return known and is_fresh(root(writes[0]), source)
+
+
+def _name(writes: Sequence[Write], source: Source) -> str:
+    """What the code calls the array: where it ends, where it begins, or on the way."""
+    array = root(writes[0])
+    last, *others = [source.assigned_name(write.call) for write in reversed(writes)]
+    candidates = [last, array if isinstance(array, cst.Name) else None, *others]
+    named = next((name.value for name in candidates if name is not None), "")
+    return named or dotted(array)
+
+
+def _is_of_a_loop(node: cst.Call, name: str, source: Source) -> bool:
+    """Whether the loop around `node` is what is to be said."""
+    loop = source.loop(node)
+    found = piecewise(loop, source) if isinstance(loop, cst.For) else None
+    return found is not None and name in found.arrays
+
+
+def _names(found: Piecewise) -> str:
+    first, *others = found.arrays
+    if not others:
+        return f"`{first}` is"
+    return f"`{first}` and `{others[0]}` are" if len(others) == 1 else f"`{first}` and {len(others)} more are"

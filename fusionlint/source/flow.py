@@ -1,0 +1,70 @@
+"""What runs before what: blocks, branches and loops of a libcst tree.
+
+In: nodes and what each stands in (`Walk.parents`). Out: whether one is sure to run where another does. A node counts as
+reached when its block is: what returns, breaks or raises in between is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
+
+Parents = Mapping[cst.CSTNode, cst.CSTNode]
+
+
+def ancestors(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes around `node`, innermost first."""
+    while (above := parents.get(node)) is not None:
+        yield above
+        node = above
+
+
+def always_follows(parents: Parents, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+    """Whether `second`, later in the text, runs whenever `first` has run."""
+    return next(_blocks(parents, second), None) in list(_blocks(parents, first))
+
+
+def always_precedes(parents: Parents, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+    """Whether `first`, earlier in the text, has run whenever `second` does."""
+    return next(_blocks(parents, first), None) in list(_blocks(parents, second))
+
+
+def apart(parents: Parents, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether the two stand in different branches of one `if` or `match`: never both run."""
+    below = dict(_steps(parents, one))
+    for above, child in _steps(parents, other):
+        if above in below:
+            mine = below[above]
+            match above:
+                case cst.If(body=body, orelse=orelse):
+                    return {mine, child} == {body, orelse}
+                case cst.Match():
+                    return mine is not child and isinstance(mine, cst.MatchCase) and isinstance(child, cst.MatchCase)
+            return False
+    return False
+
+
+def loops(parents: Parents, node: cst.CSTNode) -> Iterator[cst.For | cst.While]:
+    """The loop statements that run `node` again and again, innermost first; functions are not looked out of."""
+    for above, child in _steps(parents, node):
+        if isinstance(above, cst.FunctionDef | cst.Lambda | cst.ClassDef):
+            return
+        if (isinstance(above, cst.For) and child is above.body) or (
+            isinstance(above, cst.While) and child is not above.orelse
+        ):
+            yield above
+
+
+def _steps(parents: Parents, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """What stands around `node`, each with the child that `node` is in."""
+    for above in ancestors(parents, node):
+        yield above, node
+        node = above
+
+
+def _blocks(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The blocks around `node`, innermost first; that of a `with` runs as what is around it does."""
+    for above in ancestors(parents, node):
+        if isinstance(above, cst.BaseSuite | cst.Module) and not isinstance(parents.get(above), cst.With):
+            yield above
