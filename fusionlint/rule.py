@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 
 Harm = Literal["fusion", "dispatch", "recompile", "transfer", "memory", "compile-time"]
 SourceCheck = Callable[[Any, "Source"], Iterator["Finding"]]
+FactsCheck = Callable[["Source"], bool]
 BarrierCheck = Callable[["Barrier", "hlo.Module"], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSensor:
-    """`check` is asked about every node of `nodes` in files that call one of `calls` or use one of `attributes`;
-    with neither, in every file."""
+    """`check` is asked about every node of `nodes` in files that call one of `calls` or use one of `attributes`
+    (with neither, in every file) and of whose facts `when` is true."""
 
     check: SourceCheck
     nodes: tuple[type[cst.CSTNode], ...]
     calls: frozenset[str]
     attributes: frozenset[str]
+    when: FactsCheck | None = None
 
     def wants(self, calls: frozenset[str], attributes: frozenset[str]) -> bool:
         """Whether a file that makes these `calls` and reads these `attributes` could hold a finding."""
@@ -65,15 +67,16 @@ class Rule:
         *nodes: type[cst.CSTNode],
         calls: tuple[str, ...] | frozenset[str] = (),
         attributes: tuple[str, ...] = (),
+        when: FactsCheck | None = None,
     ) -> Callable[[SourceCheck], SourceCheck]:
         """Ask the decorated `(node, source) -> findings` about every such node.
 
-        `calls` (qualified names, "jax.numpy.stack") and `attributes` (".at" is "at") say which files are worth
-        parsing; the check still has to make sure of each node.
+        `calls` (qualified names, "jax.numpy.stack"), `attributes` (".at" is "at") and `when`, which must ask only
+        for facts, say which files are worth parsing; the check still has to make sure of each node.
         """
 
         def register(check: SourceCheck) -> SourceCheck:
-            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), frozenset(attributes)))
+            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), frozenset(attributes), when))
             return check
 
         return register

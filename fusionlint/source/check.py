@@ -93,7 +93,7 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
         if rule.name not in scope.rules:
             continue
         for sensor in rule.source_sensors:
-            if not sensor.wants(calls, source.facts.attributes):
+            if not sensor.wants(calls, source.facts.attributes) or (sensor.when and not sensor.when(source)):
                 continue
             for node in source.nodes(*sensor.nodes):
                 for finding in sensor.check(node, source):

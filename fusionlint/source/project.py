@@ -254,13 +254,8 @@ class Project:
         if depth == 0:
             return
         if value.is_call:
-            called = self.callee(place, value)
-            if called in wrappers | PARTIAL:
-                for argument in value.arguments[:1]:
-                    yield from self.functions_behind(place, argument, wrappers, depth - 1)
-            elif (made_at := self.find(called)) and (factory := self.function_at(made_at)):
-                for returned in factory.returns:
-                    yield from self.functions_behind(made_at, returned, wrappers, depth - 1)
+            for where, handed_on in self._handed_on(place, value, wrappers):
+                yield from self.functions_behind(where, handed_on, wrappers, depth - 1)
         elif value.arguments:
             for part in value.arguments:
                 yield from self.functions_behind(place, part, wrappers, depth - 1)
@@ -271,6 +266,14 @@ class Project:
                 yield found
             elif bound := self.value_of(place, value.name):
                 yield from self.functions_behind(*bound, wrappers, depth - 1)
+
+    def _handed_on(self, place: Place, call: Value, wrappers: frozenset[str]) -> Iterator[Bound]:
+        """What a call gives a function for: what it wraps, or what a factory of the project returns."""
+        called = self.callee(place, call)
+        if called in wrappers | PARTIAL:
+            yield from (Bound(place, argument) for argument in call.arguments[:1])
+        elif (made_at := self.find(called)) and (factory := self.function_at(made_at)):
+            yield from (Bound(made_at, returned) for returned in factory.returns)
 
     @cached_property
     def callers(self) -> dict[str, list[Place]]:

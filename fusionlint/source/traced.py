@@ -41,13 +41,18 @@ CALLBACKS = frozenset(
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 
 # Host code by every project's habit: files, names of functions, and calls that no trace survives.
-_HOST_FILE = re.compile(
-    r"(^|/)(tests?|testing|docs?|scripts?|tools?|benchmarks?|ci|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
-    r"|(^|/)(test_[^/]*|[^/]*_test|conftest|setup|noxfile|[^/]*_bench|bench_[^/]*|plot[^/]*|visuali[sz][^/]*|viewer)\.py$"
+_HOST_FILE = re.compile(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
+# Of these nobody minds how fast the host code is.
+_IDLE_FILE = re.compile(
+    r"(^|/)(tests?|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viewer)"
+    r"\.py$"
+)
+_IDLE_NAME = re.compile(
+    r"^(test_.*|setUp.*|tearDown.*|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
 _HOST_NAME = re.compile(
-    r"^(main|_main|__init__|__post_init__|__repr__|__str__|test_.*|setUp.*|tearDown.*|parse_args|get_args"
-    r"|_?(plot|render|visuali[sz]e|draw|show|animate|save|load|print|benchmark|report).*"
+    r"^(main|_main|__init__|__post_init__|__repr__|__str__|parse_args|get_args|_?(save|load|print|report).*"
     # not log_prob, log_scale, log_likelihood
     r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
     r"|message|sync|request|iteration|param).*)$"
@@ -71,6 +76,12 @@ def contexts(project: Project) -> dict[Place, Context]:
     found: dict[Place, Context] = dict.fromkeys(host, "host")
     found.update(dict.fromkeys(traced, "traced"))
     return found
+
+
+def is_idle(project: Project, place: Place) -> bool:
+    """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern."""
+    names = (scope.partition("#")[0] for scope in place.scope.split("."))
+    return bool(_IDLE_FILE.search(project.files[place.path].inside)) or any(_IDLE_NAME.match(name) for name in names)
 
 
 def _traced_seeds(project: Project) -> Iterator[Place]:
@@ -128,7 +139,8 @@ def _host_seeds(project: Project) -> Iterator[Place]:
     yield from _callback_functions(project)
     for place, function in project.functions():
         name = function.scope.rpartition(".")[2].partition("#")[0]
-        if _HOST_FILE.search(project.files[place.path].inside) or _HOST_NAME.match(name):
+        habit = _HOST_FILE.search(project.files[place.path].inside) or _HOST_NAME.match(name)
+        if habit or is_idle(project, place):
             yield place
     for place, call in _calls(project):
         if place.scope and _is_host_call(project, place, call):
