@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -129,3 +131,24 @@ def test_a_state_that_is_put_together_is_also_copied_on_h100() -> None:
     need("h100")
     copies = {letter: counts("h100")[letter, 2048][1] for letter in "cde"}
     assert copies == {"c": 1, "d": 0, "e": 0}
+
+
+@pytest.mark.parametrize(
+    ("letter", "rules"),
+    [
+        ("a", {"loop-over-jit"}),
+        ("b", {"key-split-in-scan", "columns-of-a-stack"}),
+        ("c", {"columns-of-a-stack"}),
+        ("d", set()),
+        ("e", set()),
+    ],
+)
+def test_check_speaks_of_what_the_next_variant_mends(letter: str, rules: set[str]) -> None:
+    (path,) = EXAMPLES.glob(f"{letter}_*.py")
+    command = [sys.executable, "-m", "fusionlint", "check", "--output-format", "json", path]
+    found = {finding["rule"] for finding in json.loads(_stdout(command))["findings"]}
+    assert rules <= found if rules else not found
+
+
+def _stdout(command: list[str | Path]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -22,8 +22,8 @@ HAZARD = """\
 import jax.numpy as jnp
 
 
-def state(x, v):
-    return jnp.zeros((x.shape[0], 2)).at[:, 0].set(x).at[:, 1].set(v)
+def turn(s):
+    return jnp.zeros((1024, 2)).at[:, 0].set(jnp.sin(s[:, 1])).at[:, 1].set(-s[:, 0])
 """
 
 
@@ -95,7 +95,7 @@ def test_it_checks_a_file_without_jax(scripts: Path, tmp_path: Path) -> None:
 def test_it_says_what_to_install_where_a_compiler_is_needed(scripts: Path, tmp_path: Path) -> None:
     code = tmp_path / "env.py"
     code.write_text(HAZARD)
-    done = fusionlint(scripts, "explain", f"{code}:state(f32[8], f32[8])")
+    done = fusionlint(scripts, "explain", f"{code}:turn(f32[1024,2])")
     assert done.returncode == 2
     assert "fusionlint[explain]" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
