@@ -42,11 +42,11 @@ def at_write(node: cst.CSTNode | None) -> Write | None:
             args=args,
         ) if method in _METHODS:
             value = args[0].value if args and args[0].keyword is None else None
-            return Write(node, array, _elements(slices), method, value)
+            return Write(node, array, elements(slices), method, value)
     return None
 
 
-def _elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:
+def elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:
     """What stands between the brackets, one part an axis; a tuple in parentheses is its parts."""
     parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
     if len(parts) == 1 and isinstance(parts[0], cst.Tuple):

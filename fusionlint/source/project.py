@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from fusionlint.source.facts import NOTHING, Binding, Facts, Function, Value
+from fusionlint.source.facts import NOTHING, Binding, Call, Facts, Function, Value
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
@@ -43,7 +43,7 @@ class Bound(NamedTuple):
     value: Value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Project:
     """Answers about names. `files` maps a path to its facts."""
 
@@ -276,15 +276,20 @@ class Project:
             yield from (Bound(made_at, returned) for returned in factory.returns)
 
     @cached_property
-    def callers(self) -> dict[str, list[Place]]:
-        """Qualified name of a def of the project -> the scopes that call it."""
-        callers: dict[str, list[Place]] = defaultdict(list)
+    def calls_of(self) -> dict[str, list[tuple[Place, Call]]]:
+        """Qualified name -> the calls of it, each with the scope that it stands in."""
+        calls: dict[str, list[tuple[Place, Call]]] = defaultdict(list)
         for path, facts in self.files.items():
             for call in facts.calls:
-                name = self.callee(Place(path, call.scope), call.value)
-                if name and ":" in name:
-                    callers[name].append(Place(path, call.scope))
-        return callers
+                place = Place(path, call.scope)
+                if name := self.callee(place, call.value):
+                    calls[name].append((place, call))
+        return calls
+
+    @cached_property
+    def callers(self) -> dict[str, list[Place]]:
+        """Qualified name of a def of the project -> the scopes that call it."""
+        return {name: [place for place, _ in calls] for name, calls in self.calls_of.items() if ":" in name}
 
 
 def absolute(target: str, facts: Facts) -> str:
