@@ -194,17 +194,19 @@ def logged(path: Path) -> Iterator[None]:
 
 
 def dump_options(target: Target, folder: Path) -> dict[str, str | bool] | None:
-    """XLA's own dumps, of a GPU compilation: priority fusion's decisions with its snapshots, and the launches."""
+    """XLA's own dumps, of a GPU compilation: priority fusion's decisions with its snapshots, the launches, and, in the
+    optimized HLO itself, what each kernel takes by XLA's own model."""
     if target.platform != "cuda":
         return None
     return {
         "xla_dump_to": str(folder / "dump"),
         "xla_dump_hlo_as_text": True,
         "xla_dump_hlo_pass_re": "priority-fusion",
+        "xla_gpu_collect_cost_model_stats": True,
     }
 
 
-KEPT = ("*priority-fusion*.txt", "*priority_fusion_dump.txt", "*thunk_*.txt", "*gpu_after_optimizations.txt")
+KEPT = ("*priority-fusion*.txt", "*priority_fusion_dump.txt", "*thunk_*.txt")
 
 
 def prune(dump: Path) -> None:
