@@ -209,6 +209,8 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         scope = self.inner("<lambda>")
+        self.bindings[scope] = {}  # taken, before the lambdas among its defaults
+        self.body([*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)])
         self.lambdas[node] = scope
         parameters = tuple(a.arg for a in _parameters(node.args))
         returns = tuple(self.within(scope, parameters, [node.body], [node.body]))
@@ -305,11 +307,15 @@ class _Visitor(ast.NodeVisitor):
         self.loops = outside
 
     def visit_comprehension_of(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
-        for generator in node.generators:
-            self.visit(generator.iter)
+        first, *others = node.generators
+        self.visit(first.iter)
+        self.bind_target(first.target, NOTHING)
+        self.loop(node.lineno, first.ifs)
+        for generator in others:
+            self.loop(node.lineno, [generator.iter])
             self.bind_target(generator.target, NOTHING)
-        inside = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        self.loop(node.lineno, [*(test for g in node.generators for test in g.ifs), *inside])
+            self.loop(node.lineno, generator.ifs)
+        self.loop(node.lineno, [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_comprehension_of  # noqa: N815
 

@@ -30,6 +30,8 @@ _ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
     cst.CompFor: ("iter", "target", "ifs", "inner_for_in"),
     cst.IfExp: ("test", "body", "orelse"),
     cst.Param: ("default", "name"),
+    cst.ExceptHandler: ("type", "name", "body"),
+    cst.ExceptStarHandler: ("type", "name", "body"),
     cst.MatchCase: ("pattern", "guard", "body"),
     cst.Import: ("names",),
     cst.ImportFrom: ("names",),
@@ -77,6 +79,8 @@ class Walk:
         self.scopes[node] = self._scope
         if isinstance(node, cst.Global | cst.Nonlocal):
             self.declared.update(((self._scope, n.name.value), isinstance(node, cst.Global)) for n in node.names)
+        elif isinstance(node, cst.Lambda):
+            self._open(node)  # named before the lambdas among its defaults
         outside = self._scope
         for name in _children(node):
             if self._is_inside(node, name):
