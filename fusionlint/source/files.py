@@ -98,9 +98,9 @@ def _project_root(folder: Path) -> Path | None:
 
 
 def package_root(path: Path) -> Path:
-    """The folder that holds the outermost package `path` is in."""
+    """The folder that holds the outermost package `path` is in; a package has a name that can be imported."""
     folder = path.resolve().parent
-    while (folder / "__init__.py").is_file() and folder != folder.parent:
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         folder = folder.parent
     return folder
 
