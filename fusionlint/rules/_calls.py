@@ -1,0 +1,43 @@
+"""Reading a call's arguments, and writing them into another call: shared by many rules."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.rules._at import inside
+from fusionlint.source.tree import Source
+
+
+def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:
+    """The argument at `position` or called `name`; None where it is not given or hidden in `*args` or `**kwargs`."""
+    for place, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        if arg.keyword.value == name if arg.keyword is not None else place == position:
+            return arg.value
+    return None
+
+
+def has_only(call: cst.Call, positions: int, *names: str) -> bool:
+    """Whether `call` has no more than `positions` positional arguments, and no keywords but `names`."""
+    positional = [arg for arg in call.args if arg.keyword is None]
+    keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    return len(positional) <= positions and not any(arg.star for arg in call.args) and keywords <= {*names}
+
+
+def as_argument(node: cst.BaseExpression, source: Source) -> str:
+    """`node` as it can stand between commas: in the parentheses that it stood in, where those mean something."""
+    text = source.code(node)
+    return f"({text})" if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield) and node.lpar else text
+
+
+def beside(function: cst.BaseExpression, name: str, source: Source) -> str | None:
+    """`jnp.where` for `jnp.select`: `name` of the module that `function` is written with; None for a bare name."""
+    if not isinstance(function, cst.Attribute):
+        return None
+    return f"{source.code(function.value)}.{name}"
+
+
+def holds_comment(node: cst.CSTNode) -> bool:
+    """Whether a comment stands inside `node`: an edit that replaces it would lose that."""
+    return any(isinstance(part, cst.Comment) for part in inside(node))

@@ -1,0 +1,133 @@
+"""`jnp.select` and `jnp.piecewise`, which stack their conditions and look for the first that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Finding
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
+from fusionlint.rule import Rule
+from fusionlint.rules._at import constant, inside
+from fusionlint.rules._calls import argument, as_argument, beside, has_only, holds_comment
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_SELECT, _PIECEWISE = "jax.numpy.select", "jax.numpy.piecewise"
+# A nest of more is no longer easy to read.
+_MOST = 4
+# A suggestion longer than this says less than its outline.
+_LONG = 100
+
+
+@rule.source(cst.Call, calls=(_SELECT, _PIECEWISE))
+def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Any `select` or `piecewise` in traced code."""
+    name = source.qualified_name(node.func)
+    if name not in (_SELECT, _PIECEWISE) or not source.is_traced(node):
+        return
+    message = "the conditions are stacked and searched by a kernel of their own before anything is chosen"
+    if name == _PIECEWISE:
+        # Of several conditions that hold, piecewise takes the last.
+        yield source.finding(node, message, write="jnp.where, one inside the other, the last condition outermost")
+        return
+    choice = _choice(node)
+    where = beside(node.func, "where", source)
+    if choice is None or where is None or len(choice.conditions) > _MOST:
+        yield source.finding(node, message, write="jnp.where, one inside the other, the first condition outermost")
+        return
+    text = choice.nest(where, source)
+    edits = _fix(node, text, source)
+    yield source.finding(
+        node,
+        message,
+        write=text if len(text) <= _LONG and "\n" not in text else f"{where}, one inside the other",
+        edits=edits,
+        safe=bool(edits) and choice.is_of_one_dtype(),
+    )
+
+
+@rule.barrier
+def stacked_conditions(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What finds the first condition that holds: an argmax over stacked truth values."""
+    writer = module.computations[barrier.computation].instructions[barrier.writer]
+    if "jit(_piecewise)" in writer.op_name or (writer.opcode == "fusion" and _finds_first(module, writer)):
+        return "nested jnp.where instead of select or piecewise"
+    return None
+
+
+def _finds_first(module: hlo.Module, fusion: hlo.Instruction) -> bool:
+    body = module.computations[fusion.called[0]].instructions.values()
+    stacks = any(i.opcode == "concatenate" and i.shape.dtype == "pred" for i in body)
+    return stacks and any(i.opcode == "reduce" and [p.dtype for p in i.shape.parts] == ["pred", "s32"] for i in body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A `select` with its conditions and choices written out; `default` is None where it is left at 0."""
+
+    conditions: tuple[cst.BaseExpression, ...]
+    choices: tuple[cst.BaseExpression, ...]
+    default: cst.BaseExpression | None
+
+    def nest(self, where: str, source: Source) -> str:
+        text = as_argument(self.default, source) if self.default is not None else "0"
+        for condition, choice in zip(reversed(self.conditions), reversed(self.choices), strict=True):
+            text = f"{where}({as_argument(condition, source)}, {as_argument(choice, source)}, {text})"
+        return text
+
+    def is_of_one_dtype(self) -> bool:
+        """Whether all values but one are small literals, which take that one's dtype however they are paired.
+
+        Otherwise int32 and bfloat16 may meet float32 on the way to their common dtype, and round twice; and a -1 that
+        meets a uint8 before a float wraps around.
+        """
+        values = [*self.choices, *((self.default,) if self.default is not None else ())]
+        literals = [value for value in values if _is_small_literal(value)]
+        wraps = any(isinstance(v, cst.UnaryOperation) for v in literals) and any(map(_is_float, literals))
+        return len(values) - len(literals) <= 1 and not wraps
+
+
+def _choice(node: cst.Call) -> _Choice | None:
+    conditions = _written_out(argument(node, 0, "condlist"))
+    choices = _written_out(argument(node, 1, "choicelist"))
+    if not has_only(node, 3, "condlist", "choicelist", "default") or not conditions or len(conditions) != len(choices):
+        return None
+    return _Choice(conditions, choices, argument(node, 2, "default"))
+
+
+def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, ...]:
+    """The elements of a list or tuple; of none that is built elsewhere, which the reader would not find in the fix."""
+    match node:
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            plain = all(isinstance(element, cst.Element) for element in elements)
+            return tuple(element.value for element in elements) if plain else ()
+    return ()
+
+
+def _fix(node: cst.Call, text: str, source: Source) -> tuple[Edit, ...]:
+    named = any(isinstance(part, cst.NamedExpr) for part in inside(node))
+    return () if named or holds_comment(node) else (source.replace(node, text),)
+
+
+def _is_float(literal: cst.BaseExpression) -> bool:
+    return isinstance(literal, cst.Float) or (
+        isinstance(literal, cst.UnaryOperation) and isinstance(literal.expression, cst.Float)
+    )
+
+
+def _is_small_literal(value: cst.BaseExpression) -> bool:
+    """A number that is the same in every float dtype, on whatever way it comes there."""
+    match value:
+        case cst.Name(value="True" | "False"):
+            return True
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return _is_small_literal(inner)
+        case cst.Float():
+            return (value.evaluated_value * 16).is_integer() and abs(value.evaluated_value) <= 8
+    number = constant(value)
+    return number is not None and abs(number) <= 127
