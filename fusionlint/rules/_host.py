@@ -1,0 +1,143 @@
+"""How a Python loop over compiled calls is paced: by counting, by what the device computes, or by the host.
+
+In: nodes of a loop. A loop that the host paces or feeds (data, files, a simulator, a window) cannot become a scan.
+"""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from fusionlint.rules._carry import Carry, Loop, calls
+from fusionlint.rules._jit import is_jitted
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# Up to so many iterations nobody writes a scan.
+_FEW = 10
+
+_DEVICE = re.compile(
+    r"^(jax|numpy|math|functools|operator|chex|jaxtyping|copy)\.(?!random\.|load|save|device_get|io|from)"
+)
+_JAX_RANDOM = "jax.random."
+_BUILTIN = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "sum", "min", "max",
+                      "reversed", "sorted", "print"))  # fmt: skip
+_COUNTERS = frozenset(("range", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "itertools.count",
+                       "numpy.arange", "jax.numpy.arange"))  # fmt: skip
+_BARS = frozenset(("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "enumerate", "reversed", "rich.progress.track",
+                   "zip"))  # fmt: skip
+# What a scan can do after, or at the end of, as many steps as one likes.
+_NOTES = re.compile(
+    r"^(append|extend|set_description|set_postfix|set_postfix_str|update|write|info|debug|warning|log|format|join|items"
+    r"|keys|values|copy|item|tolist|block_until_ready)$"
+)
+_NOTING = re.compile(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
+_PACING = re.compile(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
+
+
+def is_short(loop: Loop, source: Source) -> bool:
+    """Whether the loop is seen to run a few times only: `range(3)`."""
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
+        return False
+    match loop.iter.args:
+        case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
+            count = source.value(value) if isinstance(value, cst.Name) else value
+            return isinstance(count, cst.Integer) and count.evaluated_value <= _FEW
+    return False
+
+
+def is_counted(loop: Loop, source: Source) -> bool:
+    """Whether the loop goes on by counting or by what it computes, not by what comes in."""
+    if isinstance(loop, cst.While):
+        carry = Carry(loop)
+        return all(feeds_from_device(c, carry, source) for c in calls(loop.test))
+    return _counts(loop.iter, source)
+
+
+def _counts(iterated: cst.BaseExpression, source: Source) -> bool:
+    if isinstance(iterated, cst.Name):
+        value = source.value(iterated)
+        return value is not None and not isinstance(value, cst.Name) and _counts(value, source)
+    if not isinstance(iterated, cst.Call):
+        return False
+    name = source.qualified_name(iterated.func) or ""
+    if name in _COUNTERS or name.startswith("jax."):
+        return True
+    return name in _BARS and all(_counts(a.value, source) for a in iterated.args if a.keyword is None)
+
+
+def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:
+    """Whether an expression is computed by compiled calls, jax, or arithmetic, not taken from the host."""
+    if isinstance(node, cst.Subscript) and _is_part_of_data(node, carry):
+        return False
+    if isinstance(node, cst.Await | cst.Yield | cst.Lambda):
+        return False
+    if isinstance(node, cst.Call) and not _computes(node, carry, source):
+        return False
+    return all(feeds_from_device(child, carry, source) for child in node.children)
+
+
+def _is_part_of_data(node: cst.Subscript, carry: Carry) -> bool:
+    """Whether this is another slice of an array that the loop does not make: `images[i:i + 32]`."""
+    sliced = any(isinstance(e.slice, cst.Slice) and carry.varies(e) for e in node.slice)
+    return sliced and not carry.varies(node.value)
+
+
+def _computes(call: cst.Call, carry: Carry, source: Source) -> bool:
+    name = source.qualified_name(call.func)
+    if is_jitted(call.func, source):
+        return True
+    if name is None:
+        match call.func:
+            case cst.Attribute(value=owner):
+                return isinstance(owner, cst.Call | cst.Subscript) or carry.varies(owner) or _is_array(owner, source)
+        return False
+    if ":" in name:
+        place = source.project.find(name)
+        is_host = place is not None and source.contexts.get(place) == "host"
+        return not is_host and not _PACING.search(name.rpartition(":")[2])
+    return name in _BUILTIN or name.startswith(_JAX_RANDOM) or bool(_DEVICE.match(name))
+
+
+def _is_array(owner: cst.BaseExpression, source: Source) -> bool:
+    value = source.value(owner) if isinstance(owner, cst.Name) else None
+    return isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith("jax.")
+
+
+def benign(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether a call that the loop makes every time could as well be made after it: no window, no queue, no pause,
+    nothing that decides when to stop."""
+    name = source.qualified_name(call.func)
+    last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
+    if _PACING.search(name or last):
+        return False
+    if is_jitted(call.func, source) or _computes(call, carry, source):
+        return True
+    if _NOTING.match(name) if name else _NOTES.match(last):
+        return True
+    return not (isinstance(source.parent(call), cst.Expr) or _decides(call, carry, source))
+
+
+def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether `call` is part of what an `if` or `while` of the loop tests."""
+    below: cst.CSTNode = call
+    for above in source.ancestors(call):
+        if isinstance(above, cst.If | cst.IfExp | cst.While) and above.test is below:
+            return True
+        if above is carry.loop.body:
+            return False
+        below = above
+    return False
+
+
+def yields(loop: Loop) -> bool:
+    """Whether the loop hands something out in between: a generator or a coroutine."""
+    todo: list[cst.CSTNode] = [loop.body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, cst.Yield | cst.Await):
+            return True
+        if not isinstance(node, cst.FunctionDef | cst.Lambda):
+            todo += node.children
+    return False

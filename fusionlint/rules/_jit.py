@@ -1,0 +1,73 @@
+"""What the rules about compiled calls ask: is this call one dispatch, of which functions, and what do those run.
+
+In: nodes of a Source. Nothing here knows a rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.source.facts import NOTHING, Call, Value
+from fusionlint.source.project import Place, Project
+from fusionlint.source.traced import TRANSFORMS
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_LOOPS = re.compile(
+    r"^(jax\.lax\.(scan|fori_loop|while_loop|map|associative_scan)|flax\.(nnx|linen)\.(scan|fori_loop|while_loop)"
+    r"|haiku\.(scan|fori_loop|while_loop|dynamic_unroll)|equinox\.internal\.\w*loop)$"
+)
+_TRAINS = re.compile(r"^(optax\..*|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_gradients$")
+
+
+def value(node: cst.CSTNode) -> Value:
+    """What facts would keep of an expression."""
+    match node:
+        case cst.Name() | cst.Attribute():
+            return Value(dotted(node))
+        case cst.Call(func=func, args=args):
+            arguments = tuple(value(a.value) for a in args if a.keyword is None and not a.star)
+            return Value("", value(func), arguments)
+    return NOTHING
+
+
+def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether calling `callee` executes one compiled program."""
+    return source.project.is_jitted(source.place(callee), value(callee))
+
+
+def runs_a_loop(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether the compiled program is seen to hold a loop of its own: one dispatch, many steps."""
+    return any(_LOOPS.match(name) for name in _called_within(callee, source))
+
+
+def trains(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether the compiled program is seen to be a step of an optimizer."""
+    return any(_TRAINS.search(name) for name in _called_within(callee, source))
+
+
+def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:
+    """What the functions behind `callee` call, by qualified name, else as written; and what those of the project do."""
+    project = source.project
+    todo = deque(project.functions_behind(source.place(callee), value(callee), TRANSFORMS))
+    seen = set(todo)
+    while todo:
+        for place, call in _calls(project, todo.popleft()):
+            name = project.callee(place, call.value)
+            yield name or (call.value.callee.name if call.value.callee else "")
+            reached = [project.find(name), *project.functions_behind(place, call.value, TRANSFORMS)]
+            for found in reached:
+                if found and found not in seen:
+                    seen.add(found)
+                    todo.append(found)
+
+
+def _calls(project: Project, place: Place) -> Iterator[tuple[Place, Call]]:
+    """The calls in a function and in the functions inside it."""
+    for call in project.files[place.path].calls:
+        if f"{call.scope}.".startswith(f"{place.scope}."):
+            yield Place(place.path, call.scope), call

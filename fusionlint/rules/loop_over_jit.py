@@ -1,0 +1,111 @@
+"""A Python loop that calls a compiled step and carries its state: one dispatch an iteration, where a scan is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.rule import Rule
+from fusionlint.rules._carry import Carry, Loop, calls, read
+from fusionlint.rules._host import benign, feeds_from_device, is_counted, is_short, yields
+from fusionlint.rules._jit import is_jitted, runs_a_loop, trains
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="dispatch")
+
+# What calls itself so does many steps, or one big one, in a dispatch.
+_BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile", re.I)
+_BATCHES = re.compile(r"batch|loader|dataset", re.I)
+
+
+def _dispatches_in_a_loop(source: Source) -> bool:
+    project = source.project
+    return any(
+        call.loops and call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
+        for call in source.facts.calls
+    )
+
+
+@rule.source(cst.For, cst.While, when=_dispatches_in_a_loop)
+def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
+    """The first compiled call whose outcome the next iteration hands to it again."""
+    if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):
+        return
+    steps = [c for c in calls(loop.body) if _loop_of(c, source) is loop and is_jitted(c.func, source)]
+    if not steps or yields(loop) or not is_counted(loop, source):
+        return
+    carry = Carry(loop)
+    if not all(_is_optional(c, carry, source) or benign(c, carry, source) for c in calls(loop.body)):
+        return
+    found = {step: carried for step in steps if (carried := _carried(step, carry, source))}
+    if found:
+        direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
+        step = next(direct, next(iter(found)))
+        yield _finding(step, loop, found[step], source)
+
+
+def _loop_of(call: cst.Call, source: Source) -> cst.CSTNode | None:
+    """The loop that makes `call` often: not one of a few iterations, then the one around that."""
+    loop = source.loop(call)
+    while isinstance(loop, cst.For) and is_short(loop, source):
+        loop = source.loop(loop)
+    return loop
+
+
+def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
+    """The names that take what `step` returns to its next call; none where the host feeds each call, or where the
+    call is large or not made in every iteration."""
+    written = carry.write_of(step, source)
+    if written is None or _is_optional(step, carry, source) or _is_big(step, carry, source):
+        return ()
+    _, reached = carry.behind(list(step.args), gated=True)
+    if not reached.intersection(written.names):
+        return ()
+    if isinstance(carry.loop, cst.While):
+        reached.update(read(carry.loop.test))
+    carried = tuple(name for name in written.names if name in reached)
+    feeding, names = carry.behind(list(step.args), gated=False)
+    if any(_BATCHES.search(name) for name in names.difference(carried)):
+        return ()
+    sources = [*step.args, *(w.value for w in feeding)]
+    if not all(feeds_from_device(node, carry, source) for node in sources):
+        return ()
+    if isinstance(carry.loop, cst.For) and names.intersection(carry.targets):
+        return carried if feeds_from_device(carry.loop.iter, carry, source) else ()
+    return carried
+
+
+def _is_optional(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether what the loop computes decides if `call` is made: `if step % 100 == 0`, `if done`."""
+    for above in source.ancestors(call):
+        if above is carry.loop:
+            return False
+        if isinstance(above, cst.ExceptHandler):
+            return True
+        if isinstance(above, cst.If) and carry.varies(above.test) and call not in calls(above.test):
+            return True
+    return False
+
+
+def _is_big(step: cst.Call, carry: Carry, source: Source) -> bool:
+    head = carry.loop.target if isinstance(carry.loop, cst.For) else carry.loop.test
+    counted = [carry.loop.iter] if isinstance(carry.loop, cst.For) else []
+    names = [dotted(step.func), *read(head), *(name for node in counted for name in read(node))]
+    return any(_BIG.search(n) for n in names) or runs_a_loop(step.func, source) or trains(step.func, source)
+
+
+def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Source) -> Finding:
+    name = source.code(step.func)
+    name = name if "\n" not in name and len(name) <= 40 else "the compiled function"
+    how = "jax.lax.scan or fori_loop" if isinstance(loop, cst.For) else "jax.lax.while_loop"
+    return source.finding(
+        step,
+        f"every iteration dispatches `{name}` from Python; XLA never sees two steps together",
+        write=f"one jitted function around {how}, carrying `{', '.join(carried)}`",
+    )
