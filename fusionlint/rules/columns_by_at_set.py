@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.rule import Rule
-from fusionlint.rules._at import Write, at_write, column, constant, inside, is_fresh, is_literal, is_whole
+from fusionlint.rules._at import Write, at_write, column, constant, is_fresh, is_literal, is_whole
 from fusionlint.rules._at_chain import chain, is_columns, is_last, root
 from fusionlint.source.tree import Source
 
@@ -82,7 +82,7 @@ def _fix(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     if width is None or [k % width for k in where if k is not None] != list(range(width)):
         return ()
     values = [write.value for write in writes if write.value is not None and _is_column(write.value, source)]
-    if len(values) != width or any(isinstance(part, cst.Comment) for part in inside(last.call)):
+    if len(values) != width or source.has_comment(last.call):
         return ()
     assert isinstance(fresh, cst.Call)
     stack = f"{source.code(fresh.func).rpartition('.')[0]}.stack"

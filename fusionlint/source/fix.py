@@ -41,5 +41,8 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
 
 
 def _overlap(one: Edit, other: Edit) -> bool:
+    """Whether two edits touch the same characters, or insert at the same place."""
     a, b = one.location, other.location
-    return (a.line, a.column) < (b.end_line, b.end_column) and (b.line, b.column) < (a.end_line, a.end_column)
+    return a == b or (
+        (a.line, a.column) < (b.end_line, b.end_column) and (b.line, b.column) < (a.end_line, a.end_column)
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import difflib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,9 +13,9 @@ from pathlib import Path
 
 import libcst as cst
 
-from fusionlint.finding import Edit, Finding
+from fusionlint.finding import Finding, Suggestion
 from fusionlint.source.check import Result, Scope, World, check_text
-from fusionlint.source.fix import apply, fixes
+from fusionlint.source.fix import apply, fixes, split_lines
 
 # Fixes can make room for others; more rounds than this would mean that two of them undo each other.
 _ROUNDS = 10
@@ -42,7 +44,10 @@ def fix_file(path: str, findings: Sequence[Finding], scope: Scope, world: World,
     count = 0
     for _ in range(_ROUNDS):
         chosen = fixes(findings, unsafe=unsafe)
-        after = _rewrite(data, [edit for s in chosen for edit in s.edits]) if chosen else None
+        after = _rewrite(data, chosen)
+        if after is None:  # one of them breaks the file: the others are good without it
+            chosen = [one for one in chosen if _rewrite(data, [one]) is not None]
+            after = _rewrite(data, chosen)
         if after is None or after == data:
             break
         data, count = after, count + len(chosen)
@@ -50,23 +55,27 @@ def fix_file(path: str, findings: Sequence[Finding], scope: Scope, world: World,
     return Fixed(path, before, data, count)
 
 
-def _rewrite(data: bytes, edits: list[Edit]) -> bytes | None:
+def _rewrite(data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
     """The file with its edits; None when it does not come back byte for byte from libcst, or would not parse after."""
     tree = cst.parse_module(data)
     if tree.bytes != data:
         return None  # a form feed, a lone CR: positions cannot be trusted to the character
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-    text = data[len(mark) :].decode(tree.encoding)
-    after = mark + apply(text, edits).encode(tree.encoding)
+    encoding = "utf-8" if mark else tree.encoding  # libcst may say utf-8-sig, which writes a mark of its own
+    text = data[len(mark) :].decode(encoding)
+    after = mark + apply(text, [edit for one in chosen for edit in one.edits]).encode(encoding)
     try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+            ast.parse(after)
         cst.parse_module(after)
-    except cst.ParserSyntaxError:
+    except (SyntaxError, ValueError, cst.ParserSyntaxError):
         return None
     return after
 
 
 def diff(fixed: Fixed) -> str:
     """A unified diff of one file, as `patch -p0` reads it."""
-    before = fixed.before.decode("utf-8", "replace").splitlines(keepends=True)
-    after = fixed.after.decode("utf-8", "replace").splitlines(keepends=True)
-    return "".join(difflib.unified_diff(before, after, fixed.path, fixed.path))
+    before, after = (split_lines(data.decode("utf-8", "replace")) for data in (fixed.before, fixed.after))
+    lines = difflib.unified_diff(before, after, fixed.path, fixed.path)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

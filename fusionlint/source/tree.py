@@ -238,6 +238,10 @@ class Source:
         lines[0] = lines[0][where.column - 1 :]
         return "".join(lines)
 
+    def has_comment(self, node: cst.CSTNode) -> bool:
+        """Whether a comment stands in the text of `node`, where a fix would lose it."""
+        return any(_comments(child) for child in node.children if child not in _parentheses(node))
+
     def replace(self, node: cst.CSTNode, text: str) -> Edit:
         """Write `text` in place of `node`."""
         return Edit(self.location(node), text)
@@ -276,3 +280,12 @@ class Source:
         for name, is_write in self._walk.names:
             uses[self._variable(name)].append(Use(self._walk.order[name], name, is_write))
         return uses
+
+
+def _parentheses(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The parentheses around a node, which are no part of its text."""
+    return [*getattr(node, "lpar", ()), *getattr(node, "rpar", ())]
+
+
+def _comments(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Comment) or any(map(_comments, node.children))

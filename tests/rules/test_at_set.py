@@ -1,0 +1,178 @@
+"""columns-by-at-set and chained-at-set: what their pages have no room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.finding import Finding
+from fusionlint.source.check import Scope, check_text
+
+SCOPE = Scope(("chained-at-set", "columns-by-at-set"))
+HEAD = "import jax\nimport jax.numpy as jnp\n"
+
+
+def found(code: str) -> list[Finding]:
+    return list(check_text((HEAD + code).encode(), "m.py", SCOPE))
+
+
+def rules(code: str) -> list[str]:
+    return [f.rule for f in found(code)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("return x.at[i].set(1)", id="one write"),
+        pytest.param("x = x.at[i].set(1)\n    return x.sum(), x.at[j].set(2)", id="read in between"),
+        pytest.param("y = x.at[i].set(1)\n    return y, y.at[j].set(2)", id="both are returned"),
+        pytest.param("y = x.at[i].set(1)\n    f = lambda: y\n    return f, y.at[j].set(2)", id="kept by a closure"),
+        pytest.param("return x.at[i].set(1), x.at[j].set(2)", id="two results"),
+        pytest.param(
+            "x = x.at[i].set(1)\n    if c:\n        x = x.at[j].set(2)\n    return x", id="one write more in a branch"
+        ),
+        pytest.param(
+            "x = x.at[i].set(1)\n    x = jnp.sort(x)\n    return x.at[j].set(2)", id="something else in between"
+        ),
+        pytest.param("x = x.at[i].set(1)\n    return x.at[j].set(x.max())", id="all of it is needed"),
+        pytest.param("return x.at[x > 0].set(1).at[x < i].set(2)", id="masks"),
+        pytest.param("return x.at[i].get() + x.at[j].get()", id="reads"),
+        pytest.param("x.at[i] = 1\n    x.at[j] = 2\n    return x", id="another library's at"),
+        pytest.param("return x.at(i).set(1).at(j).set(2)", id="a method called at"),
+        pytest.param("return jnp.zeros(3).at[0].set(1).at[1].set(-2.0)", id="folded"),
+        pytest.param("return x.at[jnp.diag_indices(3)].add(c).at[jnp.tril_indices(3)].add(c)", id="unlike places"),
+    ],
+)
+def test_chains_that_are_none_are_quiet(body: str) -> None:
+    assert rules(f"@jax.jit\ndef f(x, i, j, c):\n    {body}\n") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("return x.at[i].set(1).at[j].set(2)", id="expression"),
+        pytest.param("x = x.at[i].set(1)\n    x = x.at[j].set(2)\n    return x", id="statements"),
+        pytest.param("y = x.at[i].set(1)\n    return y.at[j].set(2)", id="another name"),
+        pytest.param("x: object = x.at[i].set(1)\n    return x.at[j].set(2)", id="annotated"),
+        pytest.param("x = x.at[i].set(1)\n    return x.at[j].set(x[i])", id="a part of it is needed"),
+        pytest.param("x = x.at[i].set(1).at[j].set(2)\n    return x.at[c].add(1)", id="both ways"),
+        pytest.param("return x.at[(i, j)].set(1).at[j, i].set(2)", id="tuple"),
+        pytest.param("return c.x.at[i].set(1).at[j].set(2)", id="attribute"),
+        pytest.param("with jax.named_scope('a'):\n        x = x.at[i].set(1)\n    return x.at[j].set(2)", id="with"),
+        pytest.param(
+            "for _ in c:\n        x = g(x).at[0].set(0)\n        x = x.at[-1].set(1)\n    return x", id="in a time loop"
+        ),
+        pytest.param("return jnp.where(c, x.at[i].set(1).at[j].set(2), x)", id="inside a call"),
+        pytest.param("return x.at[::2].set(i).at[1::2].set(j)", id="slices"),
+        pytest.param("return x.at[i].set(x[j]).at[j].set(x[i])", id="swap"),
+    ],
+)
+def test_chains_are_found_once(body: str) -> None:
+    assert rules(f"@jax.jit\ndef f(x, i, j, c):\n    {body}\n") == ["chained-at-set"]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        pytest.param("for i in range(3):\n        x = x.at[i].set(y[i])\n    return x", 1, id="plain"),
+        pytest.param("for i, v in enumerate(y):\n        x = x.at[i].set(v)\n    return x", 1, id="enumerate"),
+        pytest.param(
+            "for i in y:\n        k = i + 1\n        x = x.at[k, 0].add(1)\n    return x", 1, id="derived index"
+        ),
+        pytest.param(
+            "for i in y:\n        x = x.at[i].set(1)\n        x = x.at[i + 1].set(2)\n    return x", 1, id="chain"
+        ),
+        pytest.param(
+            "for i in y:\n        x = x.at[i].set(1)\n        y = y.at[i].set(2)\n    return x, y", 1, id="two arrays"
+        ),
+        pytest.param(
+            "for i in y:\n        for j in y:\n            x = x.at[i, j].set(1)\n    return x", 1, id="nested"
+        ),
+        pytest.param("for i in y:\n        x = jnp.where(y[i], x.at[i].set(1), x)\n    return x", 1, id="where"),
+        pytest.param("for i in y:\n        x = x.at[0].set(i)\n    return x", 0, id="one place"),
+        pytest.param(
+            "for i in y:\n        k = jnp.argmin(x[i])\n        x = x.at[k].set(0)\n    return x", 0, id="greedy"
+        ),
+        pytest.param("for i in y:\n        x = x.at[i].set(x.sum())\n    return x", 0, id="needs all"),
+        pytest.param("for i in y:\n        z = x.at[i].set(1)\n        g(z)\n    return x", 0, id="not carried"),
+        pytest.param("for i in y:\n        x = h(x).at[i].set(1)\n    return x", 0, id="of something else"),
+        pytest.param("return [x.at[i].set(1) for i in y]", 0, id="comprehension"),
+        pytest.param("for i in y:\n        x[i] = x[i].at[0].set(1)\n    return x", 0, id="a list of arrays"),
+        pytest.param("for i in y:\n        self.x = self.x.at[i].set(1)\n    return self", 0, id="an attribute"),
+    ],
+)
+def test_loops_that_write_piece_by_piece(body: str, count: int) -> None:
+    assert rules(f"@jax.jit\ndef f(self, x, y):\n    {body}\n") == ["chained-at-set"] * count
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = x.at[:, 0].set(y)\n    x = x.at[:, 1].set(y)\n    return x",
+        "return x.at[..., 0].add(y).at[..., -1].multiply(y)",
+        "return x.at[:, :, 0].set(y).at[:, :, 3].set(y)",
+        "x = x.at[:, 0].set(y)\n    return x.at[:, 1].set(x[:, 0] + y)",
+    ],
+)
+def test_columns_are_told_by_one_rule_alone(body: str) -> None:
+    assert rules(f"@jax.jit\ndef f(x, y):\n    {body}\n") == ["columns-by-at-set"]
+
+
+def test_columns_among_other_writes_are_one_chain() -> None:
+    assert rules("def f(x, y):\n    return x.at[:, 0].set(y).at[:, 1].set(y).at[0].set(1)\n") == ["chained-at-set"]
+
+
+def test_one_column_twice_is_no_two_columns() -> None:
+    (finding,) = found("def f(x, y):\n    return x.at[:, 0].set(y).at[:, 0].add(y)\n")
+    assert finding.rule == "chained-at-set"
+
+
+def test_host_code_is_quiet() -> None:
+    assert rules("x = jnp.zeros(3)\nx = x.at[0].set(len('a'))\nx = x.at[1].set(len('b'))\n") == []
+    assert rules("def main(i, j):\n    return jnp.zeros(3).at[i].set(1).at[j].set(2)\n") == []
+    assert rules("class A:\n    def __init__(self, x, i, j):\n        self.x = x.at[i].set(1).at[j].set(2)\n") == []
+
+
+def test_messages_name_the_array() -> None:
+    (finding,) = found("def f(v, x, y):\n    obs = jnp.zeros((3, 2)).at[:, 0].set(x).at[:, 1].set(y)\n    return obs\n")
+    assert finding.message.startswith("the columns of `obs` are")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text == "jnp.stack([x, y], axis=1)"
+    (finding,) = found("def f(s, i, j):\n    return s.grid.at[i].set(1).at[j].set(1)\n")
+    assert finding.message.startswith("`s.grid` is written 2 times")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text == "s.grid.at[jnp.array([i, j])].set(1)"
+
+
+def test_no_array_is_advised_to_be_written_with_its_own_later_value() -> None:
+    (finding,) = found("def f(x, i, j):\n    x = x.at[i].set(1)\n    return x.at[j].set(x[i])\n")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text.startswith("the values first")
+
+
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        ("jnp.zeros((8, 2)).at[:, 0].set(a[:, 1]).at[:, 1].set(-a[:, 0])", "jnp.stack([a[:, 1], -a[:, 0]], axis=1)"),
+        ("jnp.zeros((8, 2)).at[:, -1].set(a[:, 1]).at[:, 0].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2)).at[:, 0].set(a[:, 1]).at[:, -1].set(a[:, 0])", "jnp.stack([a[:, 1], a[:, 0]], axis=1)"),
+        (
+            "jnp.empty((n, 2), jnp.int32).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])",
+            "jnp.stack([a[:, 1], a[:, 0]], axis=1, dtype=jnp.int32)",
+        ),
+        ("jnp.zeros((8, 3)).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, n)).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2, 4)).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2)).at[:, 0].set(n).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2)).at[:, 0].set(1.0).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2)).at[:, 0].set(a[:, 1] @ n).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2)).at[:, 0].add(a[:, 1]).at[:, 1].set(a[:, 0])", None),
+        ("jnp.zeros((8, 2)).at[:, 0].set(a[:, 1], mode='drop').at[:, 1].set(a[:, 0])", None),
+        ("zeros((8, 2)).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
+        ("a.at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
+    ],
+)
+def test_columns_are_stacked_only_where_they_are_all_there(code: str, fix: str | None) -> None:
+    (finding,) = found(f"from jax.numpy import zeros\ndef f(a, n):\n    return {code}\n")
+    assert finding.suggestion is not None
+    assert [edit.text for edit in finding.suggestion.edits] == ([fix] if fix else [])
+    assert not finding.suggestion.safe
