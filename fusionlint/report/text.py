@@ -12,8 +12,6 @@ from click import style
 from fusionlint.finding import Finding, Location, Measurement, Problem
 from fusionlint.source.fix import split_lines
 
-_PLURAL = {"launches": "launch", "compilations": "compilation", "dispatches": "dispatch"}
-
 
 def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
     """Every finding in the format asked for, each file read once."""
@@ -66,18 +64,22 @@ def _remarks(finding: Finding) -> Iterator[str]:
 
 
 def numbers(finding: Finding) -> str:
-    """`h100: 11 launches, 1 as below; v5e: 15, 2 as below; no gain on cpu`."""
-    parts, without = [], []
-    for target, cells in groupby(finding.evidence, lambda m: m.target):
-        telling = _telling(list(cells))
+    """`measured on the rule's page: h100 11 -> 1 launches; v5e 15 -> 2; no gain on cpu`; "" without numbers.
+
+    It says whose numbers these are: the page's example was compiled, not the user's code.
+    """
+    parts, without, unit = [], [], ""
+    for target, group in groupby(finding.evidence, lambda m: m.target):
+        telling = _telling(list(group))
         if target not in finding.targets:
             without.append(target)
         elif telling:
-            name = "" if target == "any" else f"{style(target, bold=True)}: "
-            parts.append(f"{name}{_cell(telling)}")
+            name = "" if target == "any" else f"{style(target, bold=True)} "
+            again, unit = telling.quantity == unit, telling.quantity
+            parts.append(f"{name}{_cell(telling, with_unit=not again)}")
     if without and parts:
         parts.append(f"no gain on {' and '.join(without)}")
-    return "; ".join(parts)
+    return f"measured on the rule's page: {'; '.join(parts)}" if parts else ""
 
 
 def _telling(cells: list[Measurement]) -> Measurement | None:
@@ -85,11 +87,10 @@ def _telling(cells: list[Measurement]) -> Measurement | None:
     return next((m for m in cells if m.bad > m.good), None)
 
 
-def _cell(cell: Measurement) -> str:
+def _cell(cell: Measurement, *, with_unit: bool) -> str:
     if cell.quantity == "bytes":
-        return f"{nbytes(cell.bad)}, {nbytes(cell.good)} as below"
-    unit = _PLURAL.get(cell.quantity, cell.quantity) if cell.bad == 1 else cell.quantity
-    return f"{cell.bad:g} {unit}, {cell.good:g} as below"
+        return f"{nbytes(cell.bad)} -> {nbytes(cell.good)}"
+    return f"{cell.bad:g} -> {cell.good:g}{f' {cell.quantity}' if with_unit else ''}"
 
 
 def nbytes(count: float) -> str:
