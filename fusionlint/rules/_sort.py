@@ -1,0 +1,130 @@
+"""Reading `jnp.sort(x)[-1]`: what is sorted, along which axis, and which part of the order is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import libcst as cst
+
+from fusionlint.rules._at import Part, constant, elements, is_whole
+from fusionlint.rules._calls import argument, has_only
+from fusionlint.source.tree import Source
+
+SORTS = ("jax.numpy.sort", "jax.numpy.argsort")
+# The axis of `sort(x, axis=None)`: that of all elements in a row.
+FLAT = "flat"
+End = Literal["smallest", "largest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A sorted array, or (`is_order`) what sorts it. `descending` is how it reads from the front; of a `reversed` one
+    the first among equals comes last."""
+
+    array: cst.BaseExpression
+    is_order: bool
+    axis: int | str
+    descending: bool
+    reversed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a subscript reads of a sorted array: at its `end` one element (`count` is None), or `count` of them, or
+    (`is_single`) the last of these alone. `length` is how many indices the subscript has."""
+
+    end: End
+    count: cst.BaseExpression | None
+    is_single: bool
+    length: int
+    from_back: bool
+
+
+def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | None:
+    """What is read of the sorted array that `call` makes, directly or by its name; None where that is not plain."""
+    found = _sorted_call(call, source)
+    if found is None:
+        return None
+    outer: cst.CSTNode = call
+    while (above := source.parent(outer)) and (part := _subscripted(above, outer, found)) and _is_reversal(part):
+        found = replace(found, descending=not found.descending, reversed=not found.reversed)
+        outer = above
+    name = source.assigned_name(outer)
+    subscripts = [(source.parent(read), read) for read in source.reads(name)] if name else [(above, outer)]
+    read = [taken(above, value, found) for above, value in subscripts]
+    plain = [one for one in read if one is not None]
+    return (found, plain) if plain and len(plain) == len(read) else None
+
+
+def _sorted_call(call: cst.Call, source: Source) -> Sorted | None:
+    array, axis = argument(call, 0, "a"), _axis(argument(call, 1, "axis"))
+    if array is None or axis is None or not has_only(call, 2, "a", "axis", "descending", "stable", "kind"):
+        return None
+    match argument(call, -1, "descending"):
+        case None | cst.Name("False"):
+            falls = False
+        case cst.Name("True"):
+            falls = True
+        case _:
+            return None
+    is_order = source.calls(call, "jax.numpy.argsort")
+    match array:
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner) if is_order:
+            return Sorted(inner, is_order, axis, not falls)
+    return Sorted(array, is_order, axis, falls)
+
+
+def _axis(node: cst.BaseExpression | None) -> int | str | None:
+    match node:
+        case None:
+            return -1
+        case cst.Name("None"):
+            return FLAT
+    return constant(node)
+
+
+def _subscripted(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Part | None:
+    """The index on the sorted axis of `value[...]`, where it takes all of the other axes.
+
+    `s[-1]` and `s[:, -1]` are read as what they are for arrays of one and of two axes.
+    """
+    if not isinstance(above, cst.Subscript) or above.value is not value:
+        return None
+    parts = elements(above.slice)
+    place = found.axis if isinstance(found.axis, int) and found.axis >= 0 else len(parts) - 1
+    if found.axis not in (-1, FLAT) and (place >= len(parts) or found.axis == place < 0):
+        return None
+    others = (*parts[:place], *parts[place + 1 :])
+    shifted = found.axis != -1 and any(isinstance(part, cst.Ellipsis) for part in parts[:place])
+    return parts[place] if all(map(is_whole, others)) and not shifted else None
+
+
+def _is_reversal(part: Part) -> bool:
+    match part:
+        case cst.Slice(lower=None, upper=None, step=cst.BaseExpression() as step):
+            return constant(step) == -1
+    return False
+
+
+def taken(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Taken | None:
+    """What `above`, a subscript of the sorted `value`, reads of it; None for anything but some at one end."""
+    part = _subscripted(above, value, found)
+    if part is None or not isinstance(above, cst.Subscript):
+        return None
+    ends: tuple[End, End] = ("largest", "smallest") if found.descending else ("smallest", "largest")
+    length = len(above.slice)
+    match part:
+        case cst.Integer() if part.evaluated_value == 0:
+            return Taken(ends[0], None, True, length, from_back=False)
+        case cst.UnaryOperation(operator=cst.Minus(), expression=count):
+            return Taken(ends[1], None if constant(count) == 1 else count, True, length, from_back=True)
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None) if not _is_negative(count):
+            return Taken(ends[0], None if constant(count) == 1 else count, False, length, from_back=False)
+        case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=count), upper=None, step=None):
+            return Taken(ends[1], None if constant(count) == 1 else count, False, length, from_back=True)
+    return None
+
+
+def _is_negative(count: cst.BaseExpression) -> bool:
+    return isinstance(count, cst.UnaryOperation)
