@@ -15,9 +15,9 @@ COLUMNS = """\
 import jax.numpy as jnp
 
 
-def pack(x, v):
-    n = x.shape[0]
-    return jnp.zeros((n, 2)).at[:, 0].set(x).at[:, 1].set(v)
+def swap(s):
+    n = s.shape[0]
+    return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])
 """
 CLEAN = "import jax.numpy as jnp\n\n\ndef pack(x, v):\n    return jnp.stack([x, v], axis=-1)\n"
 
@@ -40,12 +40,12 @@ def test_a_finding_shows_its_line_a_caret_the_numbers_and_the_advice(folder: Pat
     first, gap, code, caret, numbers, advice, last = result.stdout.splitlines()
     assert first.startswith("env.py:6:12: columns-by-at-set: ")
     assert gap == "  |"
-    assert code == "6 |     return jnp.zeros((n, 2)).at[:, 0].set(x).at[:, 1].set(v)"
+    assert code == "6 |     return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])"
     assert caret.index("^") == code.index("jnp")
-    assert caret.count("^") in (len("jnp.zeros((n, 2)).at[:, 0].set(x)"), len(code) - code.index("jnp"))
+    assert caret.count("^") in (len("jnp.zeros((n, 2)).at[:, 0].set(s[:, 1])"), len(code) - code.index("jnp"))
     assert numbers.startswith("  = measured on the rule's page: cpu ")
     assert "-> 1 launches; h100 " in numbers
-    assert "jnp.stack([x, v], axis=" in advice
+    assert "jnp.stack([s[:, 1], s[:, 0]], axis=" in advice
     assert last.startswith("Found 1 hazard in 1 file")
     assert result.exit_code == 1
 
@@ -165,8 +165,8 @@ def test_statistics_count_findings_by_rule(folder: Path) -> None:
 
 def test_diff_shows_the_change_and_makes_none(folder: Path) -> None:
     result = run("check", "--diff", "--unsafe-fixes")
-    assert "-    return jnp.zeros((n, 2)).at[:, 0].set(x).at[:, 1].set(v)\n" in result.stdout
-    assert "+    return jnp.stack([x, v], axis=-1)\n" in result.stdout
+    assert "-    return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])\n" in result.stdout
+    assert "+    return jnp.stack([s[:, 1], s[:, 0]], axis=" in result.stdout
     assert (folder / "env.py").read_text() == COLUMNS
     assert result.exit_code == 1
 
@@ -179,7 +179,7 @@ def test_unsafe_fixes_need_to_be_asked_for(folder: Path) -> None:
 def test_fix_writes_the_file_and_leaves_it_silent(folder: Path) -> None:
     result = run("check", "--fix", "--unsafe-fixes")
     assert "Fixed 1 hazard in 1 file." in result.stdout
-    assert "jnp.stack([x, v], axis=-1)" in (folder / "env.py").read_text()
+    assert "jnp.stack([s[:, 1], s[:, 0]], axis=" in (folder / "env.py").read_text()
     assert result.exit_code == 0
     assert run("check").exit_code == 0
 

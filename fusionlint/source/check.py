@@ -146,7 +146,7 @@ def _why_not(path: Path, error: SyntaxError) -> str:
     """What is wrong, or that this Python is too old for the file: libcst reads newer syntax than the running Python."""
     try:
         cst.parse_module(path.read_bytes())
-    except (cst.ParserSyntaxError, UnicodeDecodeError, RecursionError):
+    except (cst.ParserSyntaxError, SyntaxError, UnicodeDecodeError, RecursionError):
         return f"does not parse: {error.msg}"
     mine = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"is written for a newer Python than {mine} ({error.msg}); run fusionlint with that one"
