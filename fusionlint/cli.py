@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from fusionlint.config import Config, ConfigError, nearest, read_config
 if TYPE_CHECKING:
     from fusionlint.explain import Report
     from fusionlint.source.check import Scope
+    from fusionlint.tasks import Failure
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,6 +101,8 @@ def check(
 @click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
 @click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+@click.option("--executor", default="", metavar="dask://HOST:PORT", help="Compile on a cluster that runs already.")
+@click.option("--verbose", is_flag=True, help="Where a compilation fails, all that its process wrote to stderr.")
 def explain(
     specs: Sequence[str],
     target: Sequence[str],
@@ -107,27 +110,27 @@ def explain(
     everything: bool,
     with_stages: bool,
     timeout: float,
+    executor: str,
+    verbose: bool,
 ) -> None:
     """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
 
     SPEC is package.module:function or path/file.py:function, with its arguments by shape:
-    "env.py:step(f32[1024,4], key, n=8)". Exit code 1 means that a rule knows a way around one of the barriers.
+    "env.py:step(f32[1024,4], key, n=8)". What is compiled already is given as a path: an optimized HLO text, or a
+    folder of --xla_dump_to; StableHLO and what jax.export serialized are compiled. Exit code 1 means that a rule knows
+    a way around one of the barriers.
     """
-    from fusionlint.compiling.targets import TARGETS, get
-    from fusionlint.explain import Failure, explain_all
     from fusionlint.report.explain_json import report_json
     from fusionlint.report.explain_text import report_text
-    from fusionlint.rule import all_rules
+    from fusionlint.tasks import Failure
 
-    with _one_line_errors():
-        names = _split(target) or [*read_config(Path()).target] or ["cpu"]
-        _known(names, [t.name for t in TARGETS], "target")
     reports: list[Report] = []
     errors: list[str] = []
-    for result in explain_all(specs, [get(name) for name in names], all_rules(), timeout):
+    for result in _explained(specs, _split(target), executor, timeout):
         if isinstance(result, Failure):
             errors.append(result.message)
             click.echo(f"fusionlint: {result.message}", err=True)
+            click.echo(result.stderr if verbose else "", err=True, nl=False)
             continue
         if output_format == "full":
             click.echo(("\n" if reports else "") + report_text(result, everything, with_stages), nl=False)
@@ -136,6 +139,44 @@ def explain(
         click.echo(report_json(reports, errors))
     explained = any(barrier.rule for report in reports for barrier in report.barriers)
     sys.exit(2 if errors else 1 if explained else 0)
+
+
+def _explained(specs: Sequence[str], names: list[str], address: str, timeout: float) -> Iterator[Report | Failure]:
+    """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
+    from fusionlint.compiling.attached import chosen
+    from fusionlint.compiling.executing import ExecutorError, executor_at
+    from fusionlint.compiling.targets import TargetError
+    from fusionlint.report.progress import Progress
+    from fusionlint.rule import all_rules
+    from fusionlint.tasks import explain_all, tasks
+
+    with ExitStack() as stack:
+        with _one_line_errors():
+            names = names or [*read_config(Path()).target]
+            try:
+                # The machines of an executor are others: what is attached here is not there.
+                targets = chosen(names, {} if address else None)
+                executor = stack.enter_context(executor_at(address)) if address else None
+            except (TargetError, ExecutorError) as error:
+                raise ConfigError(str(error)) from None
+        todo = tasks(specs, targets)
+        progress = Progress(sum(isinstance(task, tuple) for task in todo), sys.stderr)
+        progress.show()
+        for result in explain_all(todo, all_rules(), timeout, executor, targets if names else (), progress.done):
+            progress.clear()
+            yield result
+            progress.show()
+
+
+@main.command("targets")
+def list_targets() -> None:
+    """List the hardware to compile for: which compilers are installed, and how to get the others."""
+    from fusionlint.compiling.attached import attached, chosen
+    from fusionlint.compiling.targets import ATTACHED, TARGETS
+    from fusionlint.report.targets_text import targets_text
+
+    here = chosen([]) if attached() else []
+    click.echo(targets_text([*TARGETS, *(target for target in here if target.name in ATTACHED)], here), nl=False)
 
 
 @main.command()
@@ -157,16 +198,25 @@ def rule(name: str | None) -> None:
 
 def _scope(config: Config, select: list[str], ignore: list[str], targets: list[str]) -> Scope:
     """What the command line says, else the configuration. ConfigError for names that nobody knows."""
-    from fusionlint.compiling.targets import TARGETS
+    from fusionlint.compiling.targets import ATTACHED, TARGETS
     from fusionlint.rule import all_rules
     from fusionlint.source.check import Scope, speaking
 
     known = [r.name for r in all_rules()]
     select, ignore, targets = select or [*config.select], ignore or [*config.ignore], targets or [*config.target]
     _known([*select, *ignore], known, "rule")
-    _known(targets, [t.name for t in TARGETS], "target")
+    _known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")
+    targets = [_measured(name) for name in targets]
     names = [name for name in select or known if name not in ignore]
     return Scope(speaking(names, targets), tuple(targets))
+
+
+def _measured(name: str) -> str:
+    """The target whose numbers stand in the pages: of one platform, hazards are the same."""
+    from fusionlint.compiling.targets import ATTACHED, TARGETS
+
+    platform = ATTACHED.get(name)
+    return next(t.measured_as for t in TARGETS if t.name == name or t.platform == platform)
 
 
 def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:

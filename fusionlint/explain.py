@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from fusionlint.compiling.artifacts import Artifacts, CompileError
-from fusionlint.compiling.entry import EntryError, parse_spec
-from fusionlint.compiling.jobs import TIMEOUT, compile_all
+from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
@@ -18,7 +14,6 @@ from fusionlint.hlo.verdicts import cpu_log, in_final_names
 from fusionlint.stages import Stages, stages
 
 if TYPE_CHECKING:
-    from fusionlint.compiling.targets import Target
     from fusionlint.rule import Rule
 
 
@@ -57,41 +52,13 @@ class Report:
     stages: Stages
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A SPEC, or a SPEC on one target, of which there is no Report; `message` says what to do."""
-
-    entry: str
-    target: str  # "" where the SPEC is wrong on all
-    message: str
-
-
-def explain_all(
-    specs: Sequence[str], targets: Sequence[Target], rules: Sequence[Rule] = (), timeout: float = TIMEOUT
-) -> Iterator[Report | Failure]:
-    """Compile every SPEC for every target, each in a process of its own, given `timeout` seconds, and explain it. What
-    fails costs itself alone; the order is that of `specs`, then of `targets`."""
-    entries = []
-    for spec in specs:
-        try:
-            entries.append(parse_spec(spec))
-        except EntryError as error:
-            yield Failure(spec, "", str(error))
-    jobs = [(entry, target) for entry in entries for target in targets]
-    with TemporaryDirectory(prefix="fusionlint-") as home:
-        for (entry, target), result in zip(jobs, compile_all(jobs, timeout=timeout, outdir=Path(home)), strict=True):
-            if isinstance(result, CompileError):
-                yield Failure(entry.text, target.name, str(result))
-            else:
-                yield explain(result, rules)
-
-
 def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     """Read what a compilation left, and let the barrier sensors of `rules` speak.
 
     Raises hlo.HloSyntaxError where the text is not HLO.
     """
     after = hlo.parse(artifacts.after)
+    before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
     every = kernels(after)
     found = barriers(after, in_final_names(after, cpu_log(artifacts.log)))
     return Report(
@@ -103,7 +70,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         kernels=every,
         loops=loops(after),
         barriers=tuple(_explained(barrier, after, rules) for barrier in sorted(found, key=_dearest_first)),
-        stages=stages(artifacts.jaxpr, artifacts.stablehlo, hlo.parse(artifacts.before), after, every),
+        stages=stages(artifacts.jaxpr, artifacts.stablehlo, before, after, every),
     )
 
 

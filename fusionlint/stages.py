@@ -49,19 +49,22 @@ class Stages:
     before: Mapping[str, int]
     after: Mapping[str, int]
     kernels: Mapping[str, int]
-    removed: Removed
+    removed: Removed | None
 
 
-def stages(jaxpr: str, stablehlo: str, before: hlo.Module, after: hlo.Module, kernels: Sequence[Kernel]) -> Stages:
-    """Count the operations of each stage. `before` and `after` are the HLO before and after optimization."""
-    first, last = _inlined(before), _operations(after)
+def stages(
+    jaxpr: str, stablehlo: str, before: hlo.Module | None, after: hlo.Module, kernels: Sequence[Kernel]
+) -> Stages:
+    """Count the operations of each stage. `before` and `after` are the HLO before and after optimization; a text that
+    is not there ("", None) counts as nothing, and without `before` nothing is known to be removed."""
+    first, last = _inlined(before) if before else Counter[str](), _operations(after)
     return Stages(
         jaxpr=_ranked(_jaxpr_operations(jaxpr)),
         stablehlo=_ranked(Counter(name for name in STABLEHLO_OPERATION.findall(stablehlo) if name != "return")),
         before=_ranked(first),
         after=_ranked(last),
         kernels=_ranked(Counter(kernel.kind for kernel in kernels)),
-        removed=_removed(before, after, first, last),
+        removed=_removed(before, after, first, last) if before else None,
     )
 
 

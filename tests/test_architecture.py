@@ -23,8 +23,9 @@ ROOMS = {
     "compiling": set(),
     "stages": {"hlo", "compiling"},
     "explain": {"finding", "rule", "hlo", "compiling", "stages"},
-    "report": {"finding", "source", "hlo", "explain", "stages"},
-    "cli": {"config", "rule", "source", "compiling", "explain", "report", "hlo"},
+    "tasks": {"rule", "hlo", "compiling", "explain"},
+    "report": {"finding", "source", "hlo", "compiling", "explain", "stages"},
+    "cli": {"config", "rule", "source", "compiling", "explain", "tasks", "report", "hlo"},
     "__main__": {"cli"},
     "__init__": {"finding"},
 }

@@ -11,8 +11,10 @@ import pytest
 
 from fusionlint.compiling import jobs, targets
 from fusionlint.compiling.artifacts import Artifacts, CompileError
+from fusionlint.compiling.blame import message
+from fusionlint.compiling.devices import _NoDevice
 from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_all, compile_entry, compile_many
+from fusionlint.compiling.jobs import compile_entry, compile_many
 from fusionlint.compiling.targets import get, missing
 
 CPU = get("cpu")
@@ -363,18 +365,6 @@ def test_without_jax_no_process_starts_and_the_command_is_said(monkeypatch: pyte
     assert (error.kind, str(error)) == ("missing", "jax is not installed: pip install 'fusionlint[explain]'")
 
 
-def test_several_at_once_come_in_the_order_they_were_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "some.py").write_text(
-        "import time\nif 'a' in globals(): pass\ndef f(x): return x\ndef g(x): return -x\n"
-    )
-    specs = ["some:f(f32[4])", "some:h(f32[4])", "some:g(f32[4])"]
-    first, second, third = compile_all([(parse_spec(spec), CPU) for spec in specs], workers=2)
-    assert isinstance(first, Artifacts)
-    assert isinstance(second, CompileError)
-    assert isinstance(third, Artifacts)
-    assert (first.entry, third.entry) == (specs[0], specs[2])
-
-
 @pytest.mark.parametrize("name", ["h100", "v5e"])
 def test_hardware_that_is_not_there_is_compiled_for(user: Path, name: str) -> None:
     target = get(name)
@@ -390,12 +380,23 @@ def test_hardware_that_is_not_there_is_compiled_for(user: Path, name: str) -> No
     assert bad.where == f"{user}:{line_of('inner(x) + y')}"
 
 
-def test_a_callback_that_needs_the_gpu_itself_is_told_as_such(tmp_path: Path) -> None:
+def test_callbacks_are_compiled_for_a_gpu_that_is_not_there_as_for_one_that_is(tmp_path: Path) -> None:
     if absent := missing(get("h100")):
         pytest.skip(absent)
-    (tmp_path / "prints.py").write_text("import jax\n\ndef f(x):\n    jax.debug.print('{}', x)\n    return x\n")
-    with pytest.raises(CompileError, match="take it out to compile for one that is not there"):
-        compile_entry(parse_spec("prints:f(f32[4])"), get("h100"))
+    (tmp_path / "talks.py").write_text(
+        "import jax\n\ndef f(x):\n    jax.debug.print('{}', x, ordered=True)\n"
+        "    y, _ = jax.lax.scan(lambda c, _: (jax.debug.callback(print, c[0]) or c * 2, None), x, None, length=3)\n"
+        "    return jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct(y.shape, y.dtype), y)\n"
+    )
+    found = compile_entry(parse_spec("talks:f(f32[4])"), get("h100"))
+    calls = re.findall(r'custom_call_target="(xla_\w*python_gpu_callback)"', found.after)
+    assert len(calls) == 3, found.after
+
+
+def test_what_an_older_jax_asks_of_the_backend_is_still_told_in_plain_words() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        _NoDevice().get_emit_python_callback_descriptor(None)
+    assert "take it out to compile for one that is not there" in message(caught.value, "lower", parse_spec("m:f"))
 
 
 def test_a_gpu_compilation_leaves_xlas_dumps_and_no_more(user: Path) -> None:

@@ -6,6 +6,7 @@ artifacts.json, and for a compile job jaxpr.txt, stablehlo.txt, before.hlo.txt, 
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,16 +40,18 @@ class CompileError(Exception):
 class Job:
     """One thing to do in a worker process.
 
-    "compile" lowers and compiles `entry`; "count" calls it and counts compilations and dispatches, after a first call
+    "compile" lowers and compiles `entry`; "program" compiles `program`, StableHLO or what jax.export serialized, which
+    the path `entry` names; "count" calls it and counts compilations and dispatches, after a first call
     that does not count if `warmup`; "agree" runs `entry` and `other` on `entry`'s arguments and compares the outputs,
     element by element or, `in_distribution`, by mean and spread.
     """
 
     entry: Entry
-    kind: Literal["compile", "count", "agree"] = "compile"
+    kind: Literal["compile", "program", "count", "agree"] = "compile"
     other: Entry | None = None
     warmup: bool = False
     in_distribution: bool = False
+    program: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -104,14 +107,22 @@ def write_job(job: Job) -> dict[str, Any]:
     """A Job as JSON; `read_job` is its inverse."""
     other = job.other and job.other.text
     flags = {"warmup": job.warmup, "in_distribution": job.in_distribution}
-    return {"entry": job.entry.text, "kind": job.kind, "other": other, **flags}
+    program = base64.b64encode(job.program).decode()
+    return {"entry": job.entry.text, "kind": job.kind, "other": other, "program": program, **flags}
 
 
 def read_job(fields: dict[str, Any]) -> Job:
     """The Job that `write_job` wrote."""
-    other = fields["other"]
+    text, kind, other = fields["entry"], fields["kind"], fields["other"]
+    entry = program_entry(text) if kind == "program" else parse_spec(text)
     other = other and parse_spec(other)
-    return Job(parse_spec(fields["entry"]), fields["kind"], other, fields["warmup"], fields["in_distribution"])
+    program = base64.b64decode(fields["program"])
+    return Job(entry, kind, other, fields["warmup"], fields["in_distribution"], program)
+
+
+def program_entry(path: str) -> Entry:
+    """What stands for the entry of a program that is in a file, and has no function to call."""
+    return Entry(path, path, "")
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -119,7 +130,7 @@ def read_result(folder: Path) -> dict[str, Any]:
     result: dict[str, Any] = json.loads((folder / "artifacts.json").read_text(encoding="utf-8"))
     error = result.get("error")
     if error is not None:
-        raise CompileError(error["kind"], error["message"], error.get("where", ""))
+        raise CompileError(error["kind"], error["message"], error.get("where", ""), error.get("stderr", ""))
     return result
 
 

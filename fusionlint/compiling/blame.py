@@ -55,7 +55,7 @@ _MEANING = {
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
     """One line: what was being done, and the first line of what was raised."""
-    named = "" if entry is None else entry.module if kind == "import" else f"{entry.module}:{entry.function}"
+    named = "" if entry is None else entry.module if kind == "import" else entry.name
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     meant = next((meaning for words, meaning in _MEANING.items() if words in said), None)
     raised = meant or f"{type(error).__name__}{': ' if said else ''}{said}"

@@ -75,6 +75,11 @@ class Entry:
     kwargs: tuple[tuple[str, Argument], ...] = ()
 
     @property
+    def name(self) -> str:
+        """As messages say it: module:function, or the path of a program that has no function."""
+        return f"{self.module}:{self.function}" if self.function else self.module
+
+    @property
     def is_file(self) -> bool:
         return self.module.endswith(".py")
 

@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -37,28 +36,6 @@ def compile_entry(entry: Entry, target: Target, timeout: float = TIMEOUT, outdir
     return result
 
 
-def compile_all(
-    jobs: Sequence[tuple[Entry, Target]],
-    workers: int | None = None,
-    timeout: float = TIMEOUT,
-    outdir: Path | None = None,
-) -> Iterator[Artifacts | CompileError]:
-    """Compile every (entry, target), each in a process of its own and `workers` at once (as many as there are cores if
-    None): results and errors in the order of `jobs`, as they come. Texts are left below `outdir` (new temporary folders
-    if None)."""
-
-    def one(number: int, job: tuple[Entry, Target]) -> Artifacts | CompileError:
-        return compile_many([job[0]], job[1], timeout, outdir and outdir / f"job-{number}")[0]
-
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(one, number, job) for number, job in enumerate(jobs)]
-        try:
-            yield from (future.result() for future in futures)
-        finally:  # the caller may have seen enough
-            for future in futures:
-                future.cancel()
-
-
 def compile_many(
     entries: Sequence[Entry], target: Target, timeout: float = TIMEOUT, outdir: Path | None = None
 ) -> list[Artifacts | CompileError]:
@@ -73,16 +50,17 @@ def run_jobs(
     read: Callable[[Path], Result],
     timeout: float = TIMEOUT,
     outdir: Path | None = None,
+    cwd: Path | None = None,
 ) -> list[Result | CompileError]:
     """Do the jobs in worker processes for `target`, one process as long as none dies; `read` makes a job's result of
-    its folder."""
+    its folder. `cwd` is their working directory, by default this process's."""
     absent = missing(target)
     if absent is not None:
         return [CompileError("missing", absent) for _ in jobs]
     home = Path(tempfile.mkdtemp(dir=_scratch())) if outdir is None else outdir
     results: list[Result | CompileError] = []
     while len(results) < len(jobs):
-        results += _one_worker(jobs[len(results) :], target, read, timeout, home / str(len(results)))
+        results += _one_worker(jobs[len(results) :], target, read, timeout, home / str(len(results)), cwd)
     return results
 
 
@@ -95,7 +73,12 @@ def _scratch() -> Path:
 
 
 def _one_worker(
-    jobs: Sequence[Job], target: Target, read: Callable[[Path], Result], timeout: float, home: Path
+    jobs: Sequence[Job],
+    target: Target,
+    read: Callable[[Path], Result],
+    timeout: float,
+    home: Path,
+    cwd: Path | None,
 ) -> list[Result | CompileError]:
     """The results of the jobs that one process came to; the last one's is its death, if it died."""
     home.mkdir(parents=True)
@@ -104,7 +87,7 @@ def _one_worker(
     command = [sys.executable, "-m", "fusionlint.compiling.worker", str(job_file), str(home)]
     with stderr.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603  our own module, our own interpreter
-            command, env=worker_environment(target), stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+            command, env=worker_environment(target), cwd=cwd, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
         )
         try:
             status = _wait(process, home, len(jobs), timeout)
@@ -150,8 +133,8 @@ def _read(folder: Path, read: Callable[[Path], Result]) -> Result | CompileError
 
 
 def _death(job: Job, target: Target, status: int | None, timeout: float, folder: Path, stderr: Path) -> CompileError:
-    name = f"{job.entry.module}:{job.entry.function}"
-    said = "\n".join(_text(path) for path in (stderr, folder / "log.txt"))
+    name = job.entry.name
+    said = "\n".join(tail(path) for path in (stderr, folder / "log.txt"))
     if status is None:
         hint = "raise the time limit, or make its loops lax.scan and its shapes smaller"
         return CompileError("timeout", f"{name} took more than {timeout:g} s for {target.name}: {hint}", "", said)
@@ -168,5 +151,6 @@ def _end(status: int) -> str:
     return f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
 
 
-def _text(path: Path) -> str:
+def tail(path: Path) -> str:
+    """The end of a text, "" if there is none."""
     return path.read_text(encoding="utf-8", errors="replace")[-20_000:] if path.exists() else ""

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 Platform = Literal["cpu", "cuda", "tpu"]
 
 
-class TargetError(Exception):
-    """No such target; the message names those there are."""
+class TargetError(ValueError):
+    """No such target, or none that could be used; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """`device` is what the compiler is told about a device that is not there: a GpuTargetConfigProto in text form for
     cuda, a topology name for tpu, nothing for cpu. `memory_bandwidth` is in bytes per second, `launch_us` in
-    microseconds per launch; None where no figure is known. `source` says where the figures are from."""
+    microseconds per launch; None where no figure is known. `source` says where the figures are from, `what` names the
+    hardware, `differs` is one clause on what a compilation without the device gets otherwise than the device would.
+    `kind` is a pattern of the names that jax gives such a device. `attached`: compile on the device itself."""
 
     name: str
     platform: Platform
@@ -29,58 +32,172 @@ class Target:
     memory_bandwidth: float | None = None
     launch_us: float | None = None
     source: str = ""
+    what: str = ""
+    differs: str = ""
+    kind: str = ""
+    attached: bool = False
+
+    @property
+    def measured_as(self) -> str:
+        """The target of the same platform whose numbers stand in the pages of the rules."""
+        return {"cpu": "cpu", "cuda": "h100", "tpu": "v5e"}[self.platform]
 
 
-def _nvidia(name: str, cores: int, clock: float, bandwidth: int, l2: int, memory: int, shared: int, major: int) -> str:
-    """XLA's GpuTargetConfigProto with the fields that every CUDA plugin knows: newer ones carry rates of scalar and
-    matrix units, which older plugins reject. `shared` is shared memory in bytes per core; a block may use 1 kB less."""
-    return f"""gpu_device_info {{
+@dataclass(frozen=True, slots=True)
+class _Nvidia:
+    """One NVIDIA chip: sizes in bytes, `clock` in GHz, `bandwidth` in bytes per second, `capability` major and minor;
+    `fpus`, `threads` and `shared` memory are per core (SM)."""
+
+    described: str
+    cores: int
+    fpus: int
+    threads: int
+    clock: float
+    bandwidth: int
+    l2: int
+    memory: int
+    shared: int
+    capability: tuple[int, int]
+
+    def config(self) -> str:
+        """XLA's GpuTargetConfigProto with the fields that every CUDA plugin knows: newer ones carry rates of scalar
+        and matrix units, which older plugins reject. A block may use 1 kB less than a core's shared memory."""
+        major, minor = self.capability
+        capability = f"major: {major} minor: {minor}" if minor else f"major: {major}"
+        return f"""gpu_device_info {{
   threads_per_block_limit: 1024
   threads_per_warp: 32
   shared_memory_per_block: 49152
-  shared_memory_per_core: {shared}
-  threads_per_core_limit: 2048
-  core_count: {cores}
-  fpus_per_core: 128
+  shared_memory_per_core: {self.shared}
+  threads_per_core_limit: {self.threads}
+  core_count: {self.cores}
+  fpus_per_core: {self.fpus}
   block_dim_limit_x: 2147483647
   block_dim_limit_y: 65535
   block_dim_limit_z: 65535
-  memory_bandwidth: {bandwidth}
-  l2_cache_size: {l2}
-  clock_rate_ghz: {clock}
-  device_memory_size: {memory}
-  shared_memory_per_block_optin: {shared - 1024}
-  cuda_compute_capability {{ major: {major} }}
+  memory_bandwidth: {self.bandwidth}
+  l2_cache_size: {self.l2}
+  clock_rate_ghz: {self.clock}
+  device_memory_size: {self.memory}
+  shared_memory_per_block_optin: {self.shared - 1024}
+  cuda_compute_capability {{ {capability} }}
   registers_per_core_limit: 65536
   registers_per_block_limit: 65536
 }}
 platform_name: "CUDA"
 dnn_version_info {{ major: 9 minor: 10 }}
 runtime_version {{ major: 13 }}
-device_description_str: "{name}"
+device_description_str: "{self.described}"
 """
 
 
-_H100 = _nvidia("NVIDIA H100 80GB HBM3", 132, 1.98, 3_352_320_000_000, 52_428_800, 84_942_979_072, 233_472, 9)
+def _cuda(name: str, what: str, kind: str, source: str, chip: _Nvidia) -> Target:
+    return Target(
+        name,
+        "cuda",
+        device=chip.config(),
+        memory_bandwidth=chip.bandwidth,
+        launch_us=1.0,
+        source=f"{source}; launch: XLA's GpuPerformanceModelBase",
+        what=what,
+        differs="no autotuning: a device may choose cuBLAS, cuDNN or other tiles",
+        kind=kind,
+    )
+
+
+def _tpu(name: str, topology: str, bandwidth: float, what: str, kind: str, page: str, differs: str = "") -> Target:
+    return Target(
+        name,
+        "tpu",
+        device=topology,
+        memory_bandwidth=bandwidth,
+        source=f"docs.cloud.google.com/tpu/docs/{page}",
+        what=what,
+        differs=differs or "nothing known: libtpu is the compiler that runs there",
+        kind=kind,
+    )
+
+
+_SPECS = "openxla/xla xla/backends/gpu/target_config/specs/"
+_ADA = "NVIDIA Ada GPU Architecture whitepaper 2.01 and CUDA's tables for compute capability 8.9"
 
 TARGETS = (
-    Target("cpu", "cpu", source="this machine; CPU counts are no advice for an accelerator"),
     Target(
+        "cpu",
+        "cpu",
+        source="this machine",
+        what="this machine's CPU",
+        differs="it is the device; its counts are no advice for an accelerator",
+        kind="cpu",
+    ),
+    _cuda(
+        "a100",
+        "NVIDIA A100 SXM 80 GB",
+        "NVIDIA A100-SXM4-80GB",
+        f"{_SPECS}a100_sxm_80.txtpb",
+        _Nvidia(
+            "NVIDIA A100-SXM4-80GB",
+            *(108, 64, 2048, 1.41, 2_039_040_000_000, 41_943_040, 85_100_068_864, 167_936, (8, 0)),
+        ),
+    ),
+    _cuda(
         "h100",
-        "cuda",
-        device=_H100,
-        memory_bandwidth=3_352_320_000_000,
-        launch_us=1.0,
-        source="openxla/xla target_config/specs/h100_sxm.txtpb; launch: XLA's GpuPerformanceModelBase",
+        "NVIDIA H100 SXM 80 GB",
+        "NVIDIA H100 80GB HBM3",
+        f"{_SPECS}h100_sxm.txtpb",
+        _Nvidia(
+            "NVIDIA H100 80GB HBM3",
+            *(132, 128, 2048, 1.98, 3_352_320_000_000, 52_428_800, 84_942_979_072, 233_472, (9, 0)),
+        ),
     ),
-    Target(
-        "v5e",
-        "tpu",
-        device="v5e:2x2",
-        memory_bandwidth=819e9,
-        source="cloud.google.com/tpu/docs/v5e: 819 GBps HBM",
+    _cuda(
+        "h200",
+        "NVIDIA H200 141 GB",
+        "NVIDIA H200( .*)?",
+        f"{_SPECS}h200.txtpb",
+        _Nvidia(
+            "NVIDIA H200 141GB HBM3e",
+            *(132, 128, 2048, 1.98, 4_800_000_000_000, 52_428_800, 151_397_597_184, 233_472, (9, 0)),
+        ),
     ),
+    _cuda(
+        "b200",
+        "NVIDIA B200",
+        "NVIDIA B200",
+        f"{_SPECS}b200.txtpb",
+        _Nvidia(
+            "NVIDIA B200",
+            *(148, 128, 2048, 1.965, 7_672_320_000_000, 132_644_864, 191_514_411_008, 233_472, (10, 0)),
+        ),
+    ),
+    _cuda(
+        "l4",
+        "NVIDIA L4 24 GB",
+        "NVIDIA L4",
+        _ADA,
+        _Nvidia("NVIDIA L4", 58, 128, 1536, 2.04, 300_000_000_000, 50_331_648, 24_152_899_584, 102_400, (8, 9)),
+    ),
+    _cuda(
+        "rtx4090",
+        "NVIDIA GeForce RTX 4090",
+        "NVIDIA GeForce RTX 4090",
+        _ADA,
+        _Nvidia(
+            "NVIDIA GeForce RTX 4090",
+            *(128, 128, 1536, 2.52, 1_008_000_000_000, 75_497_472, 25_757_220_864, 102_400, (8, 9)),
+        ),
+    ),
+    _tpu(
+        *("v4", "v4:2x2x1", 1200e9, "Google TPU v4, one chip", "TPU v4", "v4"),
+        differs="compiled for one of a chip's two cores; a v4 device joins both",
+    ),
+    _tpu("v5e", "v5e:2x2", 819e9, "Google TPU v5e, one chip", "TPU v5 lite|TPU v5e", "v5e"),
+    _tpu("v5p", "v5p:2x2x1", 2765e9, "Google TPU v5p, one chip", "TPU v5|TPU v5p", "v5p"),
+    _tpu("v6e", "v6e:2x2", 1638e9, "Google TPU v6e (Trillium), one chip", "TPU v6 lite|TPU v6e", "v6e"),
+    # A chip is two devices to jax, each with half of the memory.
+    _tpu("tpu7x", "tpu7x:2x2x1", 7380e9 / 2, "Google TPU7x (Ironwood), half a chip", "TPU7x", "tpu7x"),
 )
+ATTACHED = {"gpu": "cuda", "tpu": "tpu"}  # names for whatever device of a platform is attached
 
 
 def get(name: str) -> Target:
@@ -88,9 +205,15 @@ def get(name: str) -> Target:
     known = {target.name: target for target in TARGETS}
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name.lower(), known, n=1)
+    names = [*known, *ATTACHED]
+    near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise TargetError(f"no target `{name}`: {hint}the targets are {', '.join(known)}")
+    raise TargetError(f"no target `{name}`: {hint}the targets are {', '.join(names)}")
+
+
+def of_kind(kind: str) -> Target | None:
+    """The target that jax calls `kind` (`NVIDIA H100 80GB HBM3`, `TPU v5 lite`); None for hardware not in the table."""
+    return next((target for target in TARGETS if re.fullmatch(target.kind, kind)), None)
 
 
 def missing(target: Target) -> str | None:
@@ -136,11 +259,14 @@ def environment(target: Target) -> dict[str, str]:
     """The environment variables of a worker for this target; they have to be set before its process starts."""
     common = {
         # No plugin looks for a driver; the target's own compiler is reached through its topology all the same.
-        "JAX_PLATFORMS": "cpu",
+        "JAX_PLATFORMS": f"{target.platform},cpu" if target.attached else "cpu",
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # a cached executable carries the source lines of its first life
         "JAX_DISABLE_JIT": "false",
         "JAX_TRACEBACK_FILTERING": "off",  # the worker finds the user's frames itself
     }
+    if target.attached:
+        # Several workers share the device, and compiling needs little of its memory.
+        return common | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     if target.platform == "cpu":
         # XLA's fusion decisions, logged; any other level or later setting gives nothing.
         log = "instruction_fusion=3,cpu_instruction_fusion=3"

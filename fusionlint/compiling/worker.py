@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fusionlint.compiling import arguments, loading, running
+from fusionlint.compiling import arguments, loading, programs, running
 from fusionlint.compiling.artifacts import Job, read_job
 from fusionlint.compiling.blame import JobError, blaming
+from fusionlint.compiling.devices import device, without_callbacks
 from fusionlint.compiling.entry import Entry
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
@@ -55,6 +56,8 @@ def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> 
     try:
         if job.kind == "compile":
             result = compile_job(job.entry, target, sharding, folder)
+        elif job.kind == "program":
+            result = compile_program(job, target, sharding, folder)
         elif job.kind == "count":
             result = {"counts": running.count(job.entry, tally, job.warmup)}
         else:
@@ -96,20 +99,6 @@ def exclude_own_frames() -> None:
     source_info_util.register_exclusion("<frozen runpy>")
 
 
-def device(target: Target) -> Any:
-    """A sharding that places arrays on one device of the target, present or not."""
-    import jax
-    from jax.experimental import topologies
-
-    if target.platform == "cpu":
-        devices = jax.devices("cpu")
-    elif target.platform == "cuda":
-        devices = topologies.get_topology_desc(platform="cuda", target_config=target.device, topology="1x1x1").devices
-    else:
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=target.device).devices
-    return jax.sharding.SingleDeviceSharding(devices[0])
-
-
 @contextmanager
 def isolated() -> Iterator[None]:
     """What a job's code does to jax's caches and settings and to Python's modules ends with it."""
@@ -146,15 +135,9 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
         lowered = traced.lower()
-    # Large constants are elided, as HLO's own text does.
-    stablehlo = lowered.compiler_ir("stablehlo").operation.get_asm(large_elements_limit=16)
-    (folder / "stablehlo.txt").write_text(stablehlo, encoding="utf-8")
-    before = lowered.compiler_ir("hlo").as_hlo_module().to_string()
-    (folder / "before.hlo.txt").write_text(before, encoding="utf-8")
-    with blaming("compile", entry), logged(folder / "log.txt"), timed() as compile_seconds:
-        compiled = lowered.compile(compiler_options=dump_options(target, folder))
-    (folder / "after.hlo.txt").write_text(compiled.as_text(), encoding="utf-8")
-    prune(folder / "dump")
+    if target.platform == "cuda" and not target.attached:
+        lowered = without_callbacks(lowered)
+    compile_seconds = compiled(lowered, entry, target, folder)
     return {
         "entry": entry.text,
         "target": target.name,
@@ -165,8 +148,39 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
         "outputs": [f"{aval.dtype}[{','.join(map(str, aval.shape))}]" for aval in traced.jaxpr.out_avals],
         "trace_seconds": trace_seconds[0],
         "lower_seconds": lower_seconds[0],
-        "compile_seconds": compile_seconds[0],
+        "compile_seconds": compile_seconds,
     }
+
+
+def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Result:
+    """Compile a program that is lowered already; as `compile_job`. Raises JobError."""
+    with blaming("lower", job.entry), timed() as lower_seconds:
+        lowered = programs.lower(job.program, sharding)
+    compile_seconds = compiled(lowered, job.entry, target, folder)
+    return {
+        "entry": job.entry.text,
+        "target": target.name,
+        "versions": versions(target),
+        "function": programs.name_of(lowered),
+        "parameters": [],
+        "outputs": [],
+        "lower_seconds": lower_seconds[0],
+        "compile_seconds": compile_seconds,
+    }
+
+
+def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> float:
+    """Compile, leave the texts before and after in the folder, and say how many seconds it took. Raises JobError."""
+    # Large constants are elided, as HLO's own text does.
+    stablehlo = lowered.compiler_ir("stablehlo").operation.get_asm(large_elements_limit=16)
+    (folder / "stablehlo.txt").write_text(stablehlo, encoding="utf-8")
+    before = lowered.compiler_ir("hlo").as_hlo_module().to_string()
+    (folder / "before.hlo.txt").write_text(before, encoding="utf-8")
+    with blaming("compile", entry), logged(folder / "log.txt"), timed() as seconds:
+        executable = lowered.compile(compiler_options=dump_options(target, folder))
+    (folder / "after.hlo.txt").write_text(executable.as_text(), encoding="utf-8")
+    prune(folder / "dump")
+    return seconds[0]
 
 
 @contextmanager

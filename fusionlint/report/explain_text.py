@@ -51,8 +51,9 @@ def report_text(report: Report, everything: bool = False, with_stages: bool = Fa
 
 def _head(report: Report) -> Iterator[str]:
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield f"{report.entry} on {report.target} ({versions})"
-    yield f"{_launches(report)}, {_bytes(report)}; compiled in {report.compile_seconds:.1f} s"
+    yield f"{report.entry} on {report.target}" + (f" ({versions})" if versions else "")
+    compiled = f"; compiled in {report.compile_seconds:.1f} s" if report.compile_seconds else ""
+    yield f"{_launches(report)}, {_bytes(report)}{compiled}"
     yield f"kernels: {_listed(report.stages.kernels)}"
     if report.target == "cpu":
         yield "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --target"
@@ -170,8 +171,9 @@ def _stages(stages: Stages) -> Iterator[str]:
     widths = [max(map(len, column)) for column in cells]
     for row in zip_longest(*cells, fillvalue=""):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-    yield ""
-    yield from _removed(stages.removed)
+    if stages.removed:
+        yield ""
+        yield from _removed(stages.removed)
 
 
 def _column(name: str, counts: Mapping[str, int]) -> list[str]:

@@ -1,0 +1,116 @@
+"""StableHLO (text or bytecode) or a jax.export artifact -> something to compile. Runs in a worker."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fusionlint.compiling.entry import EntryError
+
+_BYTECODE = b"ML\xefR"
+_KINDS = {"i": "int", "ui": "uint", "f": "float", "bf": "bfloat"}
+
+
+def lower(data: bytes, sharding: Any) -> Any:
+    """A jax.stages.Lowered of the program, for one device of `sharding`. Raises EntryError for what is no program.
+
+    jax has no public way to compile a module that it did not lower itself. So a function of the same signature is
+    lowered, and the program put in its place.
+    """
+    import jax
+
+    module = _module(data)
+    inputs, outputs = _signature(module)
+    given = [jax.ShapeDtypeStruct(*one, sharding=sharding) for one in inputs]
+
+    def placeholder(*_: Any) -> Any:
+        return [jax.numpy.zeros(*one) for one in outputs]
+
+    lowered = jax.jit(placeholder, keep_unused=True, out_shardings=sharding).lower(*given)
+    lowered._lowering._hlo = module  # noqa: SLF001
+    return lowered
+
+
+def name_of(lowered: Any) -> str:
+    """The program's own name, without jax's `jit_`."""
+    attributes = lowered.compiler_ir("stablehlo").operation.attributes
+    name = attributes["sym_name"].value if "sym_name" in attributes else "main"
+    return str(name).removeprefix("jit_")
+
+
+def _module(data: bytes) -> Any:
+    from jax._src.interpreters.mlir import make_ir_context
+    from jax.extend.mlir import ir
+
+    text = data if data.startswith(_BYTECODE) or b"func.func" in data else _exported(data)
+    context = make_ir_context()
+    with context:
+        try:
+            return _parsed(text, context)
+        except (ir.MLIRError, ValueError) as error:
+            raise EntryError(f"this is no StableHLO that jaxlib can read: {_first_line(error)}") from None
+
+
+def _parsed(text: bytes, context: Any) -> Any:
+    from jax.extend.mlir import ir
+    from jax.extend.mlir.dialects import stablehlo
+
+    if not text.startswith(_BYTECODE):
+        return ir.Module.parse(text)
+    try:
+        return stablehlo.deserialize_portable_artifact(context, text)
+    except (ir.MLIRError, ValueError):  # bytecode of StableHLO itself, not of its portable form
+        return ir.Module.parse(text)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _exported(data: bytes) -> bytes:
+    """The StableHLO inside what `jax.export` serialized."""
+    from jax import export
+
+    try:
+        return bytes(export.deserialize(bytearray(data)).mlir_module_serialized)
+    except ImportError:
+        raise EntryError("jax needs flatbuffers to read an exported function: pip install flatbuffers") from None
+    # Bytes that are something else make flatbuffers read anywhere: struct.error, IndexError, KeyError, ...
+    except Exception as error:  # noqa: BLE001
+        raise EntryError(
+            f"this is neither HLO, StableHLO nor what jax.export serialized ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _signature(module: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """(shape, dtype) of the inputs and of the outputs of the program's main function."""
+    from jax.extend.mlir import ir
+
+    with module.context:
+        try:
+            main = ir.FunctionType(ir.SymbolTable(module.operation)["main"].type)
+        except KeyError:
+            raise EntryError("this StableHLO has no function @main") from None
+        return [_aval(kind) for kind in main.inputs], [_aval(kind) for kind in main.results]
+
+
+def _aval(kind: Any) -> tuple[tuple[int, ...], str]:
+    from jax.extend.mlir import ir
+
+    try:
+        tensor = ir.RankedTensorType(kind)
+    except (ValueError, TypeError):
+        raise EntryError(f"a program with an argument or result of type {kind} cannot be compiled alone") from None
+    if not tensor.has_static_shape:
+        raise EntryError(f"{kind} has no fixed shape: export the function with the shapes that are meant")
+    return tuple(tensor.shape), _dtype(str(tensor.element_type))
+
+
+def _dtype(element: str) -> str:
+    """numpy's name of an MLIR element type."""
+    if element in ("i1", "complex<f32>", "complex<f64>"):
+        return {"i1": "bool", "complex<f32>": "complex64", "complex<f64>": "complex128"}[element]
+    plain = re.fullmatch(r"(bf|f|ui|i)(\d+)", element)
+    if plain:
+        return _KINDS[plain[1]] + plain[2]
+    return "float8_" + element[2:].lower() if element.startswith("f8") else element

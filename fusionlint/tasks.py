@@ -1,0 +1,92 @@
+"""SPECs, dumps and programs, times targets -> Reports: what `fusionlint explain` was asked for. Never imports jax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry
+from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_path, is_program
+from fusionlint.compiling.entry import EntryError, parse_spec
+from fusionlint.compiling.executing import compile_all
+from fusionlint.compiling.jobs import TIMEOUT
+from fusionlint.compiling.targets import Target
+from fusionlint.explain import Report, explain
+from fusionlint.hlo.parse import HloSyntaxError
+from fusionlint.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A SPEC, or a SPEC on one target, of which there is no Report; `message` is one line that says what to do,
+    `stderr` the end of what the worker wrote."""
+
+    entry: str
+    target: str  # "" where the SPEC is wrong on all
+    message: str
+    stderr: str = ""
+
+
+Compilation = tuple[Job, Target]
+Task = Failure | Dump | Compilation
+
+
+def tasks(specs: Sequence[str], targets: Sequence[Target]) -> list[Task]:
+    """What is to be done, in the order of `specs`, then of `targets`: a path that is there is a dump or a program,
+    anything else names a function."""
+    return [task for spec in specs for task in _tasks(spec, targets)]
+
+
+def _tasks(spec: str, targets: Sequence[Target]) -> Sequence[Task]:
+    path = Path(spec)
+    try:
+        if not is_path(spec):
+            return [(Job(parse_spec(spec)), target) for target in targets]
+        if not is_program(path):
+            return dumps(path)
+        job = Job(program_entry(spec), "program", program=path.read_bytes())
+        return [(job, target) for target in targets]
+    except (EntryError, CompileError, OSError) as error:
+        return [Failure(spec, "", str(error))]
+
+
+def explain_all(
+    todo: Sequence[Task],
+    rules: Sequence[Rule] = (),
+    timeout: float = TIMEOUT,
+    executor: Executor | None = None,
+    named: Sequence[Target] = (),
+    on_done: Callable[[], None] = lambda: None,
+) -> Iterator[Report | Failure]:
+    """Do the tasks, each compilation in a process of its own, given `timeout` seconds, on `executor` (this machine's
+    cores if None). What fails costs itself alone. Dumps are taken to be from the first of `named` that fits; `on_done`
+    is called as each compilation ends, from any thread."""
+    jobs = [task for task in todo if isinstance(task, tuple)]
+    with TemporaryDirectory(prefix="fusionlint-") as folder:
+        home = Path(folder)
+        compiled = compile_all(jobs, executor, timeout, home, on_done)
+        for number, task in enumerate(todo):
+            if isinstance(task, Failure):
+                yield task
+            elif isinstance(task, Dump):
+                yield _explain_dump(task, home / f"dump-{number}", named, rules)
+            else:
+                yield _explained(*task, next(compiled), rules)
+
+
+def _explained(job: Job, target: Target, result: Artifacts | CompileError, rules: Sequence[Rule]) -> Report | Failure:
+    if isinstance(result, CompileError):
+        return Failure(job.entry.text, target.name, str(result), result.stderr)
+    return explain(result, rules)
+
+
+def _explain_dump(dump: Dump, home: Path, named: Sequence[Target], rules: Sequence[Rule]) -> Report | Failure:
+    try:
+        return explain(artifacts(dump, home, named), rules)
+    except CompileError as error:
+        return Failure(str(dump.path), "", str(error))
+    except HloSyntaxError as error:
+        return Failure(str(dump.path), "", f"{dump.path} cannot be read as HLO: {error}")
