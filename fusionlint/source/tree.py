@@ -146,6 +146,10 @@ class Source:
         names = self.facts.bindings.get("", {}).items()
         return next((n for n, b in names if b.kind == "import" and b.target == module and "." not in n), None)
 
+    def apart(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether the two stand in different branches of one `if` or `match`: never both run."""
+        return flow.apart(self._walk.parents, one, other)
+
     def in_loop(self, node: cst.CSTNode) -> bool:
         return self.loop(node) is not None
 
