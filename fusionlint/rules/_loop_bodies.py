@@ -1,0 +1,95 @@
+"""The functions that `lax.scan` and `lax.fori_loop` run, and whether one step of them is small.
+
+What a loop adds to each step costs a kernel or two. Next to a training step or a whole simulation that is nothing, so
+rules about such costs ask first whether the body is seen to be small; where it calls what nobody can see, it is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import libcst as cst
+
+from fusionlint.source.facts import Call, Value
+from fusionlint.source.project import Place, Project
+from fusionlint.source.tree import Source
+
+# Which argument is the body.
+BODIES = {"jax.lax.scan": (0, "f"), "jax.lax.fori_loop": (2, "body_fun")}
+_WRAPPERS = frozenset(("jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"))
+# What hands its function on to something that runs it once.
+_MAPS = frozenset(("jax.vmap", *_WRAPPERS))
+_LARGE = re.compile(
+    r"jax\.(lax\.(scan|while_loop|fori_loop|map|associative_scan|custom_root|custom_linear_solve)|grad|value_and_grad"
+    r"|vjp|jvp|jac\w+|hessian|linearize|numpy\.linalg\.\w+|scipy\..+|lax\.linalg\.\w+|image\..+|experimental\..+)$"
+)
+_SMALL = re.compile(r"(jax|numpy|math|functools|operator|dataclasses|typing|chex)\.|[a-z]+$")
+_METHODS = frozenset(
+    ("sum", "mean", "max", "min", "any", "all", "prod", "std", "var", "dot", "astype", "reshape", "ravel", "flatten",
+     "squeeze", "transpose", "swapaxes", "argmax", "argmin", "clip", "cumsum", "take", "repeat", "round", "conj",
+     "set", "add", "subtract", "multiply", "divide", "power", "get", "replace", "_replace", "append", "items", "keys",
+     "values")
+)  # fmt: skip
+_DEPTH = 6
+
+
+def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
+    """The functions that the loop at `scan` may run."""
+    where = source.location(scan)
+    name = source.qualified_name(scan.func) or ""
+    return [
+        body
+        for place, call in source.project.calls_of.get(name, ())
+        if place == source.place(scan) and call.line == where.line
+        for body in _bodies(source.project, place, call, name)
+    ]
+
+
+@lru_cache(maxsize=2)
+def loop_bodies(project: Project) -> dict[Place, str]:
+    """Every function of the project that a loop runs, and which loop."""
+    return {
+        body: name
+        for name in BODIES
+        for place, call in project.calls_of.get(name, ())
+        for body in _bodies(project, place, call, name)
+    }
+
+
+def _bodies(project: Project, place: Place, call: Call, name: str) -> Iterator[Place]:
+    position, keyword = BODIES[name]
+    arguments = call.value.arguments[position : position + 1] or [v for k, v in call.value.keywords if k == keyword]
+    for argument in arguments:
+        yield from project.functions_behind(place, argument, _WRAPPERS)
+
+
+def is_small(project: Project, place: Place, depth: int = _DEPTH) -> bool:
+    """Whether the function at `place` is seen to do no more than array operations: no loops, gradients or
+    factorizations, and nothing unseen."""
+    if depth == 0:
+        return False
+    inside = f"{place.scope}."
+    calls = (c for c in project.files[place.path].calls if c.scope == place.scope or c.scope.startswith(inside))
+    return all(_is_small_call(project, Place(place.path, call.scope), call.value, depth) for call in calls)
+
+
+def _is_small_call(project: Project, place: Place, call: Value, depth: int) -> bool:
+    name = project.callee(place, call)
+    if name is None:
+        return _is_small_unnamed(project, place, call, depth)
+    if found := project.find(name):
+        return project.function_at(found) is None or is_small(project, found, depth - 1)
+    return bool(_SMALL.match(name)) and not _LARGE.match(name)
+
+
+def _is_small_unnamed(project: Project, place: Place, call: Value, depth: int) -> bool:
+    """A call of an array's method, or of what `vmap` returned."""
+    called = call.callee
+    if called is None:
+        return False
+    if called.is_call and project.callee(place, called) in _MAPS:
+        functions = list(project.functions_behind(place, called, _MAPS))
+        return bool(functions) and all(is_small(project, function, depth - 1) for function in functions)
+    return called.name.rpartition(".")[2] in _METHODS or (not called.name and not called.is_call)

@@ -1,0 +1,140 @@
+"""A scan that stores the output of every step, of which only the last or the sum is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
+from fusionlint.rule import Rule
+from fusionlint.rules._at import constant, elements, is_whole
+from fusionlint.rules._calls import argument
+from fusionlint.rules._loop_bodies import bodies_of, is_small
+from fusionlint.rules._readers import first_uses, value_of
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_SCAN = "jax.lax.scan"
+_TREE_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "jax.tree_multimap")
+_REDUCTIONS = frozenset(("sum", "mean", "max", "min", "prod", "any", "all"))
+# An attribute of an array is read of the stacked array, not of a field that holds one.
+_OF_ARRAYS = frozenset(("T", "mT", "shape", "dtype", "ndim", "size", "at", "real", "imag"))
+
+Part = Literal["last", "reduced"]
+
+
+@rule.source(cst.Call, calls=(_SCAN,))
+def outputs_kept(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Every read of the outputs takes the last of them or reduces them over the steps."""
+    if not source.calls(node, _SCAN) or not source.is_traced(node):
+        return
+    parts = [_part(read, source) for read in _reads_of_outputs(node, source)]
+    if not parts or None in parts:
+        return
+    bodies = bodies_of(node, source)
+    if not bodies or not all(is_small(source.project, body) for body in bodies):
+        return
+    if "reduced" in parts:
+        message = "the output of every step is stored, only to be reduced afterwards"
+        write = "accumulate it in the carry: the body returns `(carry, total + y), None`"
+    else:
+        message = "the output of every step is stored, and only the last is read"
+        write = "keep it in the carry: the body returns `(carry, y), None`"
+    yield source.finding(node, message, write=write)
+
+
+@rule.barrier
+def stored_by_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What a loop filled step by step, and readers cut to one step or reduce over the steps."""
+    dims = value_of(barrier, module).shape.dims
+    if barrier.detail != "read after the loop" or "dynamic-update-slice" not in barrier.opcodes or len(dims) < 2:
+        return None
+    for use in first_uses(barrier, module):
+        cut = use.opcode == "slice" and use.shape.dims == (1, *dims[1:])
+        summed = use.opcode == "reduce" and use.shape.dims == dims[1:]
+        if not (cut or summed):
+            return None
+    return "keep the last output, or the running sum, in the scan's carry instead of its outputs"
+
+
+def _reads_of_outputs(scan: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """Where the stacked outputs of `scan` are read: by name, or at once, as `lax.scan(...)[1]`."""
+    above = source.parent(scan)
+    match above:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, cst.Element(value=outputs)]))]):
+            for name in _names(outputs):
+                yield from source.reads(name)
+        case cst.Subscript(value=value) if value is scan and elements(above.slice)[:1]:
+            if constant(elements(above.slice)[0]) not in (1, -1):
+                return
+            stored = source.assigned_name(above)
+            yield from source.reads(stored) if stored else (above,)
+
+
+def _names(target: cst.CSTNode) -> Iterator[cst.Name]:
+    match target:
+        case cst.Name():
+            yield target
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            for part in parts:
+                yield from _names(part.value)
+
+
+def _part(read: cst.BaseExpression, source: Source) -> Part | None:
+    """What of the stacked array is used where `read` stands."""
+    node: cst.BaseExpression = read
+    while (field := _field(node, source)) is not None:
+        node = field
+    match source.parent(node):
+        case cst.Subscript(value=value) as above if value is node:
+            return "last" if _is_last(above) else None
+        case cst.Attribute(attr=cst.Name(method)) as above if method in _REDUCTIONS:
+            call = source.parent(above)
+            return "reduced" if isinstance(call, cst.Call) and _is_zero(argument(call, 0, "axis")) else None
+        case cst.Arg(keyword=None) as arg:
+            call = source.parent(arg)
+            return _handed_to(call, node, source) if isinstance(call, cst.Call) else None
+    return None
+
+
+def _field(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """`ys.reward` or `ys["reward"]` around `ys`: outputs come in trees too."""
+    match source.parent(node):
+        case cst.Attribute(value=value, attr=cst.Name(name)) as above if value is node:
+            match source.parent(above):
+                case cst.Call(func=function) if function is above:
+                    return None
+            return None if name in _OF_ARRAYS else above
+        case cst.Subscript(value=value) as above if value is node:
+            return above if isinstance(elements(above.slice)[0], cst.SimpleString) else None
+    return None
+
+
+def _handed_to(call: cst.Call, node: cst.BaseExpression, source: Source) -> Part | None:
+    """What a call makes of the outputs: `jnp.sum(ys, axis=0)`, `jax.tree.map(lambda y: y[-1], ys)`."""
+    name = source.qualified_name(call.func) or ""
+    if name in _TREE_MAPS and len(call.args) == 2 and isinstance(call.args[0].value, cst.Lambda):
+        function = call.args[0].value
+        parameters = function.params.params
+        reads = source.reads(parameters[0].name) if len(parameters) == 1 else []
+        parts = {_part(read, source) for read in reads}
+        return parts.pop() if len(parts) == 1 else None
+    module, _, reduction = name.rpartition(".")
+    is_first = call.args[0].value is node
+    if module == "jax.numpy" and reduction in _REDUCTIONS and is_first and _is_zero(argument(call, 1, "axis")):
+        return "reduced"
+    return None
+
+
+def _is_last(subscript: cst.Subscript) -> bool:
+    step, *others = elements(subscript.slice)
+    return constant(step) == -1 and all(map(is_whole, others))
+
+
+def _is_zero(axis: cst.BaseExpression | None) -> bool:
+    return axis is not None and constant(axis) == 0
