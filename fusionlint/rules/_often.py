@@ -1,0 +1,47 @@
+"""Which functions of a project run again and again: those that its loops call, and steps by their name.
+
+In: a Project. What tests, benchmarks and pictures call, and how often, says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fusionlint.source.project import Place, Project
+from fusionlint.source.traced import is_idle
+
+_STEP = re.compile(
+    r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$"
+)
+_ONCE = re.compile(r"^_?(main|__init__|__post_init__|setup|set_up|init|build|make|create|compile|load|save)(_|$)|^main")
+_MEMOS = frozenset(("functools.lru_cache", "functools.cache", "functools.cached_property"))
+# A loop is seldom further away than this.
+_CALLERS = 3
+
+
+def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
+    """Whether the function at `place` is called by a loop, near or far, or is called what steps are called."""
+    name = place.scope.rpartition(".")[2].partition("#")[0]
+    function = project.function_at(place)
+    if function is None or _ONCE.match(name) or not _MEMOS.isdisjoint(project.decorators(place.path, function)):
+        return False
+    if is_idle(project, place):
+        return False
+    if _STEP.match(name):
+        return True
+    for caller, call in project.calls_of.get(project.name_of(place), ()):
+        if is_idle(project, caller):
+            continue
+        if call.loops or (depth and caller.scope and runs_often(project, caller, depth - 1)):
+            return True
+    return False
+
+
+def is_memoized(project: Project, place: Place) -> bool:
+    """Whether the function, or one around it, keeps what it returned: `functools.lru_cache`."""
+    while place.scope:
+        function = project.function_at(place)
+        if function and not _MEMOS.isdisjoint(project.decorators(place.path, function)):
+            return True
+        place = place.outer
+    return False

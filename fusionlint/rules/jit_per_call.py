@@ -1,0 +1,121 @@
+"""`jax.jit` of a function object that is made anew every time: every time it is traced and compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.rule import Rule
+from fusionlint.rules._carry import Carry
+from fusionlint.rules._host import is_short
+from fusionlint.rules._jit import value
+from fusionlint.rules._often import is_memoized, runs_often
+from fusionlint.source.project import PARTIAL, Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="recompile")
+
+# jax.pmap is not among them: it finds bound methods again (evidence C).
+_JIT = frozenset(("jax.jit", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "flax.nnx.jit"))
+_WRAPPERS = PARTIAL | _JIT | frozenset(
+    ("jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian",
+     "jax.checkpoint", "jax.remat", "jax.shard_map", "jax.experimental.shard_map.shard_map",
+     "jax.experimental.checkify.checkify", "equinox.filter_grad", "equinox.filter_value_and_grad",
+     "equinox.filter_vmap", "flax.nnx.grad", "flax.nnx.value_and_grad", "flax.nnx.vmap")
+)  # fmt: skip
+_WRITE = "jit it once, outside, and hand what changes to it as arguments"
+
+
+def _decorates_inside(source: Source) -> bool:
+    """Whether a function defined in a function is decorated with a jit."""
+    decorated = (f for f in source.facts.functions.values() if f.decorators and "." in f.scope)
+    return any(not _JIT.isdisjoint(source.project.decorators(source.path, f)) for f in decorated)
+
+
+@rule.source(cst.Call, calls=_JIT)
+def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`jax.jit(lambda ...)(x)`; or `g = jax.jit(partial(...))`, then `g(x)`."""
+    called = source.project.callee(source.place(node), value(node))
+    if called not in _JIT or not node.args or node.args[0].keyword or node.args[0].star:
+        return
+    calls = list(_calls_of(node, source))
+    if not calls or not (where := _again_and_again(node, calls, source)):
+        return
+    if isinstance(where, cst.For | cst.While) and any(Carry(where).varies(a.value) for a in node.args if a.keyword):
+        return  # compiled for other shardings each time, whoever makes the function
+    if what := _new(node.args[0].value, where, source):
+        yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
+
+
+@rule.source(cst.FunctionDef, when=_decorates_inside)
+def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """`@jax.jit` above a function that is defined, called and dropped in a function."""
+    facts = source.facts.functions.get(source.body_scope(node))
+    if facts is None or facts.owner or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
+        return
+    calls = list(_only_calls(node.name, source))
+    if calls and _again_and_again(node, calls, source):
+        message = f"`{node.name.value}`, defined anew here every time, is compiled every time"
+        yield source.finding(node.name, message, write=_WRITE)
+
+
+def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -> cst.CSTNode | None:
+    """The loop, or else the function, that makes the jitted function each time; None where it is made once, or
+    where one that was made serves a loop of calls."""
+    place = source.place(node)
+    if source.context(node) == "traced" or is_idle(source.project, place) or is_memoized(source.project, place):
+        return None
+    loop = source.loop(node)
+    if any(source.loop(call) is not loop for call in calls):
+        return None
+    if isinstance(loop, cst.For | cst.While):
+        return None if is_short(loop, source) else loop
+    function = source.function(node)
+    if loop is not None or not isinstance(function, cst.FunctionDef):
+        return None
+    return function if runs_often(source.project, Place(source.path, source.body_scope(function))) else None
+
+
+def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
+    """The calls of what `node` gives, where nothing but calls is done with it."""
+    parent = source.parent(node)
+    if isinstance(parent, cst.Call) and parent.func is node:
+        yield parent
+    elif (name := source.assigned_name(node)) is not None:
+        yield from _only_calls(name, source)
+
+
+def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
+    reads = source.reads(name)
+    calls = [p for read in reads if isinstance(p := source.parent(read), cst.Call) and p.func is read]
+    if len(calls) == len(reads) and all(source.scope(read) == source.scope(name) for read in reads):
+        yield from calls
+
+
+def _new(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> str | None:
+    """What the jitted function is, in words, where each time round `where` makes it another object."""
+    match function:
+        case cst.Lambda():
+            return "a lambda"
+        case cst.Name():
+            return _new_name(function, where, source)
+        case cst.Attribute(value=cst.Name(value="self")):
+            defined = source.project.function_at(source.project.find(source.qualified_name(function)))
+            return f"the bound method `{source.code(function)}`" if defined and defined.owner else None
+        case cst.Call(func=made_by):
+            name = source.project.callee(source.place(function), value(function))
+            return f"what `{source.code(made_by)}` returns" if name in _WRAPPERS else None
+    return None
+
+
+def _new_name(name: cst.Name, where: cst.CSTNode, source: Source) -> str | None:
+    written = source.written(name)
+    if written is None or where not in source.ancestors(written):
+        return None
+    if isinstance(source.parent(written), cst.FunctionDef):
+        return f"the function `{name.value}`"
+    made = source.value(name)
+    return None if made is None or isinstance(made, cst.Name) else _new(made, where, source)
