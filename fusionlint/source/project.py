@@ -122,11 +122,15 @@ class Project:
             return None
         if binding := facts.bindings.get(owner.scope, {}).get(name):
             return owner, binding
-        for base in facts.classes[owner.scope].bases:
-            other = self.find(self.qualified_name(owner.outer, base.name, depth - 1)) if base.name else None
-            if other and (found := self.attribute(other, name, depth - 1)):
-                return found
-        return None
+        bases = self.bases(owner, depth)
+        return next((found for base in bases if (found := self.attribute(base, name, depth - 1))), None)
+
+    def bases(self, owner: Place, depth: int = _DEPTH) -> Iterator[Place]:
+        """The classes of the project that the class `owner` is derived from, as it names them."""
+        for base in self.files[owner.path].classes[owner.scope].bases:
+            found = self.find(self.qualified_name(owner.outer, base.name, depth - 1)) if base.name else None
+            if found and found.scope in self.files[found.path].classes:
+                yield found
 
     def _imported(self, name: str, depth: int) -> str | None:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""

@@ -103,7 +103,8 @@ def _calls(project: Project) -> Iterator[tuple[Place, Call]]:
 
 
 def _taken_along(project: Project) -> dict[Place, list[Place]]:
-    """What a trace goes on into: the functions that a function calls, and those defined in it; never a callback."""
+    """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
+    in place of a method; never a callback."""
     callbacks = set(_callback_functions(project))
     taken: dict[Place, list[Place]] = defaultdict(list)
     for place, call in _calls(project):
@@ -114,7 +115,18 @@ def _taken_along(project: Project) -> dict[Place, list[Place]]:
         constructs = not function.owner or place.scope.endswith(_CONSTRUCTORS)
         if place.scope and place not in callbacks and constructs:
             taken[place.outer].append(place)
+        if function.owner and not place.scope.endswith(_CONSTRUCTORS):
+            for method in _overridden(project, place):
+                taken[method].append(place)
     return taken
+
+
+def _overridden(project: Project, method: Place) -> Iterator[Place]:
+    """The methods of base classes that `method` is called in place of."""
+    for base in project.bases(method.outer):
+        found = project.attribute(base, method.scope.rpartition(".")[2].partition("#")[0])
+        if found and found[1].kind == "function":
+            yield Place(found[0].path, found[1].target)
 
 
 def _callback_functions(project: Project) -> Iterator[Place]:
