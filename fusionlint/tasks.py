@@ -43,14 +43,13 @@ def tasks(specs: Sequence[str], targets: Sequence[Target]) -> list[Task]:
 def _tasks(spec: str, targets: Sequence[Target]) -> Sequence[Task]:
     path = Path(spec)
     try:
-        if not is_path(spec):
-            return [(Job(parse_spec(spec)), target) for target in targets]
-        if not is_program(path):
+        if is_path(spec) and not is_program(path):
             return dumps(path)
-        job = Job(program_entry(spec), "program", program=path.read_bytes())
-        return [(job, target) for target in targets]
+        program = Job(program_entry(spec), "program", program=path.read_bytes()) if is_path(spec) else None
+        job = program or Job(parse_spec(spec))
     except (EntryError, CompileError, OSError) as error:
         return [Failure(spec, "", str(error))]
+    return [(job, target) for target in targets]
 
 
 def explain_all(

@@ -11,16 +11,20 @@ _BYTECODE = b"ML\xefR"
 _KINDS = {"i": "int", "ui": "uint", "f": "float", "bf": "bfloat"}
 
 
-def lower(data: bytes, sharding: Any) -> Any:
-    """A jax.stages.Lowered of the program, for one device of `sharding`. Raises EntryError for what is no program.
+def lower(data: bytes, sharding: Any, name: str) -> Any:
+    """A jax.stages.Lowered of the program `data`, for one device of `sharding`. Raises EntryError, which calls it
+    `name`, for what is no program that can be compiled.
 
     jax has no public way to compile a module that it did not lower itself. So a function of the same signature is
     lowered, and the program put in its place.
     """
     import jax
 
-    module = _module(data)
-    inputs, outputs = _signature(module)
+    try:
+        module = _module(data)
+        inputs, outputs = _signature(module)
+    except EntryError as error:
+        raise EntryError(f"{name} {error}") from None
     given = [jax.ShapeDtypeStruct(*one, sharding=sharding) for one in inputs]
 
     def placeholder(*_: Any) -> Any:
@@ -48,7 +52,7 @@ def _module(data: bytes) -> Any:
         try:
             return _parsed(text, context)
         except (ir.MLIRError, ValueError) as error:
-            raise EntryError(f"this is no StableHLO that jaxlib can read: {_first_line(error)}") from None
+            raise EntryError(f"is no StableHLO that jaxlib can read: {_first_line(error)}") from None
 
 
 def _parsed(text: bytes, context: Any) -> Any:
@@ -64,7 +68,9 @@ def _parsed(text: bytes, context: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    """The parser's own first complaint, without the title above it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("error:")), "".join(lines[:1]))
 
 
 def _exported(data: bytes) -> bytes:
@@ -74,11 +80,13 @@ def _exported(data: bytes) -> bytes:
     try:
         return bytes(export.deserialize(bytearray(data)).mlir_module_serialized)
     except ImportError:
-        raise EntryError("jax needs flatbuffers to read an exported function: pip install flatbuffers") from None
+        raise EntryError(
+            "seems to be an exported function, which jax needs flatbuffers to read: pip install flatbuffers"
+        ) from None
     # Bytes that are something else make flatbuffers read anywhere: struct.error, IndexError, KeyError, ...
     except Exception as error:  # noqa: BLE001
         raise EntryError(
-            f"this is neither HLO, StableHLO nor what jax.export serialized ({type(error).__name__}: {error})"
+            f"is neither HLO, nor StableHLO, nor what jax.export serialized ({type(error).__name__})"
         ) from None
 
 
@@ -90,7 +98,7 @@ def _signature(module: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]
         try:
             main = ir.FunctionType(ir.SymbolTable(module.operation)["main"].type)
         except KeyError:
-            raise EntryError("this StableHLO has no function @main") from None
+            raise EntryError("has no function @main") from None
         return [_aval(kind) for kind in main.inputs], [_aval(kind) for kind in main.results]
 
 
@@ -100,9 +108,9 @@ def _aval(kind: Any) -> tuple[tuple[int, ...], str]:
     try:
         tensor = ir.RankedTensorType(kind)
     except (ValueError, TypeError):
-        raise EntryError(f"a program with an argument or result of type {kind} cannot be compiled alone") from None
+        raise EntryError(f"takes or returns a {kind}, and cannot be compiled alone") from None
     if not tensor.has_static_shape:
-        raise EntryError(f"{kind} has no fixed shape: export the function with the shapes that are meant")
+        raise EntryError(f"takes or returns a {kind}, of no fixed shape: export it with the shapes that are meant")
     return tuple(tensor.shape), _dtype(str(tensor.element_type))
 
 

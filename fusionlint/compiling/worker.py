@@ -155,7 +155,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
 def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Result:
     """Compile a program that is lowered already; as `compile_job`. Raises JobError."""
     with blaming("lower", job.entry), timed() as lower_seconds:
-        lowered = programs.lower(job.program, sharding)
+        lowered = programs.lower(job.program, sharding, job.entry.name)
     compile_seconds = compiled(lowered, job.entry, target, folder)
     return {
         "entry": job.entry.text,
@@ -177,10 +177,20 @@ def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> float:
     before = lowered.compiler_ir("hlo").as_hlo_module().to_string()
     (folder / "before.hlo.txt").write_text(before, encoding="utf-8")
     with blaming("compile", entry), logged(folder / "log.txt"), timed() as seconds:
-        executable = lowered.compile(compiler_options=dump_options(target, folder))
+        executable = _compile(lowered, dump_options(target, folder))
     (folder / "after.hlo.txt").write_text(executable.as_text(), encoding="utf-8")
     prune(folder / "dump")
     return seconds[0]
+
+
+def _compile(lowered: Any, options: dict[str, str | bool] | None) -> Any:
+    try:
+        return lowered.compile(compiler_options=options)
+    except RuntimeError as error:
+        # XLA's performance tables have no rows for chips before Hopper; it compiles for them all the same.
+        if options is None or "Cannot find key: sm_" not in str(error):
+            raise
+        return lowered.compile(compiler_options=options | {"xla_gpu_collect_cost_model_stats": False})
 
 
 @contextmanager
