@@ -1,0 +1,123 @@
+"""A random key that each step of a `lax` loop makes for itself: split from the carry, or folded from the counter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
+from fusionlint.rule import Rule
+from fusionlint.rules._calls import argument
+from fusionlint.rules._loop_bodies import is_small, loop_bodies
+from fusionlint.rules._readers import writer_of
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="fusion")
+
+_SPLIT, _FOLD = "jax.random.split", "jax.random.fold_in"
+_MAKES_KEYS = ("_threefry_split", "_threefry_fold_in", "random_split", "random_fold_in")
+_REPLACE = ("replace", "_replace")
+_DEPTH = 4
+
+Body = cst.FunctionDef | cst.Lambda
+
+
+@rule.source(cst.Call, calls=(_SPLIT, _FOLD))
+def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The first such call of each loop body that is small."""
+    body = source.function(node)
+    if body is None or not _makes_a_key(node, body, source):
+        return
+    place = source.place(body)._replace(scope=source.body_scope(body))
+    if place not in loop_bodies(source.project) or not is_small(source.project, place):
+        return
+    calls = (n for n in source.nodes(cst.Call) if isinstance(n, cst.Call) and source.function(n) is body)
+    if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
+        return
+    key = source.code(node.args[0].value)
+    if source.calls(node, _SPLIT):
+        message = "each step splits the carried key, in kernels of its own that the next step waits for"
+        write = f"split once before the loop, `keys = {source.code(node.func)}({key}, n)`, and scan over the keys"
+    else:
+        message = "each step folds its number into the key, in kernels of its own"
+        write = (
+            f"before the loop, `keys = jax.vmap({source.code(node.func)}, (None, 0))({key}, steps)`; scan over the keys"
+        )
+    yield source.finding(node, message, write=write)
+
+
+@rule.barrier
+def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Bits of a split or a fold-in in a loop's body."""
+    path = writer_of(barrier, module).op_name
+    if barrier.cause != "random bits" or "while/body" not in path:
+        return None
+    made = any(name in path.partition("while/body")[2] for name in _MAKES_KEYS)
+    return "split the key once before the loop and scan over the keys" if made else None
+
+
+def _makes_a_key(call: cst.Call, body: Body, source: Source) -> bool:
+    if source.calls(call, _SPLIT):
+        return _is_of(body, argument(call, 0, "key"), source) and _goes_round(call, source)
+    if source.calls(call, _FOLD):
+        key, number = argument(call, 0, "key"), argument(call, 1, "data")
+        # A key of the carry or of the step itself would be another one in each step.
+        return key is not None and bool(dotted(key)) and not _is_of(body, key, source) and _is_of(body, number, source)
+    return False
+
+
+def _is_of(body: Body, node: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether `node` is a variable of `body` or a field of one, and not what it sees from outside."""
+    while isinstance(node, cst.Attribute | cst.Subscript):
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return False
+    bound = source.facts.lookup(source.scope(node), node.value)
+    return bound is not None and bound[0] == source.body_scope(body)
+
+
+def _goes_round(split: cst.Call, source: Source) -> bool:
+    """Whether a key that `split` makes is returned in the carry: `key, sub = split(key)`, or `keys = ...; keys[0]`."""
+    match source.parent(split):
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            names = [target] if isinstance(target, cst.Name) else []
+            if isinstance(target, cst.Tuple | cst.List):
+                names = [e.value for e in target.elements if isinstance(e.value, cst.Name)]
+            return any(_is_returned(read, source, _DEPTH) for name in names for read in source.reads(name))
+    return False
+
+
+def _is_returned(read: cst.CSTNode, source: Source, depth: int) -> bool:
+    """Whether `read` is part of what the body returns for the next step, directly or in a tuple, a state, a name."""
+    if depth == 0:
+        return False
+    below, above = read, source.parent(read)
+    while above is not None and _holds(above, below, source):
+        if isinstance(above, cst.Tuple) and isinstance(source.parent(above), cst.Return) and len(above.elements) == 2:
+            return above.elements[0] is below
+        below, above = above, source.parent(above)
+    match above:
+        case cst.Return():
+            return True
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            return any(_is_returned(again, source, depth - 1) for again in source.reads(name))
+    return False
+
+
+def _holds(above: cst.CSTNode, below: cst.CSTNode, source: Source) -> bool:
+    """Whether `above` keeps `below` as it is: a tuple, `keys[0]`, `state.replace(key=key)`, `State(key=key)`."""
+    match above:
+        case cst.Tuple() | cst.Element() | cst.List() | cst.Dict() | cst.DictElement() | cst.Arg():
+            return True
+        case cst.Subscript(value=value):
+            return value is below
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name in _REPLACE:
+            return True
+        case cst.Call(func=function):
+            name = source.qualified_name(function) or dotted(function)
+            return name == "dataclasses.replace" or name.rpartition(".")[2].rpartition(":")[2][:1].isupper()
+    return False
