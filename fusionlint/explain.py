@@ -7,10 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.targets import Platform, TargetError, get
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
-from fusionlint.hlo.verdicts import cpu_log, in_final_names
+from fusionlint.hlo.limits import limits
+from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
+from fusionlint.hlo.thunks import as_launched, loops_as_launched, read_thunks
+from fusionlint.hlo.times import Price, Rates, microseconds, price, spoken_by, timed
+from fusionlint.hlo.tpu import scalars_apart
+from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names
 from fusionlint.stages import Stages, stages
 
 if TYPE_CHECKING:
@@ -24,17 +30,23 @@ class ExplainedBarrier:
     barrier: Barrier
     rule: str
     advice: str
+    price: Price | None = None  # None where the target has no rates
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Launches and bytes (read and written) of one call. What stands inside a loop of unknown length is counted apart,
-    per iteration of that loop; of a conditional's branches the dearest counts."""
+    """Launches, bytes (read and written) and microseconds (None where the target has no rates) of one call. What stands
+    inside a loop of unknown length is counted apart, per iteration of that loop; of a conditional's branches the
+    dearest counts."""
 
     launches: int
     launches_per_iteration: int
     bytes: int
     bytes_per_iteration: int
+    microseconds: float | None = None
+    microseconds_per_iteration: float | None = None
+    timed_by: tuple[str, ...] = ()  # who says so: "XLA's model", "bytes over bandwidth", the greater share first
+    scalar_ops: int = 0  # of the launches, outside loops of unknown length: those of a TPU's scalar core
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,7 @@ class Report:
     loops: tuple[Loop, ...]
     barriers: tuple[ExplainedBarrier, ...]  # dearest first
     stages: Stages
+    notes: tuple[str, ...] = ()  # what the compilation cannot know, as far as it matters here
 
 
 def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
@@ -59,22 +72,62 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     """
     after = hlo.parse(artifacts.after)
     before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
-    every = kernels(after)
-    found = barriers(after, in_final_names(after, cpu_log(artifacts.log)))
+    platform, rates = _platform(artifacts.target)
+    every = _kernels(artifacts, after, platform, rates)
+    found = barriers(after, _verdicts(artifacts, after))
+    by_name = {kernel.name: kernel for kernel in every}
+    prices = (price(barrier, by_name[barrier.writer], rates) if rates else None for barrier in found)
+    explained = [_explained(barrier, after, rules, cost) for barrier, cost in zip(found, prices, strict=True)]
     return Report(
         entry=artifacts.entry,
         target=artifacts.target,
         versions=artifacts.versions,
         compile_seconds=artifacts.compile_seconds,
-        totals=_totals(every),
+        totals=_totals(every, rates is not None),
         kernels=every,
-        loops=loops(after),
-        barriers=tuple(_explained(barrier, after, rules) for barrier in sorted(found, key=_dearest_first)),
+        loops=loops_as_launched(loops(after), every),
+        barriers=tuple(sorted(explained, key=_dearest_first)),
         stages=stages(artifacts.jaxpr, artifacts.stablehlo, before, after, every),
+        notes=limits(after, every, platform, artifacts.attached),
     )
 
 
-def _totals(every: Sequence[Kernel]) -> Totals:
+_PLATFORMS: Mapping[str, Platform] = {"gpu": "cuda", "tpu": "tpu"}
+
+
+def _platform(name: str) -> tuple[Platform, Rates | None]:
+    """Of the target called `name`, or of that platform where XLA did not say what device it compiled for."""
+    try:
+        target = get(name)
+    except TargetError:
+        return _PLATFORMS[name], None
+    if target.memory_bandwidth is None:
+        return target.platform, None
+    return target.platform, Rates(target.memory_bandwidth, target.launch_us or 0.0, target.clock_hz)
+
+
+def _kernels(artifacts: Artifacts, module: hlo.Module, platform: Platform, rates: Rates | None) -> tuple[Kernel, ...]:
+    sequence = artifacts.dumped("*.thunk_sequence_after_thunk_passes.txt") or artifacts.dumped("*.thunk_sequence.txt")
+    thunks = read_thunks(sequence, artifacts.dumped("*.thunk_metadata.txt"))
+    every = as_launched(kernels(module), thunks)
+    if platform == "tpu":
+        every = scalars_apart(module, every)
+    return timed(module, every, rates) if rates else every
+
+
+def _verdicts(artifacts: Artifacts, module: hlo.Module) -> dict[str, Verdict]:
+    dump = artifacts.dumped("*.priority_fusion_dump.txt")
+    if not dump:
+        return in_final_names(module, cpu_log(artifacts.log))
+    texts = [artifacts.every_dumped(f"*.{side}_priority-fusion*.txt") for side in ("before", "after")]
+    number = right_snapshot(dump, texts[1])
+    if number is None or number >= len(texts[0]):
+        return {}
+    before, after = (hlo.parse(side[number]) for side in texts)
+    return gpu_verdicts(dump, before, after, module)
+
+
+def _totals(every: Sequence[Kernel], are_timed: bool) -> Totals:
     once = [kernel for kernel in every if not kernel.per_iteration]
     again = [kernel for kernel in every if kernel.per_iteration]
     return Totals(
@@ -82,6 +135,10 @@ def _totals(every: Sequence[Kernel]) -> Totals:
         launches_per_iteration=launched(again),
         bytes=_moved(once),
         bytes_per_iteration=_moved(again),
+        microseconds=microseconds(once) if are_timed else None,
+        microseconds_per_iteration=microseconds(again) if are_timed else None,
+        timed_by=spoken_by(every) if are_timed else (),
+        scalar_ops=launched(kernel for kernel in once if kernel.kind == "scalar"),
     )
 
 
@@ -90,14 +147,15 @@ def _moved(every: Sequence[Kernel]) -> int:
     return launched(replace(k, launches=k.launches * (k.bytes_read + k.bytes_written)) for k in every)
 
 
-def _dearest_first(barrier: Barrier) -> tuple[int, int]:
-    return -barrier.bytes * barrier.crossings, -barrier.launches
+def _dearest_first(explained: ExplainedBarrier) -> tuple[float, int, int]:
+    barrier, price = explained.barrier, explained.price
+    return -(price.moving + price.launching if price else 0.0), -barrier.bytes * barrier.crossings, -barrier.launches
 
 
-def _explained(barrier: Barrier, module: hlo.Module, rules: Sequence[Rule]) -> ExplainedBarrier:
+def _explained(barrier: Barrier, module: hlo.Module, rules: Sequence[Rule], cost: Price | None) -> ExplainedBarrier:
     for rule in rules:
         for sensor in rule.barrier_sensors:
             advice = sensor(barrier, module)
             if advice is not None:
-                return ExplainedBarrier(barrier, rule.name, advice)
-    return ExplainedBarrier(barrier, "", "")
+                return ExplainedBarrier(barrier, rule.name, advice, cost)
+    return ExplainedBarrier(barrier, "", "", cost)

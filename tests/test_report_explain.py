@@ -12,7 +12,8 @@ from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.kernels import Loop
 from fusionlint.hlo.parse import Frame
 from fusionlint.hlo.verdicts import Verdict
-from fusionlint.report.explain_text import report_text, size
+from fusionlint.report.explain_text import report_text
+from fusionlint.report.units import size
 from fusionlint.stages import Removed, Stages
 
 SOURCE = """import jax.numpy as jnp

@@ -60,7 +60,7 @@ class Artifacts:
 
     folder: Path
     entry: str  # the SPEC
-    target: str  # a target's name
+    target: str  # a target's name; gpu, tpu or cpu where XLA did not say which
     versions: dict[str, str] = field(default_factory=dict)  # jax, jaxlib, and the compiler's plugin
     function: str = ""  # its name in the program
     defined: str = ""  # path:line
@@ -69,6 +69,7 @@ class Artifacts:
     trace_seconds: float = 0.0
     lower_seconds: float = 0.0
     compile_seconds: float = 0.0
+    attached: bool = False  # compiled where the device is
 
     @cached_property
     def after(self) -> str:
@@ -97,6 +98,11 @@ class Artifacts:
         """The first file of XLA's dump whose name matches the glob `pattern`; "" if none does."""
         found = sorted((self.folder / "dump").glob(pattern))
         return found[0].read_text(encoding="utf-8", errors="replace") if found else ""
+
+    def every_dumped(self, pattern: str) -> tuple[str, ...]:
+        """All files of XLA's dump whose names match the glob `pattern`, in the order of the names."""
+        found = sorted((self.folder / "dump").glob(pattern))
+        return tuple(path.read_text(encoding="utf-8", errors="replace") for path in found)
 
     def _text(self, name: str) -> str:
         path = self.folder / name

@@ -89,7 +89,9 @@ def artifacts(dump: Dump, home: Path, targets: Sequence[Target] = ()) -> Artifac
     platform = dump.platform or platform_of(text)
     target = next((target.name for target in targets if target.platform == platform), None)
     function = head[1].removeprefix("jit_")
-    return Artifacts(home, f"{function} from {dump.path}", target or _device(dump, platform), function=function)
+    return Artifacts(
+        home, f"{function} from {dump.path}", target or _device(dump, platform), function=function, attached=True
+    )
 
 
 def platform_of(text: str) -> Platform:

@@ -22,15 +22,17 @@ class TargetError(ValueError):
 class Target:
     """`device` is what the compiler is told about a device that is not there: a GpuTargetConfigProto in text form for
     cuda, a topology name for tpu, nothing for cpu. `memory_bandwidth` is in bytes per second, `launch_us` in
-    microseconds per launch; None where no figure is known. `source` says where the figures are from, `what` names the
-    hardware, `differs` is one clause on what a compilation without the device gets otherwise than the device would.
-    `kind` is a pattern of the names that jax gives such a device. `attached`: compile on the device itself."""
+    microseconds per launch, `clock_hz` that of the cycles that the compiler estimates; None where no figure is known.
+    `source` says where the figures are from, `what` names the hardware, `differs` is one clause on what a compilation
+    without the device gets otherwise than the device would. `kind` is a pattern of the names that jax gives such a
+    device. `attached`: compile on the device itself."""
 
     name: str
     platform: Platform
     device: str = ""
     memory_bandwidth: float | None = None
     launch_us: float | None = None
+    clock_hz: float | None = None
     source: str = ""
     what: str = ""
     differs: str = ""
@@ -105,15 +107,24 @@ def _cuda(name: str, what: str, kind: str, source: str, chip: _Nvidia) -> Target
     )
 
 
-def _tpu(name: str, topology: str, bandwidth: float, what: str, kind: str, page: str, differs: str = "") -> Target:
+def _tpu(
+    *names: str,
+    bandwidth: float,
+    clock: float | None = None,
+    differs: str = "nothing known: libtpu is the compiler that runs there",
+) -> Target:
+    """`names` are those of the target, its topology, the hardware, its kind and its page; `clock`, in GHz, is the peak
+    of bf16 operations per second on that page over 2 x 128 x 128 x the matrix units, None where they are not told."""
+    name, topology, what, kind, page = names
     return Target(
         name,
         "tpu",
         device=topology,
         memory_bandwidth=bandwidth,
+        clock_hz=clock and clock * 1e9,
         source=f"docs.cloud.google.com/tpu/docs/{page}",
         what=what,
-        differs=differs or "nothing known: libtpu is the compiler that runs there",
+        differs=differs,
         kind=kind,
     )
 
@@ -188,14 +199,16 @@ TARGETS = (
         ),
     ),
     _tpu(
-        *("v4", "v4:2x2x1", 1200e9, "Google TPU v4, one chip", "TPU v4", "v4"),
+        *("v4", "v4:2x2x1", "Google TPU v4, one chip", "TPU v4", "v4"),
+        bandwidth=1200e9,
+        clock=1.05,
         differs="compiled for one of a chip's two cores; a v4 device joins both",
     ),
-    _tpu("v5e", "v5e:2x2", 819e9, "Google TPU v5e, one chip", "TPU v5 lite|TPU v5e", "v5e"),
-    _tpu("v5p", "v5p:2x2x1", 2765e9, "Google TPU v5p, one chip", "TPU v5|TPU v5p", "v5p"),
-    _tpu("v6e", "v6e:2x2", 1638e9, "Google TPU v6e (Trillium), one chip", "TPU v6 lite|TPU v6e", "v6e"),
+    _tpu("v5e", "v5e:2x2", "Google TPU v5e, one chip", "TPU v5 lite|TPU v5e", "v5e", bandwidth=819e9, clock=1.5),
+    _tpu("v5p", "v5p:2x2x1", "Google TPU v5p, one chip", "TPU v5|TPU v5p", "v5p", bandwidth=2765e9, clock=1.75),
+    _tpu("v6e", "v6e:2x2", "Google TPU v6e (Trillium), one chip", "TPU v6 lite|TPU v6e", "v6e", bandwidth=1638e9),
     # A chip is two devices to jax, each with half of the memory.
-    _tpu("tpu7x", "tpu7x:2x2x1", 7380e9 / 2, "Google TPU7x (Ironwood), half a chip", "TPU7x", "tpu7x"),
+    _tpu("tpu7x", "tpu7x:2x2x1", "Google TPU7x (Ironwood), half a chip", "TPU7x", "tpu7x", bandwidth=7380e9 / 2),
 )
 ATTACHED = {"gpu": "cuda", "tpu": "tpu"}  # names for whatever device of a platform is attached
 

@@ -141,6 +141,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
     return {
         "entry": entry.text,
         "target": target.name,
+        "attached": target.attached,
         "versions": versions(target),
         "function": arguments.name_of(function),
         "defined": arguments.definition(function),
@@ -160,6 +161,7 @@ def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Re
     return {
         "entry": job.entry.text,
         "target": target.name,
+        "attached": target.attached,
         "versions": versions(target),
         "function": programs.name_of(lowered),
         "parameters": [],

@@ -37,6 +37,7 @@ class Barrier:
     opcodes: tuple[str, ...]  # the work that made the value
     verdict: Verdict | None
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
+    on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ def _barrier(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdic
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
         stack=_stack(value, why, crossing),
+        on_chip=bool(crossing.shape.memory_space),
     )
 
 

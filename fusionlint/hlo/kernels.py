@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.cost import traffic
@@ -25,6 +27,9 @@ class Loop:
     copies_per_iteration: int  # those of them that only copy
 
 
+TimedBy = Literal["", "XLA's model", "bytes over bandwidth"]
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One working instruction outside fusion bodies. `kind` is XLA's fusion kind (loop, input, output, custom) or
@@ -42,9 +47,13 @@ class Kernel:
     bytes_written: int
     stack: tuple[hlo.Frame, ...]
     branches: tuple[tuple[str, int], ...] = ()  # the conditionals around it, outermost first, and which branch it is in
+    graph: int | None = None  # XLA:GPU: the number of the CUDA graph that it is launched in
+    microseconds: float | None = None  # per launch, the launch included; None where nothing is known
+    timed_by: TimedBy = ""
 
 
 Branches = tuple[tuple[str, int], ...]
+Number = TypeVar("Number", int, float)
 
 # They name memory, or wait for it, and launch nothing.
 _FREE = {
@@ -87,6 +96,11 @@ def launched(counted: Iterable[Kernel]) -> int:
     A kernel with `per_iteration` counts as in one iteration of its loop.
     """
     return _launched((kernel.branches, kernel.launches) for kernel in counted)
+
+
+def total(counted: Iterable[Kernel], each: Callable[[Kernel], float]) -> float:
+    """The sum of `each` kernel's number; of a conditional's branches only the one with the greatest sum."""
+    return math.fsum(_dearest((kernel.branches, each(kernel)) for kernel in counted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +238,17 @@ def _loop(module: hlo.Module, place: _Place, item: hlo.Instruction) -> Loop:
 
 
 def _launched(counted: Iterable[tuple[Branches, int]]) -> int:
-    total = 0
-    inside: dict[str, dict[int, list[tuple[Branches, int]]]] = {}
-    for branches, launches in counted:
+    return sum(_dearest(counted))
+
+
+def _dearest(counted: Iterable[tuple[Branches, Number]]) -> Iterator[Number]:
+    """The numbers that stand in no branch, and of each conditional the sum of its dearest branch."""
+    inside: dict[str, dict[int, list[tuple[Branches, Number]]]] = {}
+    for branches, number in counted:
         if branches:
-            name, number = branches[0]
-            inside.setdefault(name, {}).setdefault(number, []).append((branches[1:], launches))
+            name, branch = branches[0]
+            inside.setdefault(name, {}).setdefault(branch, []).append((branches[1:], number))
         else:
-            total += launches
-    return total + sum(max(map(_launched, parts.values())) for parts in inside.values())
+            yield number
+    for parts in inside.values():
+        yield max(sum(_dearest(part)) for part in parts.values())

@@ -1,40 +1,146 @@
 """XLA's reasons for not fusing, in plain words. A closed catalogue: a reason that is not in it is shown as it is.
 
-The words are those of XLA's cpu_instruction_fusion.cc, instruction_fusion.cc and, for GPUs, priority_fusion.cc and
-gpu_fusible.cc; the keys are parts of them in lower case.
+The reasons are those of XLA's cpu_instruction_fusion.cc, instruction_fusion.cc and, for GPUs, priority_fusion.cc and
+gpu_fusible.cc; they are known by a part of their words, in lower case.
 """
 
 from __future__ import annotations
 
-PLAIN_WORDS: tuple[tuple[str, str], ...] = (
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """`part` of XLA's words, what they mean, and what the user can write instead; "" where nothing would help."""
+
+    part: str
+    words: str
+    rewrite: str = ""
+
+
+_SUM_TWICE = "make both sums from the same input, or accept one kernel for each"
+_ONE_READER = "read the value in one place, or let every reader make it anew from what it is made of"
+
+REASONS: tuple[Reason, ...] = (
     # XLA:CPU
-    ("concatenate fusion is inefficient", "on a CPU a concatenate along the last axis is a kernel of its own"),
-    ("producer is not loop-fusible", "what makes the value is no simple loop over elements, so it is written out"),
-    ("fusion is not profitable", "the value is expensive and is read more than once per element: it is made once"),
-    ("operand can not be duplicated", "several operations read the value, and XLA does not make it twice"),
-    ("code duplication too high", "fusing would repeat the same code too often"),
-    ("don't fuse instructions from custom fusions", "one side went to a library (on CPU: oneDNN, XNNPACK or YNN)"),
-    ("producer is itself a fusion node", "what makes the value is a finished kernel already"),
-    ("not found a fusible case", "the reader takes whole arrays, not elements: a root, a loop, a library call"),
-    ("insufficient non-constant nodes", "nothing but a constant would be fused"),
-    ("not fusing reductions over major dimensions", "a sum over the first axes is fastest as a kernel of its own"),
-    ("producer can be output-fused", "the value is kept for a fusion with what made its operand"),
+    Reason(
+        "concatenate fusion is inefficient",
+        "on a CPU a concatenate along the last axis is a kernel of its own",
+        "keep the parts apart until all of them are needed at once",
+    ),
+    Reason(
+        "producer is not loop-fusible", "what makes the value is no simple loop over elements, so it is written out"
+    ),
+    Reason(
+        "fusion is not profitable",
+        "the value is expensive and is read more than once per element: it is made once",
+    ),
+    Reason("operand can not be duplicated", "several operations read the value, and XLA does not make it twice"),
+    Reason("code duplication too high", "fusing would repeat the same code too often", _ONE_READER),
+    Reason(
+        "don't fuse instructions from custom fusions", "one side went to a library (on CPU: oneDNN, XNNPACK or YNN)"
+    ),
+    Reason("producer is itself a fusion node", "what makes the value is a finished kernel already"),
+    Reason(
+        "not found a fusible case",
+        "the reader takes whole arrays, not elements: a root, a loop, a library call",
+    ),
+    Reason("insufficient non-constant nodes", "nothing but a constant would be fused"),
+    Reason(
+        "not fusing reductions over major dimensions",
+        "a sum over the first axes is fastest as a kernel of its own",
+        "put the axis that is summed over last",
+    ),
+    Reason("producer can be output-fused", "the value is kept for a fusion with what made its operand"),
     # XLA:GPU
-    ("the consumer is not fusible", "the reader takes whole arrays: a result, a sort, a library or custom call"),
-    ("the producer is not fusible", "what makes the value is no simple loop over elements, so it is written out"),
-    ("both the producer and the consumer contain a reduce", "a sum waits for all of another sum"),
-    ("would create a loop fusion", "fused behind the sum, the sum would be made anew for every element"),
-    ("overly large code duplication", "fusing would repeat the same code too often"),
-    ("do not fuse into the output of scatter", "a scatter is finished before anything reads it"),
-    ("in-place operand of scatter", "the array that a scatter writes to has to exist before"),
-    ("can't fuse multiple dus", "one kernel updates one slice in place"),
-    ("may result in expensive op duplication", "an expensive operation with several readers is made once"),
+    Reason("the consumer is not fusible", "the reader takes whole arrays"),
+    Reason(
+        "the producer is not fusible",
+        "what makes the value is no loop over elements: a library or custom call, a sort, a dot",
+    ),
+    Reason("only bitcast users", "what reads the value only renames it, for a reader that takes whole arrays"),
+    Reason("no users to fuse", "nothing in this computation reads the value: it is its result"),
+    Reason(
+        "both the producer and the consumer contain a reduce",
+        "a sum waits for all of another sum",
+        _SUM_TWICE,
+    ),
+    Reason("would create a loop fusion", "fused behind the sum, the sum would be made anew for every element"),
+    Reason("overly large code duplication", "fusing would repeat the same code too often", _ONE_READER),
+    Reason(
+        "do not fuse into the output of scatter",
+        "a scatter is finished before anything reads it",
+        "where every element is written, compute the result by jnp.where or a gather",
+    ),
+    Reason(
+        "in-place operand of scatter",
+        "the array that a scatter writes to has to exist before",
+        "scatter into zeros, and combine with the array afterwards",
+    ),
+    Reason("unsupported opcode scatter", "a scatter is finished before anything reads it"),
+    Reason(
+        "can't fuse multiple dus",
+        "one kernel updates one slice in place",
+        "write all slices at once: jnp.stack or jnp.concatenate of the parts",
+    ),
+    Reason(
+        "dus and ds index mismatch",
+        "what is read and what is written are different slices of one array: it is read before",
+        "read from another array than the one that is updated, or update where you read",
+    ),
+    Reason("dus and slice index mismatch", "what is read and what is written are different slices of one array"),
+    Reason(
+        "may result in expensive op duplication",
+        "an expensive operation with several readers is made once",
+    ),
+    Reason("is too expensive to duplicate", "an expensive operation with several readers is made once"),
     # both
-    ("too many reductions inside single fusion", "a kernel holds only so many sums"),
+    Reason("too many reductions inside single fusion", "a kernel holds only so many sums"),
 )
+# Why a consumer takes whole arrays: by its opcode.
+CONSUMERS = {
+    "tuple": "the value goes out whole: carried by a loop, into or out of a branch, or returned",
+    "while": "it goes into a loop",
+    "conditional": "it goes into a branch",
+    "sort": "a sort reads it",
+    "custom-call": "code that XLA does not see reads it",
+    "dot": "a dot reads it",
+    "convolution": "a convolution reads it",
+    "fft": "an FFT reads it",
+    "copy": "it is copied",
+    "opt-barrier": "an optimization barrier holds it",
+    "optimization-barrier": "an optimization barrier holds it",
+    "triangular-solve": "a triangular solve reads it",
+    "cholesky": "a Cholesky decomposition reads it",
+    "fusion": "a kernel reads it that is no loop over elements: a sort, a dot, Triton",
+}
+_ASK_THE_CONSUMERS = ("the consumer is not fusible", "only bitcast users")
 
 
-def plain_words(reason: str) -> str:
-    """What `reason` means; "" where the catalogue does not know it."""
+def known(reason: str) -> Reason | None:
+    """The entry of the catalogue for XLA's words `reason`."""
     lower = reason.lower()
-    return next((words for part, words in PLAIN_WORDS if part in lower), "")
+    return next((entry for entry in REASONS if entry.part in lower), None)
+
+
+def plain_words(reason: str, consumers: Sequence[str] = ()) -> str:
+    """What `reason` means; "" where the catalogue does not know it. `consumers` are the opcodes of those that read the
+    value: "the consumer is not fusible" says nothing without them."""
+    entry = known(reason)
+    if entry is None:
+        return ""
+    if entry.part not in _ASK_THE_CONSUMERS:
+        return entry.words
+    read = dict.fromkeys(CONSUMERS[opcode] for opcode in consumers if opcode in CONSUMERS)
+    return "; ".join(read) or entry.words
+
+
+def catalogue() -> str:
+    """Every reason that is known, with its meaning and the rewrite; one paragraph each."""
+    return "\n\n".join("\n".join(_entry(entry)) for entry in REASONS) + "\n"
+
+
+def _entry(entry: Reason) -> list[str]:
+    lines = [f'"{entry.part}"', f"    {entry.words}"]
+    return [*lines, f"    instead: {entry.rewrite}"] if entry.rewrite else lines

@@ -21,6 +21,7 @@ class Verdict:
     us_fused: float | None = None
     us_unfused: float | None = None
     described: str = ""  # the producer but for its name: shape, opcode, op_name
+    consumers: tuple[str, ...] = ()  # opcodes of those that read the producer and are no fusions
 
 
 _NAME = r"%([\w.\-]+)"

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from fusionlint.explain import ExplainedBarrier, Report
+from fusionlint.explain import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.kernels import Loop
-from fusionlint.hlo.reasons import plain_words
+from fusionlint.hlo.reasons import known, plain_words
 from fusionlint.hlo.verdicts import Verdict
+from fusionlint.report.explain_head import head
+from fusionlint.report.units import counted, duration, size
 from fusionlint.stages import Removed, Stages
 
 SHOWN = 10  # barriers, unless all are asked for
@@ -34,55 +35,26 @@ class _Group:
         """Each writer once: a kernel that writes two values is one launch."""
         return sum({member.barrier.writer: member.barrier.launches for member in self.members}.values())
 
+    @property
+    def microseconds(self) -> float:
+        """What would be gone with all of them, at most; 0 where nothing is known about it."""
+        prices = {member.barrier.writer: member.price for member in self.members}
+        launching = sum(price.launching for price in prices.values() if price)
+        return launching + sum(member.price.moving for member in self.members if member.price)
+
 
 def report_text(report: Report, everything: bool = False, with_stages: bool = False) -> str:
     """The report, ending in a newline: the ten dearest barriers or `everything`, and a table of stages if asked for.
     Paths are relative to the working directory where they lie below it."""
-    blocks = ["\n".join(_head(report))]
+    blocks = ["\n".join(head(report))]
     groups = _grouped(report.barriers)
     shown = groups if everything else groups[:SHOWN]
-    blocks += ["\n".join(_group(number, group)) for number, group in enumerate(shown, 1)]
+    blocks += ["\n".join(_group(number, group, report.totals)) for number, group in enumerate(shown, 1)]
     if len(shown) < len(groups):
         blocks.append(f"… and {len(groups) - len(shown)} more; --all shows them")
     if with_stages:
         blocks.append("\n".join(_stages(report.stages)))
     return "\n\n".join(blocks) + "\n"
-
-
-def _head(report: Report) -> Iterator[str]:
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield f"{report.entry} on {report.target}" + (f" ({versions})" if versions else "")
-    compiled = f"; compiled in {report.compile_seconds:.1f} s" if report.compile_seconds else ""
-    yield f"{_launches(report)}, {_bytes(report)}{compiled}"
-    yield f"kernels: {_listed(report.stages.kernels)}"
-    if report.target == "cpu":
-        yield "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --target"
-    if not report.barriers:
-        yield "no value crosses memory between two kernels"
-
-
-def _launches(report: Report) -> str:
-    """`1000 steps x 4 launches + 6 = 4006 launches`: the loop that launches most, and the rest."""
-    totals = report.totals
-    whole = _count(totals.launches, "launch", "launches")
-    if totals.launches_per_iteration:
-        again = _count(totals.launches_per_iteration, "launch", "launches")
-        return f"{whole} and {again} per iteration of a loop of unknown length"
-    outer = [loop for loop in report.loops if loop.parent is None and 0 < _loop_launches(loop) <= totals.launches]
-    if not outer:
-        return whole
-    loop = max(outer, key=_loop_launches)
-    inside = _count(loop.launches_per_iteration, "launch", "launches")
-    return f"{loop.trip_count} steps x {inside} + {totals.launches - _loop_launches(loop)} = {whole}"
-
-
-def _loop_launches(loop: Loop) -> int:
-    return (loop.trip_count or 0) * loop.launches_per_iteration
-
-
-def _bytes(report: Report) -> str:
-    again = report.totals.bytes_per_iteration
-    return size(report.totals.bytes) + (f" and {size(again)} per iteration" if again else "")
 
 
 def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:
@@ -92,26 +64,37 @@ def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:
         frame = barrier.stack[0] if barrier.stack else None
         place = (frame.path, frame.line) if frame else barrier.value
         groups.setdefault((place, barrier.cause, explained.rule, explained.advice), []).append(explained)
-    return sorted((_Group(tuple(members)) for members in groups.values()), key=lambda g: (-g.bytes, -g.launches))
+    return sorted((_Group(tuple(members)) for members in groups.values()), key=_dearest_first)
 
 
-def _group(number: int, group: _Group) -> Iterator[str]:
+def _dearest_first(group: _Group) -> tuple[float, int, int]:
+    return -group.microseconds, -group.bytes, -group.launches
+
+
+def _group(number: int, group: _Group, totals: Totals) -> Iterator[str]:
     first = group.members[0]
     barrier = first.barrier
     left = f"{number}. {barrier.cause}"
     details = [member.barrier.detail for member in group.members if member.barrier.detail]
     left += f" ({', '.join(dict.fromkeys(details))})" if details else ""
     left += f" (x{len(group.members)})" if len(group.members) > 1 else ""
-    cost = f"{_count(group.launches, 'launch', 'launches')}, {size(group.bytes)}"
-    cost += " per iteration" if barrier.per_iteration else ""
-    yield f"{left}  {_where(barrier.stack, barrier.value)}".ljust(COST_COLUMN) + f"  {cost}"
+    yield f"{left}  {_where(barrier.stack, barrier.value)}".ljust(COST_COLUMN) + f"  {_cost(group, totals)}"
     if barrier.stack:
         yield from _excerpt(barrier.stack[0])
     verdicts = (member.barrier.verdict for member in group.members)
-    for lines in dict.fromkeys(_reason(verdict) for verdict in verdicts if verdict is not None):
+    for lines in dict.fromkeys(_reason(verdict, first.rule) for verdict in verdicts if verdict is not None):
         yield from lines
     if first.advice:
         yield f"   {first.rule}: {first.advice}"
+
+
+def _cost(group: _Group, totals: Totals) -> str:
+    """`1000 launches, 64 MB, 1.1 ms of 9.0 ms`: what would be gone with the barrier, at most."""
+    again = group.members[0].barrier.per_iteration
+    whole = totals.microseconds_per_iteration if again else totals.microseconds
+    cost = f"{counted(group.launches, 'launch', 'launches')}, {size(group.bytes)}"
+    cost += f", {duration(group.microseconds)} of {duration(whole)}" if whole is not None else ""
+    return cost + (" per iteration" if again else "")
 
 
 def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
@@ -150,13 +133,19 @@ def _excerpt(frame: hlo.Frame) -> Iterator[str]:
     yield f"        | {indent}{'^' * max(1, end - start)}"
 
 
-def _reason(verdict: Verdict) -> tuple[str, ...]:
+def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
+    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one."""
     cost = ""
     if verdict.us_fused is not None and verdict.us_unfused is not None:
         cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
     said = "   XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
-    words = plain_words(verdict.reason)
-    return (said, f"        that is: {words}") if words else (said,)
+    entry = known(verdict.reason)
+    lines = [said]
+    if words := plain_words(verdict.reason, verdict.consumers):
+        lines.append(f"        that is: {words}")
+    if entry and entry.rewrite and not rule:
+        lines.append(f"        instead: {entry.rewrite}")
+    return tuple(lines)
 
 
 def _stages(stages: Stages) -> Iterator[str]:
@@ -189,22 +178,4 @@ def _removed(removed: Removed) -> Iterator[str]:
     yield f"  {removed.unused} are used by nothing"
     yield f"  {removed.rewritten} more are gone: simplified, or rewritten into others"
     yield f"  {removed.added} are new: from rewrites, or work repeated in several fusions"
-    yield f"  fusion saved {_count(removed.fused, 'launch', 'launches')} a pass through the program's text"
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
-
-
-def size(count: int) -> str:
-    """`count` bytes, in powers of 1000: `131 MB`, `4.2 kB`, `12 B`."""
-    value, units = float(count), ["B", "kB", "MB", "GB", "TB"]
-    while value >= 999.5 and len(units) > 1:
-        value /= 1000
-        units.pop(0)
-    digits = 0 if value >= 100 or units[0] == "B" else 1
-    return f"{value:.{digits}f} {units[0]}"
+    yield f"  fusion saved {counted(removed.fused, 'launch', 'launches')} a pass through the program's text"

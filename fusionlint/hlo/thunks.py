@@ -1,0 +1,159 @@
+"""XLA:GPU's own list of what it launches: its thunk sequence, and what that says beyond the optimized HLO.
+
+Two facts are nowhere else. Some instructions are two launches: a sort or a triangular solve copies an operand first
+that it may not overwrite. And several launches may be recorded into one CUDA graph (kCommandBuffer), which the host
+launches at once. `as_launched` adds both to the kernels that were read off the HLO.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fusionlint.hlo.kernels import Kernel, Loop, launched
+
+# They run other thunks, or nothing.
+CONTROL = frozenset({"kSequential", "kWhile", "kConditional", "kCommandBuffer"})
+# One launch, though they print what they wrap as a thunk of its own.
+WRAPPERS = frozenset({"kDynamicSliceFusion"})
+
+
+@dataclass(frozen=True, slots=True)
+class Thunk:
+    """One thunk. `inside` are the instructions around it, outermost first, each with the part of it: ("while.9",
+    "body"), ("cond.3", "branch_0"), ("", "") for a sequence; of a CUDA graph, its own name and ""."""
+
+    number: int
+    kind: str
+    instruction: str  # the HLO instruction it runs; "" where the metadata name none
+    inside: tuple[tuple[str, str], ...]
+    graph: int | None  # the number of the CUDA graph it was recorded into
+    wrapped: bool  # printed inside a thunk that is one launch
+
+
+@dataclass(slots=True)
+class _Open:
+    """A thunk whose inner thunks are being read."""
+
+    indent: int
+    thunk: Thunk
+    part: str = field(default="")
+
+
+_TOKEN = re.compile(r"(\d+): (k\w+)|^( *)(condition|body|\w*branch\w*):$", re.MULTILINE)
+_METADATA = re.compile(
+    r'^thunk_metadata \{\n  thunk_info \{\n(.*?)  \}\n  thunk_kind: "(\w+)"\n\}', re.MULTILINE | re.DOTALL
+)
+_ANNOTATION = re.compile(r'profile_annotation: "([^"]*)"')
+_NUMBER = re.compile(r"thunk_id: (\d+)")
+
+
+def read_thunks(sequence: str, metadata: str) -> tuple[Thunk, ...]:
+    """The thunks of a `*.thunk_sequence*.txt` in order, outer ones before those inside, with their instructions from
+    `*.thunk_metadata.txt`."""
+    instructions = _instructions(metadata)
+    stack: list[_Open] = []
+    found = []
+    part = ""
+    for token in _TOKEN.finditer(sequence):
+        if token[4]:
+            part = token[4]
+            continue
+        indent = token.start() - (sequence.rfind("\n", 0, token.start()) + 1)
+        if _is_glued(sequence, token):  # the first thunk of a sequence stands on the sequence's own line
+            indent = stack[-1].indent + 2
+        while stack and stack[-1].indent >= indent:
+            stack.pop()
+        if part and stack:
+            stack[-1].part = part
+        part = ""
+        thunk = _thunk(int(token[1]), token[2], instructions, stack)
+        found.append(thunk)
+        stack.append(_Open(indent, thunk))
+    return tuple(found)
+
+
+def _is_glued(sequence: str, token: re.Match[str]) -> bool:
+    line = sequence[sequence.rfind("\n", 0, token.start()) + 1 : token.start()]
+    return bool(line.strip())
+
+
+def _thunk(number: int, kind: str, instructions: Mapping[tuple[int, str], str], stack: Sequence[_Open]) -> Thunk:
+    around = [outer for outer in stack if outer.thunk.kind in ("kWhile", "kConditional")]
+    graph = next((outer.thunk.number for outer in stack if outer.thunk.kind == "kCommandBuffer"), None)
+    return Thunk(
+        number=number,
+        kind=kind,
+        instruction=instructions.get((number, kind), ""),
+        inside=tuple((outer.thunk.instruction, outer.part) for outer in around),
+        graph=graph,
+        wrapped=any(outer.thunk.kind in WRAPPERS for outer in stack),
+    )
+
+
+def _instructions(metadata: str) -> dict[tuple[int, str], str]:
+    found = {}
+    for info, kind in _METADATA.findall(metadata):
+        name, number = _ANNOTATION.search(info), _NUMBER.search(info)
+        if name:
+            found[int(number[1]) if number else 0, kind] = name[1]
+    return found
+
+
+def launches(thunks: Sequence[Thunk], around: Sequence[Loop]) -> Iterator[Thunk]:
+    """The thunks that are launched, in order: of a loop in `around` with a known trip count the body alone."""
+    known = {loop.name for loop in around if loop.trip_count is not None}
+    for thunk in thunks:
+        unused = any(name in known and part == "condition" for name, part in thunk.inside)
+        if thunk.kind not in CONTROL and not thunk.wrapped and not unused:
+            yield thunk
+
+
+def as_launched(every: Sequence[Kernel], thunks: Sequence[Thunk]) -> tuple[Kernel, ...]:
+    """`every` kernel with the CUDA graph it is part of, and, before an instruction that copies an operand first, a
+    kernel of that name and of kind "copy". As they are where `thunks` is empty."""
+    times = Counter(thunk.instruction for thunk in thunks if thunk.kind == "kCopy" and not thunk.wrapped)
+    graphs = {thunk.instruction: thunk.graph for thunk in thunks}
+    found = []
+    for kernel in every:
+        known = replace(kernel, graph=graphs.get(kernel.name))
+        if kernel.kind != "copy":
+            found += [_copy_before(known)] * times[kernel.name]
+        found.append(known)
+    return tuple(found)
+
+
+def loops_as_launched(around: Sequence[Loop], every: Sequence[Kernel]) -> tuple[Loop, ...]:
+    """`around` with the launches of the kernels that `as_launched` found."""
+    by_name = {loop.name: loop for loop in around}
+
+    def counted(loop: Loop) -> Loop:
+        inside = [(kernel, times) for kernel in every if (times := _times_inside(kernel, loop.name, by_name))]
+        copies = [(kernel, times) for kernel, times in inside if kernel.kind == "copy"]
+        return replace(loop, launches_per_iteration=_launched(inside), copies_per_iteration=_launched(copies))
+
+    return tuple(counted(loop) for loop in around)
+
+
+def _launched(counted: Sequence[tuple[Kernel, int]]) -> int:
+    return launched(replace(kernel, launches=times) for kernel, times in counted)
+
+
+def _times_inside(kernel: Kernel, loop: str, loops: Mapping[str, Loop]) -> int:
+    """How often the kernel is launched in one iteration of the loop; 0 outside. Where a loop in between has no known
+    trip count, per iteration of that one."""
+    times, known = 1, True
+    name = kernel.loop
+    while name is not None and name != loop:
+        known = known and loops[name].trip_count is not None
+        times *= (loops[name].trip_count or 0) if known else 1
+        name = loops[name].parent
+    return times if name == loop else 0
+
+
+def _copy_before(kernel: Kernel) -> Kernel:
+    """What is copied is what the instruction then overwrites."""
+    size = kernel.bytes_written
+    return replace(kernel, kind="copy", opcodes=("copy",), bytes_read=size, bytes_written=size, microseconds=None)

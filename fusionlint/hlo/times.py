@@ -1,0 +1,92 @@
+"""Microseconds: of a kernel, of a program, and of what a barrier costs.
+
+By XLA's own model where the optimized HLO carries its figures (GPU: `reification_cost`, the execution of one kernel,
+asked for by `xla_gpu_collect_cost_model_stats`; TPU: `estimated_cycles`, with what starting a kernel takes), else bytes
+over the target's memory bandwidth. Both know nothing of caches, of launches that overlap, or of the host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
+from fusionlint.hlo.kernels import Kernel, total
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a target's costs are reckoned with: `bandwidth` of its memory in bytes per second, `launch_us` in
+    microseconds per kernel, `clock_hz` where its compiler counts cycles."""
+
+    bandwidth: float
+    launch_us: float = 0.0
+    clock_hz: float | None = None
+
+    def moving(self, size: float) -> float:
+        """Microseconds for `size` bytes."""
+        return size / self.bandwidth * 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a barrier costs in one call, in microseconds: to write its value and read it back, and to launch its writer.
+    A writer of several values is launched once for all of them."""
+
+    moving: float
+    launching: float
+
+
+# The entry without a name is GpuPerformanceModel's, by which priority fusion decides; others are experiments.
+_EXECUTION = re.compile(r'"exec_time_us":([\d.eE+-]+)[^{}]*"name":""')
+_CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
+# What libtpu estimates for a kernel that does next to nothing: f32[8] + 1 on v5e, libtpu 0.0.42.
+_LEAST_CYCLES = 1800
+
+
+def timed(module: hlo.Module, every: Sequence[Kernel], rates: Rates) -> tuple[Kernel, ...]:
+    """`every` kernel of `module` with its microseconds, and who says so."""
+    return tuple(_timed(module, kernel, rates) for kernel in every)
+
+
+def _timed(module: hlo.Module, kernel: Kernel, rates: Rates) -> Kernel:
+    item = module.computations[kernel.computation].instructions[kernel.name]
+    modelled = None if kernel.kind == "copy" else _modelled(item, rates)
+    if modelled is not None:
+        return replace(kernel, microseconds=modelled, timed_by="XLA's model")
+    moved = rates.moving(kernel.bytes_read + kernel.bytes_written)
+    return replace(kernel, microseconds=moved + rates.launch_us, timed_by="bytes over bandwidth")
+
+
+def _modelled(item: hlo.Instruction, rates: Rates) -> float | None:
+    config = item.attributes.get("backend_config", "")
+    if found := _EXECUTION.search(config):
+        execution = float(found[1])
+        return execution + rates.launch_us if execution else None  # it has no model of a library call, and says 0
+    cycles = _CYCLES.search(config)
+    return int(cycles[1]) / rates.clock_hz * 1e6 if cycles and rates.clock_hz else None
+
+
+def microseconds(every: Iterable[Kernel]) -> float:
+    """Of one run of kernels that `timed` has seen; of a conditional's branches the dearest."""
+    return total(every, lambda kernel: kernel.launches * (kernel.microseconds or 0.0))
+
+
+def spoken_by(every: Iterable[Kernel]) -> tuple[str, ...]:
+    """Who says what the kernels take, the greater share first; not those who say less than a twentieth."""
+    shares: dict[str, float] = defaultdict(float)
+    for kernel in every:
+        shares[kernel.timed_by] += kernel.launches * (kernel.microseconds or 0.0)
+    whole = sum(shares.values())
+    return tuple(name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] > whole / 20)
+
+
+def price(barrier: Barrier, writer: Kernel, rates: Rates) -> Price:
+    """What would be gone with the barrier, at most: a write, a read and a launch, as often as they happen. Values in a
+    TPU's on-chip memory move for nothing, and its scalar ops and transfers are no kernels that would be started."""
+    start = rates.launch_us if rates.clock_hz is None else _LEAST_CYCLES / rates.clock_hz * 1e6
+    moved = 0 if barrier.on_chip else 2 * barrier.bytes * barrier.crossings
+    return Price(rates.moving(moved), min(start, writer.microseconds or 0.0) * barrier.launches)

@@ -1,0 +1,72 @@
+"""Report -> the lines above the barriers: how many launches, how they are launched, how long they take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from fusionlint.explain import Report
+from fusionlint.hlo.kernels import Loop
+from fusionlint.report.units import counted, duration, size
+
+
+def head(report: Report) -> Iterator[str]:
+    """The first lines of the report: the totals in one breath, then what is to be known about them."""
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    yield f"{report.entry} on {report.target}" + (f" ({versions})" if versions else "")
+    compiled = f"; compiled in {report.compile_seconds:.1f} s" if report.compile_seconds else ""
+    yield f"{_launches(report)}, {_bytes(report)}{_time(report)}{compiled}"
+    yield f"kernels: {_listed(report.stages.kernels)}"
+    if report.totals.scalar_ops:
+        yield f"{report.totals.scalar_ops} of the launches are scalar ops: the scalar core runs them between kernels"
+    yield from _graphs(report)
+    if report.target == "cpu":
+        yield "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --target"
+    yield from report.notes
+    if not report.barriers:
+        yield "no value crosses memory between two kernels"
+
+
+def _launches(report: Report) -> str:
+    """`1000 steps x 4 launches + 6 = 4006 launches`: the loop that launches most, and the rest."""
+    totals = report.totals
+    whole = counted(totals.launches, "launch", "launches")
+    if totals.launches_per_iteration:
+        again = counted(totals.launches_per_iteration, "launch", "launches")
+        return f"{whole} and {again} per iteration of a loop of unknown length"
+    outer = [loop for loop in report.loops if loop.parent is None and 0 < _loop_launches(loop) <= totals.launches]
+    if not outer:
+        return whole
+    loop = max(outer, key=_loop_launches)
+    inside = counted(loop.launches_per_iteration, "launch", "launches")
+    return f"{loop.trip_count} steps x {inside} + {totals.launches - _loop_launches(loop)} = {whole}"
+
+
+def _loop_launches(loop: Loop) -> int:
+    return (loop.trip_count or 0) * loop.launches_per_iteration
+
+
+def _bytes(report: Report) -> str:
+    again = report.totals.bytes_per_iteration
+    return size(report.totals.bytes) + (f" and {size(again)} per iteration" if again else "")
+
+
+def _time(report: Report) -> str:
+    totals = report.totals
+    if totals.microseconds is None:
+        return ""
+    again = totals.microseconds_per_iteration
+    more = f" and {duration(again)} per iteration" if again else ""
+    return f", about {duration(totals.microseconds)}{more} by {' and '.join(totals.timed_by)}"
+
+
+def _graphs(report: Report) -> Iterator[str]:
+    """Of each CUDA graph how many launches it is made of, and where."""
+    graphs = Counter((kernel.graph, kernel.loop) for kernel in report.kernels if kernel.graph is not None)
+    for (_, loop), launches in graphs.items():
+        where = " of every step" if loop else ""
+        yield f"{counted(launches, 'launch', 'launches')}{where} {'go' if launches > 1 else 'goes'} as one CUDA graph"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"

@@ -1,0 +1,27 @@
+"""Numbers for people: bytes, microseconds, things."""
+
+from __future__ import annotations
+
+
+def size(count: float) -> str:
+    """`count` bytes, in powers of 1000: `131 MB`, `4.2 kB`, `12 B`."""
+    units = ["B", "kB", "MB", "GB", "TB"]
+    value, unit = _scaled(count, units)
+    digits = 0 if value >= 100 or unit == "B" else 1
+    return f"{value:.{digits}f} {unit}"
+
+
+def duration(microseconds: float) -> str:
+    """`microseconds` with two digits that count: `4.2 us`, `0.53 us`, `131 ms`, `1.3 s`."""
+    value, unit = _scaled(microseconds, ["us", "ms", "s"])
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
+
+
+def _scaled(value: float, units: list[str]) -> tuple[float, str]:
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return value, units[0]
+
+
+def counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
