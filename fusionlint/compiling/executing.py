@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts, read_job, write_job
-from fusionlint.compiling.jobs import TIMEOUT, run_jobs, tail
+from fusionlint.compiling.jobs import TIMEOUT, new_folder, run_jobs, tail
 from fusionlint.compiling.targets import Target
 
 Texts = dict[str, bytes]  # what a job left: name in its folder -> content
@@ -60,8 +60,9 @@ def compile_all(
 ) -> Iterator[Artifacts | CompileError]:
     """Compile every (job, target), each in a process of its own, as many at once as `executor` does (as this machine
     has cores, if None): results and errors in the order of `jobs`, as they come. Texts are left below `outdir`, a
-    folder that lives as long as the iteration if None. `on_done` is called as each one ends, from any thread."""
-    with _folder(outdir) as home, executor_or_cores(executor, len(jobs)) as pool:
+    new folder that lives as long as this process if None. `on_done` is called as each one ends, from any thread."""
+    home = new_folder() if outdir is None else outdir
+    with executor_or_cores(executor, len(jobs)) as pool:
         futures = [
             pool.submit(do_job, json.dumps(write_job(job)), json.dumps(asdict(target)), str(Path.cwd()), timeout)
             for job, target in jobs
@@ -74,15 +75,6 @@ def compile_all(
         finally:  # the caller may have seen enough
             for future in futures:
                 future.cancel()
-
-
-@contextmanager
-def _folder(outdir: Path | None) -> Iterator[Path]:
-    if outdir is not None:
-        yield outdir
-        return
-    with TemporaryDirectory(prefix="fusionlint-") as home:
-        yield Path(home)
 
 
 @contextmanager

@@ -57,11 +57,16 @@ def run_jobs(
     absent = missing(target)
     if absent is not None:
         return [CompileError("missing", absent) for _ in jobs]
-    home = Path(tempfile.mkdtemp(dir=_scratch())) if outdir is None else outdir
+    home = new_folder() if outdir is None else outdir
     results: list[Result | CompileError] = []
     while len(results) < len(jobs):
         results += _one_worker(jobs[len(results) :], target, read, timeout, home / str(len(results)), cwd)
     return results
+
+
+def new_folder() -> Path:
+    """An empty folder that lives as long as this process."""
+    return Path(tempfile.mkdtemp(dir=_scratch()))
 
 
 @cache
