@@ -120,6 +120,8 @@ def reads_of_first(code: str) -> list[int]:
         pytest.param("def f(k):\n    x = 1\n    return k(x=x).x\n", [3], id="keywords and attributes are no reads"),
         pytest.param("x = 1\ny = [x for _ in range(3)]\n", [2], id="comprehension"),
         pytest.param("def f(x):\n    global y\n    y = x\n", [3], id="parameter"),
+        pytest.param("def f(x):\n    x = g(x)\n    return x\n", [2], id="parameter until the next write"),
+        pytest.param("def f(x):\n    if c:\n        x = 2\n    return x\n", [4], id="parameter written in a branch"),
     ],
 )
 def test_reads_are_those_of_what_was_stored(code: str, expected: list[int]) -> None:

@@ -64,7 +64,13 @@ def _steps(parents: Parents, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, c
 
 
 def _blocks(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The blocks around `node`, innermost first; that of a `with` runs as what is around it does."""
+    """The blocks around `node`, innermost first; that of a `with` runs as what is around it does. A parameter is
+    written where its function's body begins."""
+    match parents.get(node):
+        case cst.Param(name=name) as parameter if name is node:
+            function = parents[parents[parameter]]
+            if isinstance(function, cst.FunctionDef):
+                yield function.body
     for above in ancestors(parents, node):
         if isinstance(above, cst.BaseSuite | cst.Module) and not isinstance(parents.get(above), cst.With):
             yield above
