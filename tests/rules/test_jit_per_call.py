@@ -1,0 +1,110 @@
+"""jit-per-call where the page cannot say it: how often a function runs, and what becomes of the jitted function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.source.check import Scope, check_files, check_text
+
+ONLY = Scope(("jit-per-call",))
+HEAD = "import jax, functools, jax.numpy as jnp\ndef f(x): return x\n"
+
+
+def count(code: str, path: str = "m.py") -> int:
+    return len(check_text((HEAD + code).encode(), path, ONLY))
+
+
+def in_function(body: str, name: str = "step") -> str:
+    return f"def {name}(x, a):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return jax.jit(lambda y: y)(x)",
+        "return jax.jit(functools.partial(f, 1))(x)",
+        "return jax.jit(jax.grad(f))(x)",
+        "return jax.jit(jax.vmap(f))(x)",
+        "return jax.jit(jax.jit(f))(x)",
+        "return functools.partial(jax.jit, donate_argnums=0)(lambda y: y)(x)",
+        "def g(y): return a * y\nreturn jax.jit(g)(x)",
+        "g = lambda y: a * y\nreturn jax.jit(g)(x)",
+        "g = jax.jit(lambda y: a * y)\nreturn g(x) + g(a)",
+        "@jax.jit\ndef g(y): return a * y\nreturn g(x)",
+        "@functools.partial(jax.jit, static_argnums=1)\ndef g(y, n): return a * y\nreturn g(x, 2)",
+    ],
+)
+def test_a_function_made_anew_in_a_step_is_compiled_anew(body: str) -> None:
+    assert count(in_function(body)) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return jax.jit(f)(x)",
+        "return jax.jit(a)(x)",
+        "return jax.jit(a.init)(x)",
+        "return jax.jit(jnp.sum)(x)",
+        "return jax.jit(lambda y: y)",
+        "g = jax.jit(lambda y: y)\nreturn g",
+        "g = jax.jit(lambda y: y)\nreturn a(g, g(x))",
+        "g = jax.jit(lambda y: y)\na.g = g\nreturn g(x)",
+        "a.g = jax.jit(lambda y: y)\nreturn a.g(x)",
+        "a[x] = jax.jit(lambda y: y)\nreturn a[x](x)",
+        "g = jax.jit(lambda y: y)\nreturn lambda z: g(z)",
+        "g = jax.jit(lambda y: y)\nreturn [g(y) for y in x]",
+        "g = jax.jit(lambda y: y)\nfor y in x: g(y)",
+        "@jax.jit\ndef g(y): return y\nreturn g",
+        "return jax.jit(lambda y: y).lower(x).compile()(x)",
+        "return jax.jit(lambda y: y).eval_shape(x)",
+        "return jax.pmap(lambda y: y)(x)",
+        "return jax.vmap(lambda y: y)(x)",
+        "return jax.jit()(x)",
+    ],
+)
+def test_a_jit_that_is_cached_kept_or_used_often_is_left_alone(body: str) -> None:
+    assert count(in_function(body)) == 0
+
+
+CALL = "return jax.jit(lambda y: y)(x)"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        (in_function(CALL, "solve"), 0),
+        (in_function(CALL, "solve") + "def main(xs): return [solve(x, 1) for x in xs]\n", 1),
+        (in_function(CALL, "solve") + "def once(x): return solve(x, 1)\n", 0),
+        (in_function(CALL, "solve") + "def run(x): return solve(x, 1)\ndef go(xs):\n    for x in xs: run(x)\n", 1),
+        (in_function(CALL, "solve") + "def test_solve(xs): return [solve(x, 1) for x in xs]\n", 0),
+        (in_function(CALL, "main"), 0),
+        (in_function(CALL, "init_state") + "states = [init_state(x, 1) for x in y]\n", 0),
+        (in_function(CALL, "test_step"), 0),
+        ("@functools.lru_cache\n" + in_function(CALL), 0),
+        ("@jax.jit\n" + in_function(CALL), 0),
+        (in_function(CALL) + "g = jax.vmap(step)\n", 0),
+        ("jax.jit(lambda y: y)(3)\n", 0),
+        ("for x in range(30): jax.jit(lambda y: y)(x)\n", 1),
+        ("for x in range(3): jax.jit(lambda y: y)(x)\n", 0),
+        ("for x in range(30): jax.jit(f)(x)\n", 0),
+        ("g = functools.partial(f, 1)\nfor x in range(30): jax.jit(g)(x)\n", 0),
+        ("fs = [jax.jit(functools.partial(f, k)) for k in range(30)]\n", 0),
+        ("for s in range(30): jax.jit(lambda y: y, out_shardings=s)(3)\n", 0),
+    ],
+)
+def test_it_matters_how_often_the_function_runs(code: str, found: int) -> None:
+    assert count(code) == found
+
+
+def test_tests_and_benchmarks_may_compile_as_they_like() -> None:
+    assert count(in_function(CALL), "tests/test_m.py") == 0
+    assert count(in_function(CALL), "benchmarks/m.py") == 0
+
+
+def test_a_loop_in_another_file_counts(tmp_path: Path) -> None:
+    (tmp_path / "solver.py").write_text(HEAD + in_function(CALL, "solve"))
+    (tmp_path / "app.py").write_text("from solver import solve\ndef main(xs):\n    return [solve(x, 1) for x in xs]\n")
+    result = check_files([tmp_path / "solver.py", tmp_path / "app.py"], ONLY)
+    assert [Path(f.location.path).name for f in result.findings] == ["solver.py"]

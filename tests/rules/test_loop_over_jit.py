@@ -1,0 +1,126 @@
+"""loop-over-jit across files, and the loops that its page has no room for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.source.check import Scope, check_files, check_text
+
+ONLY = Scope(("loop-over-jit",))
+HEAD = "import jax, time, itertools\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: s * x)\n"
+
+
+def lines(body: str, head: str = HEAD) -> list[int]:
+    """Lines of the findings in a function `run(state, a, b, c)` with this body, counted from the body's first."""
+    code = f"{head}def run(state, a, b, c):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    start = head.count("\n") + 1
+    return [f.location.line - start for f in check_text(code.encode(), "m.py", ONLY)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(a):\n    state = step(state)",
+        "for i in reversed(range(a)):\n    state = step(state, b[i])",
+        "for key in jax.random.split(a, 100):\n    state = step(state, key)",
+        "for _ in itertools.count():\n    state = step(state)\n    if state > 3: break",
+        "while state < 3:\n    state = step(state)",
+        "while not state.done():\n    state = step(state)",
+        "for i in range(a):\n    state, b = step(state), step(b)",
+        "for i in range(a):\n    new = step(state)\n    state = new",
+        "for i in range(a):\n    self.state = step(self.state)",
+        "for i in range(a):\n    state = step(state.replace(t=i))",
+        "for i in range(a):\n    state += step(state)",
+        "for i in range(a):\n    state = step(state)\n    if i % 10 == 0: b.write(state)",
+        "for i in range(a):\n    state = step(state)\n    if state.overflow: state = b.allocate(state)",
+        "for i in range(a):\n    state = step(state)\n    print(float(state))",
+        "if a:\n    for i in range(a):\n        state = step(state)",
+        "for j in range(3):\n    for i in range(a):\n        state = step(state)",
+        "for i in range(a):\n    for j in range(3):\n        state = step(state)",
+    ],
+)
+def test_loops_that_a_scan_could_be(body: str) -> None:
+    (line,) = lines(body)
+    assert "step(" in body.splitlines()[line - 1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for x in a:\n    state = step(state, x)",
+        "for i, x in enumerate(a):\n    state = step(state, x)",
+        "for _ in range(b):\n    state = step(state, next(a))",
+        "for _ in range(b):\n    x = a.read()\n    state = step(state, x)",
+        "for _ in range(b):\n    x = a.read()\n    y = np.asarray(x)\n    state = step(state, y)",
+        "for _ in range(b):\n    state = step(state, np.random.normal())",
+        "for _ in range(b):\n    state = step(state, jax.device_get(c))",
+        "for i in range(b):\n    state = step(state, a[i : i + 32])",
+        "for i in range(b):\n    batch = a[i]\n    state = step(state, batch)",
+        "while a.is_open():\n    state = step(state)",
+        "for _ in range(b):\n    state = step(state)\n    a.render(state)",
+        "for _ in range(b):\n    state = step(state)\n    a(state)",
+        "for _ in range(b):\n    state = step(state)\n    if a(state): break",
+        "for _ in range(b):\n    state = step(state)\n    yield state",
+        "for _ in range(10):\n    state = step(state)",
+        "n = 5\nfor _ in range(n):\n    state = step(state)",
+        "for epoch in range(b):\n    state = step(state)",
+        "for _ in range(a.num_epochs):\n    state = step(state)",
+        "for i in range(b):\n    c = step(a)",
+        "for i in range(b):\n    c.append(step(i))",
+        "for i in range(b):\n    if i > 3: state = step(state)",
+        "c = [step(x) for x in a]",
+        "for i in range(b):\n    state = a(state)",
+        "for i in range(b):\n    c = lambda s: step(s)",
+        "def f(s):\n    return step(s)\nfor i in range(b):\n    state = a(f)",
+        "state = step(state)",
+    ],
+)
+def test_loops_that_the_host_feeds_or_paces_or_that_are_few_or_apart(body: str) -> None:
+    assert lines(body) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "import jax\ndef f(s): return jax.lax.scan(lambda c, x: (c, x), s, None, 10)\nstep = jax.jit(f)\n",
+        "import jax\ndef g(s): return jax.lax.fori_loop(0, 9, abs, s)\n@jax.jit\ndef step(s): return g(s)\n",
+        "import jax, optax\n@jax.jit\ndef step(s): return optax.apply_updates(s, s)\n",
+        "import jax\n@jax.jit\ndef step(s): return s.apply_gradients(grads=s)\n",
+        "import torch\nstep = torch.compile(lambda s: s)\n",
+        "def step(s): return s\n",
+    ],
+)
+def test_large_steps_and_steps_that_are_not_compiled_are_left_alone(head: str) -> None:
+    assert lines("for i in range(a):\n    state = step(state)", head) == []
+
+
+def test_a_method_that_is_called_train_is_a_large_step() -> None:
+    head = "import jax\ntrain_step = jax.jit(lambda s: s)\n"
+    assert lines("for i in range(a):\n    state = train_step(state)", head) == []
+
+
+def test_the_step_of_another_file_is_known(tmp_path: Path) -> None:
+    package = tmp_path / "lib"
+    package.mkdir()
+    (package / "__init__.py").write_text("from lib.env import Env as Environment\n")
+    (package / "env.py").write_text(
+        "import functools, jax\nclass Env:\n    @functools.partial(jax.jit, static_argnums=0)\n"
+        "    def step(self, state): return state\n"
+    )
+    driver = package / "driver.py"
+    driver.write_text(
+        "from lib import Environment\ndef rollout(state):\n    env = Environment()\n"
+        "    for _ in range(1000):\n        state = env.step(state)\n    return state\n"
+    )
+    (finding,) = check_files([driver], ONLY).findings
+    assert finding.location.line == 5
+    assert "`env.step`" in finding.message
+
+
+def test_a_loop_in_a_trace_is_unrolled_and_one_in_a_test_is_a_test() -> None:
+    loop = "    for _ in range(100): s = step(s)\n    return s\n"
+    assert check_text(f"{HEAD}@jax.jit\ndef f(s):\n{loop}".encode(), "m.py", ONLY) == ()
+    assert check_text(f"{HEAD}def test_f(s):\n{loop}".encode(), "m.py", ONLY) == ()
+    assert len(check_text(f"{HEAD}def f(s):\n{loop}".encode(), "m.py", ONLY)) == 1

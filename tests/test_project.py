@@ -1,0 +1,223 @@
+"""What names mean across files, and which callables are compiled programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.source.facts import Value, read_facts
+from fusionlint.source.files import module_name
+from fusionlint.source.project import Place, Project
+from fusionlint.source.traced import TRANSFORMS
+
+
+def project_of(**files: str) -> Project:
+    """A project of modules: `lib__env` is lib/env.py, `lib____init__` the package lib."""
+    facts = {}
+    for name, text in files.items():
+        parts = name.split("__")
+        is_package = name.endswith("____init__")
+        module = ".".join(parts[:1] if is_package else parts)
+        path = f"{module.replace('.', '/')}/__init__.py" if is_package else f"{module.replace('.', '/')}.py"
+        facts[path] = read_facts(dedent(text), path, module, is_package=is_package)
+    return Project(facts)
+
+
+def qualified(project: Project, path: str, scope: str, name: str) -> str | None:
+    return project.qualified_name(Place(path, scope), name)
+
+
+def is_jitted(project: Project, path: str, scope: str, name: str) -> bool:
+    return project.is_jitted(Place(path, scope), Value(name))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "meaning"),
+    [
+        ("import jax.numpy as jnp", "jnp.stack", "jax.numpy.stack"),
+        ("import jax.numpy as np", "np.stack", "jax.numpy.stack"),
+        ("from jax import numpy as jp", "jp.linalg.norm", "jax.numpy.linalg.norm"),
+        ("import jax", "jax.lax.scan", "jax.lax.scan"),
+        ("import jax.numpy", "jax.lax.scan", "jax.lax.scan"),
+        ("from jax.lax import scan as loop", "loop", "jax.lax.scan"),
+        ("import jax.numpy as jnp\nstack = jnp.stack", "stack", "jax.numpy.stack"),
+        ("import numpy as jnp", "jnp.stack", "numpy.stack"),
+        ("def stack(): pass", "stack", "m:stack"),
+        ("jnp = object()", "jnp.stack", None),
+        ("", "jnp.stack", None),
+        ("import jax.numpy as a\nf = a.sin\nf = a.cos", "f", None),
+        ("try:\n    import jax.numpy as np\nexcept ImportError:\n    import numpy as np", "np.sin", "jax.numpy.sin"),
+    ],
+)
+def test_names_are_followed_to_what_they_mean(text: str, name: str, meaning: str | None) -> None:
+    assert qualified(project_of(m=text), "m.py", "", name) == meaning
+
+
+def test_a_parameter_hides_the_import_of_its_name() -> None:
+    project = project_of(m="import jax.numpy as jnp\ndef f(jnp): return jnp.stack")
+    assert qualified(project, "m.py", "f", "jnp.stack") is None
+    assert qualified(project, "m.py", "", "jnp.stack") == "jax.numpy.stack"
+
+
+def test_names_are_followed_through_files_re_exports_and_dots() -> None:
+    project = project_of(
+        lib____init__="from .types import jnp\nfrom lib.math import rotate as turn",
+        lib__types="import jax.numpy as jnp",
+        lib__math="from . import types\nfrom .types import jnp as n\ndef rotate(x): return n.sin(x)",
+        app="import lib\nfrom lib import turn",
+    )
+    assert qualified(project, "app.py", "", "turn") == "lib.math:rotate"
+    assert qualified(project, "app.py", "", "lib.turn") == "lib.math:rotate"
+    assert qualified(project, "app.py", "", "lib.jnp.sin") == "jax.numpy.sin"
+    assert qualified(project, "lib/math.py", "rotate", "n.sin") == "jax.numpy.sin"
+    assert qualified(project, "lib/math.py", "rotate", "types.jnp.sin") == "jax.numpy.sin"
+
+
+def test_imports_in_a_circle_end() -> None:
+    project = project_of(a="from b import f", b="from a import f")
+    assert qualified(project, "a.py", "", "f") is None
+
+
+def test_values_in_a_circle_end() -> None:
+    project = project_of(m="x = x.step()\ny = z.f()\nz = y.f()\nf = f(f)\ng = h\nh = g\nclass C(C): pass\nc = C()")
+    for name in ("x.y", "y.f", "z.f.g", "f", "g", "c.step"):
+        assert qualified(project, "m.py", "", name) in (None, "m:f")
+        assert not is_jitted(project, "m.py", "", name)
+
+
+METHODS = """
+    import jax
+    from functools import partial
+
+    class Base:
+        @partial(jax.jit, static_argnums=0)
+        def step(self, state): return self.physics(state)
+
+        def physics(self, state): return state
+
+    class Cart(Base):
+        def __init__(self, gain):
+            self.gain = gain
+            self.reset = jax.jit(self._reset)
+            self.plain = self._reset
+
+        def _reset(self): return 0
+
+        def physics(self, state): return -state
+"""
+
+
+def test_methods_are_found_on_self_on_instances_and_in_bases() -> None:
+    project = project_of(env=METHODS, app="from env import Cart\ncart = Cart(1)\ndef f(unknown): return cart.step")
+    assert qualified(project, "env.py", "Cart.physics", "self._reset") == "env:Cart._reset"
+    assert qualified(project, "env.py", "Cart.physics", "self.step") == "env:Base.step"
+    assert qualified(project, "env.py", "Cart.physics", "self.plain") == "env:Cart._reset"
+    assert qualified(project, "app.py", "f", "cart.step") == "env:Base.step"
+    assert qualified(project, "app.py", "f", "cart.physics") == "env:Cart.physics"
+    assert qualified(project, "app.py", "f", "Cart.step") == "env:Base.step"
+    assert qualified(project, "app.py", "f", "unknown.step") is None
+
+
+@pytest.mark.parametrize("name", ["cart.step", "cart.reset", "Cart.step", "bound"])
+def test_methods_and_attributes_are_known_to_be_jitted(name: str) -> None:
+    project = project_of(env=METHODS, app="from env import Cart\ncart = Cart(1)\nbound = cart.step")
+    assert is_jitted(project, "app.py", "", name)
+
+
+@pytest.mark.parametrize("name", ["cart.physics", "cart.plain", "cart.gain", "cart", "cart.missing", "other.step"])
+def test_other_methods_and_attributes_are_not_jitted(name: str) -> None:
+    assert not is_jitted(project_of(env=METHODS, app="from env import Cart\ncart = Cart(1)"), "app.py", "", name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@jax.jit\ndef step(x): return x",
+        "@partial(jax.jit, static_argnames='n')\ndef step(x, n): return x",
+        "@jax.jit(static_argnames='n')\ndef step(x, n): return x",
+        "def f(x): return x\nstep = jax.jit(f)",
+        "def step(x): return x\nstep = jax.jit(step)",
+        "def step(x): return x\nstep = jax.jit(jax.vmap(step))",
+        "from other import step\nstep = jax.jit(step, donate_argnums=0)",
+        "step = jax.jit(lambda x: x)",
+        "step = partial(jax.jit, static_argnums=1)(lambda x, n: x)",
+        "step = partial(jax.jit(lambda n, x: x), 3)",
+        "init, step = jax.jit(f), jax.jit(g)",
+        "def make(n):\n    return jax.jit(lambda x: n * x)\nstep = make(3)",
+        "def make(n):\n    @jax.jit\n    def inner(x): return n * x\n    return inner\nstep = make(3)",
+        "def make(n):\n    inner = jax.jit(lambda x: n * x)\n    return inner\nstep = make(3)",
+        "def compiled(f):\n    return jax.jit(f, donate_argnums=0)\n@compiled\ndef step(x): return x",
+        "import equinox as eqx\n@eqx.filter_jit\ndef step(x): return x",
+        "from flax import nnx\n@nnx.jit\ndef step(x): return x",
+        "from jax import jit as compile_\nstep = compile_(f)",
+        "inner = jax.jit(f)\nstep = inner",
+    ],
+)
+def test_what_is_jitted(text: str) -> None:
+    project = project_of(m="import jax\nfrom functools import partial\n" + text)
+    assert is_jitted(project, "m.py", "", "step")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def step(x): return x",
+        "step = jax.vmap(f)",
+        "step = f",
+        "def make(n):\n    return lambda x: n * x\nstep = make(3)",
+        "import torch\nstep = torch.jit.script(f)",
+        "import numba\n@numba.jit\ndef step(x): return x",
+        "def jit(f): return f\n@jit\ndef step(x): return x",
+        "step = jax.jit(f)(x)",
+        "step = jax.jit(f)\nstep = other",
+        "def apply(step): pass",
+    ],
+)
+def test_what_is_not_jitted(text: str) -> None:
+    assert not is_jitted(project_of(m="import jax\n" + text), "m.py", "apply" if "apply" in text else "", "step")
+
+
+def test_a_jitted_function_of_another_module_is_known() -> None:
+    project = project_of(
+        lib____init__="from .steps import step, made",
+        lib__steps="import jax\n@jax.jit\ndef step(x): return x\nmade = jax.jit(lambda x: x)\n",
+        app="import lib\nfrom lib import step as go, made\nfrom lib.steps import made as again",
+    )
+    for name in ("go", "made", "again", "lib.step", "lib.made", "lib.steps.step"):
+        assert is_jitted(project, "app.py", "", name), name
+
+
+def test_functions_are_found_behind_wrappers_names_and_factories() -> None:
+    project = project_of(
+        m="""
+        import jax
+        from functools import partial
+        def step(x, y): return x
+        def make(n):
+            def inner(x): return n * x
+            return inner
+        def make_lambda(): return lambda x: x
+        wrapped = jax.jit(jax.vmap(partial(step, 1)))
+        made = jax.grad(make(3))
+        lambdas = make_lambda()
+        several = [step, made]
+        """
+    )
+
+    def behind(name: str) -> set[str]:
+        return {place.scope for place in project.functions_behind(Place("m.py", ""), Value(name), TRANSFORMS)}
+
+    assert behind("wrapped") == {"step"}
+    assert behind("made") == {"make.inner"}
+    assert {scope.rpartition(".")[0] for scope in behind("lambdas")} == {"make_lambda"}
+    assert behind("several") == {"step", "make.inner"}
+    assert behind("unknown") == set()
+
+
+def test_a_folder_whose_name_cannot_be_imported_is_no_package(tmp_path: Path) -> None:
+    for folder in (tmp_path / "jax-md", tmp_path / "jax-md" / "jax_md"):
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+    assert module_name(tmp_path / "jax-md" / "jax_md" / "space.py") == "jax_md.space"

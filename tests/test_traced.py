@@ -1,0 +1,198 @@
+"""Which functions run under a trace, which on the host, and where nobody can see."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.source.check import join
+from fusionlint.source.facts import read_facts
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+
+HEAD = "import jax, jax.numpy as jnp\nfrom functools import partial\n"
+
+
+def context(text: str, scope: str, path: str = "m.py", **others: str) -> str:
+    """The context of `scope` in a file `text`, beside the modules `others`."""
+    facts = {path: read_facts(HEAD + dedent(text), path, path.removesuffix(".py").replace("/", "."))}
+    for name, other in others.items():
+        facts[f"{name}.py"] = read_facts(HEAD + dedent(other), f"{name}.py", name)
+    world = join(facts)
+    assert scope in facts[path].functions
+    return world.contexts.get(Place(path, scope), "library")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@jax.jit\ndef f(x): return x",
+        "@partial(jax.jit, static_argnums=0)\ndef f(n, x): return x",
+        "@jax.vmap\ndef f(x): return x",
+        "@jax.custom_vjp\ndef f(x): return x",
+        "def f(x): return x\ng = jax.jit(f)",
+        "def f(x): return x\nf = jax.jit(f)",
+        "def f(x): return x\ng = jax.jit(jax.vmap(partial(f, 1)))",
+        "def f(c, x): return c, x\ndef g(xs): return jax.lax.scan(f, 0, xs)",
+        "def f(c, x): return c, x\ndef g(xs): return jax.lax.scan(f=f, init=0, xs=xs)",
+        "def f(x): return x\ndef g(p, x): return jax.lax.switch(p, [f, f], x)",
+        "def f(x): return x\n@jax.jit\ndef g(x): return f(x)",
+        "def f(x): return x\ndef h(x): return f(x)\n@jax.jit\ndef g(x): return h(x)",
+        "from flax import linen as nn\nclass Net(nn.Module):\n    def __call__(self, x): return f(x)\ndef f(x): return x",
+    ],
+)
+def test_what_is_handed_to_a_transform_and_what_that_calls_is_traced(text: str) -> None:
+    assert context(text, "f") == "traced"
+
+
+def test_functions_inside_a_traced_function_are_traced() -> None:
+    text = """
+        @jax.jit
+        def g(x):
+            def f(y): return y
+            return f(x)
+        """
+    assert context(text, "g.f") == "traced"
+
+
+def test_what_a_factory_returns_is_traced_where_it_is_handed_to_a_transform() -> None:
+    text = """
+        def make(config):
+            def train(key): return config, key
+            return train
+        def main(): return jax.jit(jax.vmap(make(3)))
+        """
+    assert context(text, "make.train") == "traced"
+    assert context(text, "main") == "host"
+
+
+def test_methods_are_traced_through_self_bases_and_overrides() -> None:
+    env = """
+        class Env:
+            @partial(jax.jit, static_argnums=0)
+            def step(self, state): return self.physics(state)
+            def physics(self, state): return state
+            def describe(self): return "env"
+        """
+    text = """
+        from env import Env
+        class Cart(Env):
+            def physics(self, state): return self.force(state)
+            def force(self, state): return -state
+            def describe(self): return "cart"
+        """
+    assert context(text, "Cart.physics", env=env) == "traced"
+    assert context(text, "Cart.force", env=env) == "traced"
+    assert context(text, "Cart.describe", env=env) == "library"
+
+
+def test_functions_are_traced_across_files() -> None:
+    other = "from m import f\nstep = jax.jit(f)"
+    assert context("def f(x): return g(x)\ndef g(x): return x", "g", other=other) == "traced"
+
+
+def test_constructing_a_class_in_a_trace_does_not_trace_its_other_methods() -> None:
+    text = """
+        class Box:
+            def __init__(self, x): self.x = x
+            def volume(self): return self.x
+        @jax.jit
+        def f(x): return Box(x)
+        """
+    assert context(text, "Box.__init__") == "traced"
+    assert context(text, "Box.volume") == "library"
+
+
+@pytest.mark.parametrize("name", ["jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"])
+def test_a_callback_is_host_code_inside_a_trace(name: str) -> None:
+    text = f"""
+        @jax.jit
+        def f(x):
+            def show(y): return y
+            {name}(show, x)
+            return x
+        """
+    assert context(text, "f.show") == "host"
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("def main(x): return x", "main"),
+        ("class A:\n    def __init__(self, x): self.x = x", "A.__init__"),
+        ("def plot_states(x): return x", "plot_states"),
+        ("def render(x): return x", "render"),
+        ("def load_weights(x): return x", "load_weights"),
+        ("def log_metrics(x): return x", "log_metrics"),
+        ("def test_step(x): return x", "test_step"),
+        ("def f(x): return open(x)", "f"),
+        ("import numpy as np\ndef f(x): return np.random.normal(x)", "f"),
+        ("def f(x): return jax.device_get(x)", "f"),
+        ("def f(x): return x.item()", "f"),
+        ("def f(x): return jax.jit(g)(x)", "f"),
+        ("step = jax.jit(g)\ndef f(x):\n    for _ in range(9): x = step(x)\n    return x", "f"),
+        ("def main(x):\n    def f(y): return y\n    return f(x)", "main.f"),
+        ("class A:\n    def __init__(self): self.t = table(3)\ndef table(n): return n", "table"),
+        ("def table(n): return n\nTABLE = table(3)", "table"),
+    ],
+)
+def test_host_code_is_known_by_name_by_call_and_by_its_callers(text: str, scope: str) -> None:
+    assert context(text, scope) == "host"
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("def energy(x): return jnp.sum(x)", "energy"),
+        ("def log_prob(x): return jnp.log(x)", "log_prob"),
+        ("def log_scale(x): return jnp.log(x)", "log_scale"),
+        ("def energy(x): return x\ndef main(x): return energy(x)", "energy"),
+        ("class A:\n    def step(self, x): return x", "A.step"),
+        ("def make(n):\n    def f(x): return n * x\n    return f\nf3 = make(3)", "make.f"),
+    ],
+)
+def test_library_functions_are_left_open(text: str, scope: str) -> None:
+    assert context(text, scope) == "library"
+
+
+def test_a_driver_in_another_file_proves_nothing_about_what_it_calls() -> None:
+    text = "def energy(x): return x"
+    assert context(text, "energy", driver="from m import energy\nprint(energy(1.0))") == "library"
+
+
+@pytest.mark.parametrize(
+    "text", ["@jax.jit\ndef main(x): return x", "@jax.jit\ndef f(x): return x.item()", "f = jax.jit(lambda x: x)"]
+)
+def test_what_is_shown_to_be_traced_is_traced_whatever_it_looks_like(text: str) -> None:
+    facts = read_facts(HEAD + text, "m.py", "m")
+    assert [*join({"m.py": facts}).contexts.values()] == ["traced"]
+
+
+@pytest.mark.parametrize(
+    "path", ["docs/conf.py", "scripts/run.py", "tools/convert.py", "tests/test_env.py", "setup.py"]
+)
+def test_host_files_are_known_by_where_they_are(path: str) -> None:
+    assert context("def f(x): return x", "f", path=path) == "host"
+
+
+@pytest.mark.parametrize(
+    ("path", "scope", "idle"),
+    [
+        ("tests/env.py", "f", True),
+        ("env_test.py", "f", True),
+        ("benchmarks/speed.py", "f", True),
+        ("visualize/viewer.py", "f", True),
+        ("plot_results.py", "", True),
+        ("m.py", "test_f", True),
+        ("m.py", "Suite.test_f.inner", True),
+        ("m.py", "render_frames", True),
+        ("m.py", "f", False),
+        ("m.py", "main", False),
+        ("scripts/train.py", "f", False),
+        ("contest/latest.py", "attest", False),
+    ],
+)
+def test_nobody_minds_the_speed_of_tests_benchmarks_and_pictures(path: str, scope: str, idle: bool) -> None:
+    project = join({path: read_facts("", path)}).project
+    assert is_idle(project, Place(path, scope)) is idle
