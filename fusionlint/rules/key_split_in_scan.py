@@ -52,11 +52,13 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.barrier
 def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
-    """Bits of a split or a fold-in in a loop's body."""
-    path = writer_of(barrier, module).op_name
-    if barrier.cause != "random bits" or "while/body" not in path:
+    """Bits that a split or a fold-in made in a loop's body."""
+    if barrier.cause != "random bits":
         return None
-    made = any(name in path.partition("while/body")[2] for name in _MAKES_KEYS)
+    writer = writer_of(barrier, module)
+    parts = module.computations[writer.called[0]].instructions.values() if writer.opcode == "fusion" else ()
+    inside = [part.op_name.partition("while/body")[2] for part in (writer, *parts)]
+    made = any(name in path for name in _MAKES_KEYS for path in inside)
     return "split the key once before the loop and scan over the keys" if made else None
 
 

@@ -1,0 +1,75 @@
+"""Loop bodies that a page of single files cannot show: in another module, behind partial, methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fusionlint.source.check import Scope, check_files
+
+WALK = """\
+import jax
+
+def step(scale, carry, _):
+    x, key = carry
+    key, sub = jax.random.split(key)
+    return (x + scale * jax.random.normal(sub, x.shape), key), None
+"""
+
+
+def lines(folder: Path, **files: str) -> list[tuple[str, int]]:
+    """Where the rule speaks in a package of these modules."""
+    package = folder / "walks"
+    package.mkdir()
+    for name, code in {"__init__": "", **files}.items():
+        (package / f"{name}.py").write_text(code)
+    found = check_files(sorted(package.glob("*.py")), Scope(("key-split-in-scan",))).findings
+    return [(Path(f.location.path).stem, f.location.line) for f in found]
+
+
+def test_a_body_that_another_module_scans_with_partial(tmp_path: Path) -> None:
+    run = """\
+from functools import partial
+from jax import lax
+from walks.steps import step
+
+def run(x, key):
+    return lax.scan(partial(step, 0.1), (x, key), None, length=8)
+"""
+    assert lines(tmp_path, steps=WALK, run=run) == [("steps", 5)]
+
+
+def test_a_function_that_no_loop_runs(tmp_path: Path) -> None:
+    run = "from walks.steps import step\n\ndef run(x, key):\n    return step(0.1, (x, key), None)\n"
+    assert lines(tmp_path, steps=WALK, run=run) == []
+
+
+def test_a_method_that_the_class_scans(tmp_path: Path) -> None:
+    code = """\
+import jax
+
+class Maze:
+    def step(self, state, _):
+        key, sub = jax.random.split(state.key)
+        return state.replace(key=key, cell=jax.random.randint(sub, (), 0, 4)), None
+
+    def walk(self, state):
+        return jax.lax.scan(self.step, state, None, length=8)
+"""
+    assert lines(tmp_path, maze=code) == [("maze", 5)]
+
+
+def test_a_body_whose_step_is_large_in_another_module(tmp_path: Path) -> None:
+    physics = "from jax import lax\n\ndef advance(x):\n    return lax.fori_loop(0, 9, lambda i, x: x + 1.0, x)\n"
+    run = """\
+import jax
+from walks.physics import advance
+
+def step(carry, _):
+    x, key = carry
+    key, sub = jax.random.split(key)
+    return (advance(x) + jax.random.normal(sub, x.shape), key), None
+
+def run(x, key):
+    return jax.lax.scan(step, (x, key), None, length=8)
+"""
+    assert lines(tmp_path, physics=physics, run=run) == []
