@@ -47,7 +47,7 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
         message,
         write=text if len(text) <= _LONG and "\n" not in text else f"{where}, one inside the other",
         edits=edits,
-        safe=bool(edits) and choice.is_of_one_dtype(),
+        safe=bool(edits) and choice.promotes_alike(),
     )
 
 
@@ -80,8 +80,8 @@ class _Choice:
             text = f"{where}({as_argument(condition, source)}, {as_argument(choice, source)}, {text})"
         return text
 
-    def is_of_one_dtype(self) -> bool:
-        """Whether all values but one are small literals, which take that one's dtype however they are paired.
+    def promotes_alike(self) -> bool:
+        """Whether there is one pair, or all values but one are small literals, which take that one's dtype anyway.
 
         Otherwise int32 and bfloat16 may meet float32 on the way to their common dtype, and round twice; and a -1 that
         meets a uint8 before a float wraps around.
@@ -89,7 +89,7 @@ class _Choice:
         values = [*self.choices, *((self.default,) if self.default is not None else ())]
         literals = [value for value in values if _is_small_literal(value)]
         wraps = any(isinstance(v, cst.UnaryOperation) for v in literals) and any(map(_is_float, literals))
-        return len(values) - len(literals) <= 1 and not wraps
+        return len(self.conditions) == 1 or (len(values) - len(literals) <= 1 and not wraps)
 
 
 def _choice(node: cst.Call) -> _Choice | None:

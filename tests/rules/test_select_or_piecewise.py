@@ -20,6 +20,7 @@ def fix(call: str) -> tuple[str, bool] | None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
+        ("jnp.select([x < 0], [x], y)", "jnp.where(x < 0, x, y)"),
         ("jnp.select([x < 0], [1.0])", "jnp.where(x < 0, 1.0, 0)"),
         ("jnp.select([x < 0, x < 1], (0.5, x), 2)", "jnp.where(x < 0, 0.5, jnp.where(x < 1, x, 2))"),
         ("jnp.select([x < 0], [x if c else y], default=-1)", "jnp.where(x < 0, x if c else y, -1)"),
@@ -32,7 +33,7 @@ def test_safe_where_at_most_one_value_has_a_dtype_of_its_own(call: str, text: st
 @pytest.mark.parametrize(
     "call",
     [
-        "jnp.select([x < 0], [x], y)",
+        "jnp.select([x < 0, x < 1], [x, y], y)",
         "jnp.select([x < 0, x < 1], [x, 0.1], 0)",  # 0.1 is another number in bfloat16
         "jnp.select([x < 0, x < 1], [x, 0.5], -1)",  # -1 wraps around in a uint8
         "jnp.select([x < 0, x < 1], [x, 1000], 0)",
