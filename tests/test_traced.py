@@ -39,7 +39,7 @@ def context(text: str, scope: str, path: str = "m.py", **others: str) -> str:
         "def f(x): return x\ndef g(p, x): return jax.lax.switch(p, [f, f], x)",
         "def f(x): return x\n@jax.jit\ndef g(x): return f(x)",
         "def f(x): return x\ndef h(x): return f(x)\n@jax.jit\ndef g(x): return h(x)",
-        "from flax import linen as nn\nclass Net(nn.Module):\n    def __call__(self, x): return f(x)\ndef f(x): return x",
+        "import flax.linen as nn\nclass Net(nn.Module):\n    def __call__(self, x): return f(x)\ndef f(x): return x",
     ],
 )
 def test_what_is_handed_to_a_transform_and_what_that_calls_is_traced(text: str) -> None:
