@@ -25,9 +25,7 @@ def test_targets_are_found_by_name() -> None:
     assert [get(target.name) for target in TARGETS] == list(TARGETS)
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("H100", "did you mean h100?"), ("v5", "did you mean v5"), ("abacus", "")]
-)
+@pytest.mark.parametrize(("name", "hint"), [("H100", "did you mean h100?"), ("v5", "did you mean v5"), ("abacus", "")])
 def test_an_unknown_target_names_those_there_are(name: str, hint: str) -> None:
     with pytest.raises(TargetError) as caught:
         get(name)

@@ -17,22 +17,33 @@ def limits(module: hlo.Module, every: Sequence[Kernel], platform: str, attached:
         return ("XLA:TPU gives no reasons for what it did not fuse: the causes are read off the program",)
     if platform != "cuda":
         return ()
-    opcodes = {opcode for kernel in every for opcode in kernel.opcodes}
-    return tuple(_without_device(opcodes) if not attached else ()) + tuple(_untimed(module, every))
+    done = {opcode for kernel in every for opcode in kernel.opcodes}
+    calls = _calls(module, every)
+    without_device = () if attached else tuple(_without_device(done | {_routine(call) for call in calls}))
+    return without_device + tuple(_untimed(calls))
 
 
-def _without_device(opcodes: set[str]) -> Iterator[str]:
-    if opcodes & _DOTS:
+def _calls(module: hlo.Module, every: Sequence[Kernel]) -> tuple[str, ...]:
+    """The library's and the user's routines that XLA calls whole, by their names."""
+    found = (kernel for kernel in every if kernel.kind in ("library call", "custom call"))
+    items = (module.computations[kernel.computation].instructions[kernel.name] for kernel in found)
+    return tuple(dict.fromkeys(target(item) or item.opcode for item in items if item.opcode != "fusion"))
+
+
+def _routine(call: str) -> str:
+    """A convolution is a call of cuDNN already where no device has been seen, a dot of cuBLAS where one has."""
+    return "convolution" if call.startswith("__cudnn$conv") else "dot" if "gemm" in call or "matmul" in call else call
+
+
+def _without_device(done: set[str]) -> Iterator[str]:
+    if done & _DOTS:
         yield "dot: without the device nothing is tuned; there cuBLAS may run it, with what follows as its epilogue"
-    if "convolution" in opcodes:
-        yield "convolution: without the device nothing is tuned; there cuDNN may take in what follows"
-    if "sort" in opcodes:
+    if "convolution" in done:
+        yield "convolution: without the device nothing is tuned; there cuDNN may choose another algorithm and layout"
+    if "sort" in done:
         yield "sort: XLA's own kernel is shown; on the device CUB may sort numbers and pairs in other launches"
 
 
-def _untimed(module: hlo.Module, every: Sequence[Kernel]) -> Iterator[str]:
-    calls = [kernel for kernel in every if kernel.kind in ("library call", "custom call")]
-    items = [module.computations[kernel.computation].instructions[kernel.name] for kernel in calls]
-    names = dict.fromkeys(target(item) or item.opcode for item in items if item.opcode != "fusion")
-    if names:
-        yield f"{', '.join(names)}: nobody models the time of this code; taken for its bytes, as one launch each"
+def _untimed(calls: Sequence[str]) -> Iterator[str]:
+    if calls:
+        yield f"{', '.join(calls)}: nobody models the time of this code; taken for its bytes, as one launch each"

@@ -108,3 +108,10 @@ def constants(x):
 
 def passed_through(x, y):
     return x, y + 1, x
+
+
+def sorts_in_a_loop(x):
+    def step(carry, _):
+        return jnp.tanh(carry), jnp.sort(carry * 2)[0] + jnp.sort(carry)[-1]
+
+    return lax.scan(step, x, None, length=30)

@@ -1,0 +1,65 @@
+"""The catalogue of XLA's reasons: closed, plain, and silent about what it does not know."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.hlo.reasons import CONSUMERS, REASONS, catalogue, known, plain_words
+
+# As XLA:GPU printed them, jax 0.10.2 and before.
+SEEN = [
+    "the consumer is not fusible",
+    "the producer is not fusible",
+    "both the producer and the consumer contain a reduce",
+    "fusion into output of a reduce fusion would create a loop fusion",
+    "the fusion would result in an overly large code duplication",
+    "do not fuse into the output of scatter",
+    "do not fuse into the in-place operand of scatter",
+    "can't fuse multiple DUSs",
+    "Too many reductions inside single fusion",
+    "not fusing because there are only bitcast users",
+    "Not fusing power with multiple users because it may result in expensive op duplication",
+    "DUS and DS index mismatch",
+    "Unsupported opcode scatter",
+    "No users to fuse",
+]
+
+
+@pytest.mark.parametrize("reason", SEEN)
+def test_every_reason_that_was_seen_is_known(reason: str) -> None:
+    assert known(reason)
+    assert plain_words(reason)
+
+
+def test_an_unknown_reason_is_left_to_speak_for_itself() -> None:
+    assert known("wholly new words") is None
+    assert plain_words("wholly new words", ("tuple",)) == ""
+
+
+def test_each_reason_is_matched_by_its_own_entry() -> None:
+    for entry in REASONS:
+        assert known(entry.part.upper()) == entry
+        assert entry.part == entry.part.lower()
+
+
+def test_a_consumer_that_is_not_fusible_is_named() -> None:
+    assert plain_words("the consumer is not fusible", ("sort",)) == CONSUMERS["sort"]
+    assert plain_words("the consumer is not fusible", ("tuple", "sort")) == f"{CONSUMERS['tuple']}; {CONSUMERS['sort']}"
+
+
+def test_an_unheard_of_consumer_leaves_the_general_words() -> None:
+    assert plain_words("the consumer is not fusible", ("new-opcode",)) == "the reader takes whole arrays"
+
+
+def test_the_consumers_do_not_matter_to_other_reasons() -> None:
+    assert (
+        plain_words("do not fuse into the output of scatter", ("sort",))
+        == "a scatter is finished before anything reads it"
+    )
+
+
+def test_the_catalogue_lists_every_reason_with_its_rewrite() -> None:
+    text = catalogue()
+    for entry in REASONS:
+        assert f'"{entry.part}"\n    {entry.words}\n' in text
+        assert not entry.rewrite or f"    instead: {entry.rewrite}\n" in text
