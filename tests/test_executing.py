@@ -56,9 +56,12 @@ def job(name: str) -> Job:
     return Job(parse_spec(f"some:{name}(f32[4])"))
 
 
-@pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
-def test_every_target_is_compiled_for(platform: str) -> None:
-    wanted = [target for target in TARGETS if target.platform == platform]
+@pytest.mark.parametrize(
+    "wanted",
+    [[target for target in TARGETS if target.platform == platform] for platform in ("cpu", "cuda", "tpu")],
+    ids=lambda wanted: "-".join(target.name for target in wanted),
+)
+def test_every_target_is_compiled_for(wanted: list[Target]) -> None:
     if absent := missing(wanted[0]):
         pytest.skip(absent)
     for target, result in zip(wanted, compile_all([(job("good"), target) for target in wanted]), strict=True):

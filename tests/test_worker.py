@@ -380,7 +380,7 @@ def test_hardware_that_is_not_there_is_compiled_for(user: Path, name: str) -> No
     assert bad.where == f"{user}:{line_of('inner(x) + y')}"
 
 
-def test_callbacks_are_compiled_for_a_gpu_that_is_not_there_as_for_one_that_is(tmp_path: Path) -> None:
+def test_callbacks_are_compiled_for_an_h100_that_is_not_there_as_for_one_that_is(tmp_path: Path) -> None:
     if absent := missing(get("h100")):
         pytest.skip(absent)
     (tmp_path / "talks.py").write_text(
