@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from launching import compiled
 
 from fusionlint.compiling import targets
+from fusionlint.explain import ExplainedBarrier, Report, explain
+from fusionlint.report.explain_text import report_text
+from fusionlint.rule import all_rules
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples" / "cartpole"
@@ -152,3 +156,83 @@ def test_check_speaks_of_what_the_next_variant_mends(letter: str, rules: set[str
 
 def _stdout(command: list[str | Path]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+# What `explain` says about them ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def explained(variant: str, target: str) -> Report:
+    """The report on a variant, at 2048 carts, with every rule's say."""
+    return explain(compiled(target)[variant], all_rules())
+
+
+def line_of(variant: str, text: str) -> int:
+    lines = (EXAMPLES / f"{variant}.py").read_text(encoding="utf-8").splitlines()
+    (line,) = [number for number, line in enumerate(lines, 1) if text in line]
+    return line
+
+
+def in_the_loop(report: Report) -> list[ExplainedBarrier]:
+    inside = {kernel.name for kernel in report.kernels if kernel.loop}
+    return [explained for explained in report.barriers if explained.barrier.writer in inside]
+
+
+def test_c_copies_the_whole_state_once_a_step_because_of_the_line_that_stacks_it() -> None:
+    report = explained("c_no_rng", "h100")
+    whole = 2048 * 4 * 4
+    copies = [kernel for kernel in report.kernels if kernel.loop and kernel.kind == "copy"]
+    assert [copy.bytes_written for copy in copies] == [whole]
+    (barrier,) = [e.barrier for e in in_the_loop(report) if e.barrier.writer == copies[0].name]
+    assert barrier.cause == "copy"
+    assert barrier.stack[0].path == str(EXAMPLES / "c_no_rng.py")
+    assert barrier.stack[0].line == line_of("c_no_rng", "jnp.stack")
+
+
+def test_b_names_the_two_lines_that_draw_random_numbers() -> None:
+    report = explained("b_scan_rng_concat", "h100")
+    blamed = {e.barrier.stack[0].line for e in report.barriers if e.barrier.cause == "random bits"}
+    variant = "b_scan_rng_concat"
+    assert blamed == {line_of(variant, "jax.random.split"), line_of(variant, "jax.random.uniform")}
+
+
+def test_the_random_bits_of_b_were_left_apart_by_the_cost_model() -> None:
+    report = explained("b_scan_rng_concat", "h100")
+    verdicts = [e.barrier.verdict for e in report.barriers if e.barrier.cause == "random bits"]
+    (refused,) = [verdict for verdict in verdicts if verdict and verdict.us_fused is not None]
+    assert refused.us_unfused is not None
+    assert refused.us_fused >= refused.us_unfused
+
+
+@pytest.mark.parametrize("target", ["h100", "v5e"])
+def test_nobody_advises_against_tuples_in_a_carry(target: str) -> None:
+    """d keeps its state in a tuple: XLA names that tuple as what is in the way, and it costs nothing."""
+    report = explained("d_tuple_carry", target)
+    assert in_the_loop(report)
+    assert [e.advice for e in in_the_loop(report) if e.advice] == []
+    text = report_text(report, everything=True)
+    assert "instead:" not in text
+
+
+def test_d_has_no_copy_in_its_loop() -> None:
+    report = explained("d_tuple_carry", "h100")
+    assert {kernel.kind for kernel in report.kernels if kernel.loop} == {"loop"}
+    (loop,) = report.loops
+    assert (loop.launches_per_iteration, loop.copies_per_iteration) == (2, 0)
+
+
+def test_each_variant_after_b_takes_less_time_by_xlas_models() -> None:
+    for target in ("h100", "v5e"):
+        names = ("b_scan_rng_concat", "c_no_rng", "d_tuple_carry", "e_unroll")
+        times = [explained(name, target).totals.microseconds or 0 for name in names]
+        assert times == sorted(times, reverse=True)
+        assert times[-1] > 0
+
+
+def test_the_launches_of_b_are_one_cuda_graph_a_step() -> None:
+    report = explained("b_scan_rng_concat", "h100")
+    (loop,) = report.loops
+    graphs = [kernel.graph for kernel in report.kernels if kernel.loop == loop.name]
+    assert len(set(graphs)) == 1
+    assert graphs[0] is not None
+    assert "7 launches of every step go as one CUDA graph" in report_text(report)
