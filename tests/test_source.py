@@ -128,6 +128,12 @@ def test_reads_are_those_of_what_was_stored(code: str, expected: list[int]) -> N
     assert reads_of_first(code) == expected
 
 
+def test_what_an_augmented_write_stored_is_read_later() -> None:
+    source = source_of("x = 1\nx += 1\ng(x)\n")
+    augmented = [use.node for use in source.uses(names(source, "x")[0]) if use.is_write][1]
+    assert lines(source, source.reads(augmented)) == [3]
+
+
 def test_what_the_end_of_a_loop_stores_is_read_at_its_top() -> None:
     source = source_of("def f(x):\n    for _ in c:\n        g(x)\n        x = h(x)\n        k(x)\n    return x\n")
     stored = source.assigned_name(next(c for c in source.nodes(cst.Call) if source.code(c.func) == "h"))

@@ -179,7 +179,7 @@ class Source:
         """The reads of what the write `written` stored: those up to the next write that is sure to happen, around a
         loop too, and those of functions that see the variable."""
         uses = self.uses(written)
-        start = next(i for i, use in enumerate(uses) if use.node is written)
+        start = next(i for i, use in enumerate(uses) if use.node is written and use.is_write)
         later, end = self._until_written(written, uses[start + 1 :])
         earlier = [use.node for use in uses[:start] if not use.is_write and self.scope(use.node) != self.scope(written)]
         for loop in flow.loops(self._walk.parents, written):
