@@ -1,0 +1,83 @@
+"""A loop's state that is stacked at the end of every step and taken apart at the start of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
+from fusionlint.rule import Rule
+from fusionlint.rules._columns import columns, fit
+from fusionlint.rules._join import JOINS, axis, builds_array, parts
+from fusionlint.rules._laps import Function, Input, inputs, is_next, outputs
+from fusionlint.rules._round import goes_round
+from fusionlint.source.project import JIT
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+# A suggestion longer than this says less than its outline.
+_LONG = 60
+
+
+@rule.source(cst.Call, calls=JOINS)
+def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A stack that a step gives back where it took an array of which it reads nothing but columns."""
+    if source.qualified_name(node.func) not in JOINS or not source.is_traced(node):
+        return
+    function = source.function(node)
+    if function is None or _is_jitted(function, source) or not builds_array(node, source):
+        return
+    state = _state(node, function, source)
+    if state is None:
+        return
+    yield source.finding(
+        node,
+        f"`{state.name}` is stacked at the end of each step and taken apart in the next: a kernel and a copy a step",
+        write=f"carry {_apart(node, source)}, and stack after the loop where the whole is needed",
+    )
+
+
+@rule.barrier
+def stack_that_goes_round(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A concatenate that a loop's body makes for its next iteration."""
+    if barrier.cause != "concatenate" or not goes_round(barrier, module):
+        return None
+    return "keep the parts apart in the carry: a tuple costs nothing there"
+
+
+def _state(node: cst.Call, function: Function, source: Source) -> Input | None:
+    """What the function took that `node` is the next value of, where it reads only columns of it."""
+    given = list(outputs(node, source))
+    if not given:
+        return None
+    along = axis(node, source)
+    for taken in inputs(function, source):
+        if any(is_next(output, taken, function, source) for output in given):
+            found = columns(_reads(taken, source), source)
+            if found and all(fit(column.axis, along) for column in found):
+                return taken
+    return None
+
+
+def _reads(taken: Input, source: Source) -> list[cst.BaseExpression]:
+    """Of a field every read in the file: where one function needs the whole, the others only pass it on."""
+    field = taken.path[-1]
+    if not isinstance(field, str):
+        return list(taken.reads)
+    everywhere = (node for node in source.nodes(cst.Attribute) if isinstance(node, cst.Attribute))
+    return [node for node in everywhere if node.attr.value == field and source.is_traced(node)]
+
+
+def _is_jitted(function: Function, source: Source) -> bool:
+    """Whether the host calls each step: then the state goes through memory in any case."""
+    facts = source.facts.functions[source.body_scope(function)]
+    return not JIT.isdisjoint(source.project.decorators(source.path, facts))
+
+
+def _apart(node: cst.Call, source: Source) -> str:
+    names = ", ".join(source.code(part) for part in parts(node, source))
+    return f"the tuple ({names})" if names and len(names) <= _LONG and "\n" not in names else "a tuple of the parts"
