@@ -143,19 +143,17 @@ def explain(
 
 def _explained(specs: Sequence[str], names: list[str], address: str, timeout: float) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
-    from fusionlint.compiling.attached import chosen
     from fusionlint.compiling.executing import ExecutorError, executor_at
     from fusionlint.compiling.targets import TargetError
     from fusionlint.report.progress import Progress
     from fusionlint.rule import all_rules
-    from fusionlint.tasks import explain_all, tasks
+    from fusionlint.tasks import explain_all, targets_of, tasks
 
     with ExitStack() as stack:
         with _one_line_errors():
             names = names or [*read_config(Path()).target]
             try:
-                # The machines of an executor are others: what is attached here is not there.
-                targets = chosen(names, {} if address else None)
+                targets = targets_of(specs, names, elsewhere=bool(address))
                 executor = stack.enter_context(executor_at(address)) if address else None
             except (TargetError, ExecutorError) as error:
                 raise ConfigError(str(error)) from None

@@ -9,11 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry
-from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_path, is_program
+from fusionlint.compiling.attached import chosen
+from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_dump, is_path
 from fusionlint.compiling.entry import EntryError, parse_spec
 from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.jobs import TIMEOUT
-from fusionlint.compiling.targets import Target
+from fusionlint.compiling.targets import ATTACHED, Target
 from fusionlint.explain import Report, explain
 from fusionlint.hlo.parse import HloSyntaxError
 from fusionlint.rule import Rule
@@ -34,6 +35,14 @@ Compilation = tuple[Job, Target]
 Task = Failure | Dump | Compilation
 
 
+def targets_of(specs: Sequence[str], names: Sequence[str], elsewhere: bool = False) -> list[Target]:
+    """The targets called `names`, or the default one. What is attached here counts unless the compilations are done
+    `elsewhere`, or nothing is to be compiled: a dump is from whatever device it is from. Raises TargetError."""
+    if all(is_dump(spec) for spec in specs):
+        return chosen([name for name in names if name not in ATTACHED], {})
+    return chosen(names, {} if elsewhere else None)
+
+
 def tasks(specs: Sequence[str], targets: Sequence[Target]) -> list[Task]:
     """What is to be done, in the order of `specs`, then of `targets`: a path that is there is a dump or a program,
     anything else names a function."""
@@ -43,7 +52,7 @@ def tasks(specs: Sequence[str], targets: Sequence[Target]) -> list[Task]:
 def _tasks(spec: str, targets: Sequence[Target]) -> Sequence[Task]:
     path = Path(spec)
     try:
-        if is_path(spec) and not is_program(path):
+        if is_dump(spec):
             return dumps(path)
         program = Job(program_entry(spec), "program", program=path.read_bytes()) if is_path(spec) else None
         job = program or Job(parse_spec(spec))

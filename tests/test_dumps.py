@@ -12,7 +12,7 @@ from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_path, is_progr
 from fusionlint.compiling.targets import get
 from fusionlint.explain import Report, explain
 from fusionlint.report.explain_text import report_text
-from fusionlint.tasks import Failure, explain_all, tasks
+from fusionlint.tasks import Failure, explain_all, targets_of, tasks
 
 SAVED = Path(__file__).parent / "hlo"
 PLATFORMS = {"cpu": "cpu", "h100": "cuda", "v5e": "tpu"}
@@ -145,6 +145,15 @@ def test_what_is_no_dump_is_one_line_that_says_what_to_give(tmp_path: Path) -> N
 def test_tasks_come_in_the_order_they_were_asked_for(folder: Path) -> None:
     results = list(explain_all(tasks([str(folder), "no colon", str(folder)], [])))
     assert [type(result) for result in results] == [Report, Report, Failure, Report, Report]
+
+
+def test_what_is_attached_does_not_matter_where_nothing_is_compiled(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusionlint.compiling.attached.attached", None)
+    assert targets_of([str(folder)], ["h200", "gpu"]) == [get("h200")]
+    with pytest.raises(TypeError):  # it would have been asked
+        targets_of([str(folder), "m:f"], ["h200"])
 
 
 def test_a_dump_is_explained_without_jax(folder: Path) -> None:

@@ -39,6 +39,11 @@ def is_program(path: Path) -> bool:
     return path.is_file() and not _MODULE.search(_head(path))
 
 
+def is_dump(spec: str) -> bool:
+    """Whether a SPEC is a path to what is compiled already."""
+    return is_path(spec) and not is_program(Path(spec))
+
+
 def _head(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(_HEAD).decode("utf-8", "replace")
