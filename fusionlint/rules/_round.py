@@ -1,6 +1,9 @@
-"""The compiled side: what a loop hands from one iteration to the next."""
+"""The compiled side: which kernels join arrays, and what a loop hands from one iteration to the next."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Mapping
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
@@ -9,28 +12,80 @@ from fusionlint.hlo.barriers import Barrier
 _SAME = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))
 
 
-def goes_round(barrier: Barrier, module: hlo.Module) -> bool:
-    """Whether a loop's body makes the value and hands it to its next iteration."""
+def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
+    """The kernels that join the value with others, or joined it: readers, or else its writer."""
+    here = module.computations[barrier.computation].instructions
+    readers = [name for name in barrier.readers if name in here and joins(here[name], module)]
+    return readers or [barrier.writer]
+
+
+def joins(item: hlo.Instruction, module: hlo.Module) -> bool:
+    """Whether a kernel concatenates; a TPU pads the pieces and takes their maximum."""
+    if item.opcode == "fusion":
+        return any(joins(inner, module) for inner in module.computations[item.called[0]].instructions.values())
+    name = item.op_name.rpartition("/")[2]
+    return item.opcode == "concatenate" or (item.opcode == "pad" and name in ("concatenate", "stack"))
+
+
+def shifts(item: hlo.Instruction, module: hlo.Module) -> bool:
+    """Whether a kernel moves along what it keeps, `concatenate([window[1:], new])`: there is nothing to keep apart."""
+    if item.opcode != "fusion":
+        return False
+    body = module.computations[item.called[0]].instructions
+    return any(step.opcode == "concatenate" and _moves_a_slice(step, body) for step in body.values())
+
+
+def _moves_a_slice(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> bool:
+    (axis,) = (int(number) for number in re.findall(r"\d+", joined.attributes["dimensions"]))
+    place = 0
+    for name in joined.operands:
+        part = body[name]
+        if part.opcode == "slice" and place != int(re.findall(r"\[(\d+):", part.attributes["slice"])[axis]):
+            return True
+        place += part.shape.dims[axis]
+    return False
+
+
+def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the result of an instruction beside the value is what a loop's body hands to its next iteration."""
     bodies = {
-        name
+        body
         for computation in module.computations.values()
         for item in computation.instructions.values()
         if item.opcode == "while"
-        for name in hlo.names(item.attributes["body"])
+        for body in hlo.names(item.attributes["body"])
     }
-    if barrier.computation not in bodies:
-        return False
     computation = module.computations[barrier.computation]
-    return computation.root in _handed_on(computation, barrier.value)
+    return barrier.computation in bodies and computation.root in _handed_on(computation, name)
 
 
-def _handed_on(computation: hlo.Computation, value: str) -> set[str]:
-    """The value and all that is only another name for it."""
-    found, todo = {value}, [value]
+def _handed_on(computation: hlo.Computation, name: str) -> set[str]:
+    """A value and all that is only another name for it."""
+    found, todo = {name}, [name]
     while todo:
         for user in computation.instructions[todo.pop()].users:
-            copies = computation.instructions[user].opcode in _SAME or "copy" in computation.instructions[user].name
-            if copies and user not in found:
+            if computation.instructions[user].opcode in _SAME and user not in found:
                 found.add(user)
                 todo.append(user)
     return found
+
+
+def copied(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
+    """What a copy in a loop's body copies: made in this iteration, or handed on by the one before."""
+    computation = module.computations[barrier.computation]
+    item = computation.instructions[barrier.writer]
+    while item.opcode in _SAME and item.operands:
+        source = computation.instructions[item.operands[0]]
+        if item.opcode == "get-tuple-element" and source.opcode == "parameter":
+            handed_on = computation.instructions[computation.root].operands
+            index = int(item.attributes["index"])
+            source = computation.instructions[handed_on[index]] if index < len(handed_on) else source
+            return _original(source, computation)
+        item = source
+    return item
+
+
+def _original(item: hlo.Instruction, computation: hlo.Computation) -> hlo.Instruction:
+    while item.opcode in _SAME and len(item.operands) == 1:
+        item = computation.instructions[item.operands[0]]
+    return item

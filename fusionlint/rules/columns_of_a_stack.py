@@ -13,7 +13,7 @@ from fusionlint.rule import Rule
 from fusionlint.rules._columns import columns, fit
 from fusionlint.rules._join import JOINS, axis, builds_array, parts
 from fusionlint.rules._laps import Function, Input, inputs, is_next, outputs
-from fusionlint.rules._round import goes_round
+from fusionlint.rules._round import copied, goes_round, joiners, joins, shifts
 from fusionlint.source.project import JIT
 from fusionlint.source.tree import Source
 
@@ -43,8 +43,14 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
 
 @rule.barrier
 def stack_that_goes_round(barrier: Barrier, module: hlo.Module) -> str | None:
-    """A concatenate that a loop's body makes for its next iteration."""
-    if barrier.cause != "concatenate" or not goes_round(barrier, module):
+    """A concatenate that a loop's body makes for its next iteration, and the copy of it into the carry."""
+    if barrier.cause == "copy" and barrier.detail == "of a loop's carry":
+        maker = copied(barrier, module)
+    elif barrier.cause == "concatenate" and len(joined := joiners(barrier, module)) == 1:
+        maker = module.computations[barrier.computation].instructions[joined[0]]
+    else:
+        return None
+    if not joins(maker, module) or shifts(maker, module) or not goes_round(maker.name, barrier, module):
         return None
     return "keep the parts apart in the carry: a tuple costs nothing there"
 

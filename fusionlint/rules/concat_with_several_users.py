@@ -14,7 +14,7 @@ from fusionlint.rule import Rule
 from fusionlint.rules._calls import beside
 from fusionlint.rules._elementwise import ends, is_worked_on, operands
 from fusionlint.rules._join import CONCATENATES, parts
-from fusionlint.rules._round import goes_round
+from fusionlint.rules._round import goes_round, joiners
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -46,9 +46,13 @@ def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 @rule.barrier
-def joined_and_read_again(barrier: Barrier, module: hlo.Module) -> str | None:
-    """A concatenate that several kernels read, within one iteration."""
-    if barrier.cause != "concatenate" or len(barrier.readers) < 2 or goes_round(barrier, module):
+def joined_for_several_kernels(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A concatenate that several kernels read within one iteration, or each make out of the parts again."""
+    if barrier.cause != "concatenate":
+        return None
+    joined = joiners(barrier, module)
+    whole = joined == [barrier.writer] and not goes_round(barrier.value, barrier, module)
+    if len(joined) < 2 and not (whole and len(barrier.readers) > 1):
         return None
     return "choose between the parts by position (jnp.where), or keep them apart"
 

@@ -1,0 +1,63 @@
+"""What the rules about joined arrays say of the compiled program, on an accelerator that need not be here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_many
+from fusionlint.explain import explain
+from fusionlint.rule import all_rules
+
+CARTPOLE = Path(__file__).parents[2] / "examples" / "cartpole" / "c_no_rng.py"
+CODE = """
+import jax
+import jax.numpy as jnp
+
+def features(a, b):
+    x = jnp.concatenate([a, jnp.sin(b)], axis=1)
+    return jnp.tanh(x), x * x + 1
+
+def window(state, xs):
+    def body(state, x):
+        state = jnp.concatenate([state[1:], jnp.sin(x)[None]])
+        return state, (state * state).sum(0)
+    return jax.lax.scan(body, state, xs)
+"""
+RULES = tuple(rule for rule in all_rules() if rule.name in ("columns-of-a-stack", "concat-with-several-users"))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[str, str]]]:
+    """Function -> (cause, rule) of the barriers that a rule explains."""
+    target = targets.get("h100")
+    if absent := targets.missing(target):
+        pytest.skip(absent)
+    path = tmp_path_factory.mktemp("code") / "joined.py"
+    path.write_text(CODE)
+    specs = {
+        "cartpole": f"{CARTPOLE}:rollout",
+        "features": f"{path}:features(f32[1024,512], f32[1024,512])",
+        "window": f"{path}:window(f32[16,256], f32[100,256])",
+    }
+    found: dict[str, set[tuple[str, str]]] = {}
+    for name, result in zip(specs, compile_many([parse_spec(s) for s in specs.values()], target), strict=True):
+        assert isinstance(result, Artifacts), result
+        found[name] = {(e.barrier.cause, e.rule) for e in explain(result, RULES).barriers if e.rule}
+    return found
+
+
+def test_a_state_that_is_stacked_each_step_costs_a_kernel_and_a_copy(told: dict[str, set[tuple[str, str]]]) -> None:
+    assert told["cartpole"] == {("concatenate", "columns-of-a-stack"), ("copy", "columns-of-a-stack")}
+
+
+def test_a_concatenate_that_two_kernels_make_again(told: dict[str, set[tuple[str, str]]]) -> None:
+    assert told["features"] == {("concatenate", "concat-with-several-users")}
+
+
+def test_a_window_that_shifts_is_no_state_of_columns(told: dict[str, set[tuple[str, str]]]) -> None:
+    assert "columns-of-a-stack" not in {rule for _, rule in told["window"]}
