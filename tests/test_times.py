@@ -47,6 +47,21 @@ def test_a_copy_takes_its_bytes_and_a_launch() -> None:
     assert copy.microseconds == pytest.approx(1.0 + (copy.bytes_read + copy.bytes_written) / 3_352_320)
 
 
+def test_a_triton_kernel_is_timed_by_the_model_for_tiles() -> None:
+    """The other takes a softmax to make its sums anew for every element: a millisecond for 33 kB."""
+    report = explain(compiled("h100")["layers"])
+    assert all(kernel.timed_by == "XLA's model" for kernel in report.kernels)
+    assert max(kernel.microseconds or 0 for kernel in report.kernels) < 10
+
+
+def test_a_tpu_whose_clock_is_not_known_starts_kernels_all_the_same() -> None:
+    target = get("v6e")
+    module = saved("scan_v5e")
+    every = timed(module, scalars_apart(module, kernels(module)), Rates(1638e9, target.launch_us or 0))
+    assert {(kernel.microseconds or 0) > 1 for kernel in every if kernel.kind != "scalar"} == {True}
+    assert {(kernel.microseconds or 0) > 1 for kernel in every if kernel.kind == "scalar"} == {False}
+
+
 def test_where_the_text_holds_no_model_bytes_are_counted() -> None:
     module = saved("scan_h100")  # compiled without asking for the model
     every = timed(module, kernels(module), H100)

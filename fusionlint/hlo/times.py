@@ -40,8 +40,9 @@ class Price:
     launching: float
 
 
-# The entry without a name is GpuPerformanceModel's, by which priority fusion decides; others are experiments.
-_EXECUTION = re.compile(r'"exec_time_us":([\d.eE+-]+)[^{}]*"name":""')
+# By which priority fusion decides: the entry without a name is GpuPerformanceModel's, that for tiles is for Triton's
+# kernels, which the former takes to make a sum anew for every element. Others are experiments.
+_EXECUTION = re.compile(r'"exec_time_us":([\d.eE+-]+)[^{}]*"name":"(|indexing-cost-model)"')
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 # What libtpu estimates for a kernel that does next to nothing: f32[8] + 1 on v5e, libtpu 0.0.42.
 _LEAST_CYCLES = 1800
@@ -58,13 +59,14 @@ def _timed(module: hlo.Module, kernel: Kernel, rates: Rates) -> Kernel:
     if modelled is not None:
         return replace(kernel, microseconds=modelled, timed_by="XLA's model")
     moved = rates.moving(kernel.bytes_read + kernel.bytes_written)
-    return replace(kernel, microseconds=moved + rates.launch_us, timed_by="bytes over bandwidth")
+    start = 0.0 if kernel.kind == "scalar" else rates.launch_us
+    return replace(kernel, microseconds=moved + start, timed_by="bytes over bandwidth")
 
 
 def _modelled(item: hlo.Instruction, rates: Rates) -> float | None:
     config = item.attributes.get("backend_config", "")
-    if found := _EXECUTION.search(config):
-        execution = float(found[1])
+    if found := {name: float(us) for us, name in _EXECUTION.findall(config)}:
+        execution = found.get("indexing-cost-model") or found.get("")
         return execution + rates.launch_us if execution else None  # it has no model of a library call, and says 0
     cycles = _CYCLES.search(config)
     return int(cycles[1]) / rates.clock_hz * 1e6 if cycles and rates.clock_hz else None
