@@ -7,9 +7,10 @@ from textwrap import dedent
 
 import pytest
 
-from fusionlint.source.facts import Value, read_facts
+from fusionlint.source.facts import Value
 from fusionlint.source.files import module_name
 from fusionlint.source.project import Place, Project
+from fusionlint.source.reading import read_facts
 from fusionlint.source.traced import TRANSFORMS
 
 

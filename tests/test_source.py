@@ -10,7 +10,7 @@ import pytest
 
 import fusionlint
 from fusionlint.source.check import join
-from fusionlint.source.facts import read_facts
+from fusionlint.source.reading import read_facts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import Walk
 

@@ -7,8 +7,8 @@ from textwrap import dedent
 import pytest
 
 from fusionlint.source.check import join
-from fusionlint.source.facts import read_facts
 from fusionlint.source.project import Place
+from fusionlint.source.reading import read_facts
 from fusionlint.source.traced import is_idle
 
 HEAD = "import jax, jax.numpy as jnp\nfrom functools import partial\n"
@@ -196,3 +196,9 @@ def test_host_files_are_known_by_where_they_are(path: str) -> None:
 def test_nobody_minds_the_speed_of_tests_benchmarks_and_pictures(path: str, scope: str, idle: bool) -> None:
     project = join({path: read_facts("", path)}).project
     assert is_idle(project, Place(path, scope)) is idle
+
+
+@pytest.mark.parametrize("path", ["tests/helpers.py", "pkg/env_test.py", "benchmarks/speed.py", "plots/figure.py"])
+def test_code_of_tests_is_host_code_even_under_a_trace(path: str) -> None:
+    assert context("@jax.jit\ndef f(x): return x", "f", path) == "host"
+    assert context("@jax.jit\ndef f(x): return x", "f", "pkg/env.py") == "traced"

@@ -18,9 +18,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import Rule, all_rules
-from fusionlint.source.facts import Facts, read_facts
+from fusionlint.source.facts import Facts
 from fusionlint.source.files import imported_files, module_name, path_in_project
-from fusionlint.source.project import Place, Project, absolute
+from fusionlint.source.project import Place, Project
+from fusionlint.source.reading import read_facts
 from fusionlint.source.traced import Context, contexts
 from fusionlint.source.tree import Source
 
@@ -180,7 +181,7 @@ def _imports(facts: Facts) -> Iterator[str]:
     for names in facts.bindings.values():
         for binding in names.values():
             if binding.kind == "import":
-                yield absolute(binding.target, facts)
+                yield facts.absolute(binding.target)
 
 
 def _check(path: str, world: World, scope: Scope) -> tuple[list[Finding], list[Problem]]:

@@ -94,7 +94,7 @@ class Project:
             return None
         match binding.kind:
             case "import":
-                return self._imported(absolute(binding.target, self.files[place.path]) + tail, depth - 1)
+                return self._imported(self.files[place.path].absolute(binding.target) + tail, depth - 1)
             case "function" | "class":
                 scope = Place(place.path, binding.target)
                 member = self._of_class(scope, rest, depth - 1) if rest else None
@@ -178,7 +178,7 @@ class Project:
             return Bound(Place(place.path, bound[0]), bound[1].value)
         if bound[1].kind != "import":
             return None
-        path, left = self._split(absolute(bound[1].target, facts) + (f".{rest}" if rest else ""))
+        path, left = self._split(facts.absolute(bound[1].target) + (f".{rest}" if rest else ""))
         binding = self.files[path].bindings[""].get(left) if path else None
         if not (path and binding):
             return None
@@ -294,13 +294,3 @@ class Project:
     def callers(self) -> dict[str, list[Place]]:
         """Qualified name of a def of the project -> the scopes that call it."""
         return {name: [place for place, _ in calls] for name, calls in self.calls_of.items() if ":" in name}
-
-
-def absolute(target: str, facts: Facts) -> str:
-    """`..math.rotate`, imported in brax.envs.ant, is `brax.math.rotate`."""
-    dots = len(target) - len(target.lstrip("."))
-    if not dots:
-        return target
-    parts = facts.module.split(".")
-    keep = len(parts) - dots + (1 if facts.is_package else 0)
-    return ".".join([*parts[: max(keep, 0)], target[dots:]]).strip(".")

@@ -71,6 +71,7 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 def contexts(project: Project) -> dict[Place, Context]:
     """The context of every function that is not "library"."""
     traced = _reached(_traced_seeds(project), _taken_along(project))
+    traced = {place for place in traced if not _is_test(project, place)}
     host = {place for place in _host_seeds(project) if place not in traced}
     host |= _set_up(project, host, traced)
     found: dict[Place, Context] = dict.fromkeys(host, "host")
@@ -82,6 +83,11 @@ def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern."""
     names = (scope.partition("#")[0] for scope in place.scope.split("."))
     return bool(_IDLE_FILE.search(project.files[place.path].inside)) or any(_IDLE_NAME.match(name) for name in names)
+
+
+def _is_test(project: Project, place: Place) -> bool:
+    """Whether this lies in a test or the like: host code even under a trace, for it runs on a handful of elements."""
+    return bool(_IDLE_FILE.search(project.files[place.path].inside)) or place.scope.startswith("test_")
 
 
 def _traced_seeds(project: Project) -> Iterator[Place]:
