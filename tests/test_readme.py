@@ -1,0 +1,61 @@
+"""What the README shows is what fusionlint prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import package_index
+import projects
+import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.rule import all_rules
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def shown(command: str) -> tuple[list[str], list[str]]:
+    """The arguments of the command that begins so, and the lines that the README shows below it, up to `...`."""
+    block = next(b for b in re.findall(r"^```\n(.*?)^```", README, re.M | re.S) if b.startswith(f"$ {command}"))
+    first, *lines = block.splitlines()
+    return shlex.split(first)[2:], lines[: lines.index("...")] if "..." in lines else lines
+
+
+def printed(arguments: list[str], folder: Path) -> list[str]:
+    done = subprocess.run([sys.executable, "-m", "fusionlint", *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    return done.stdout.splitlines()
+
+
+def without_seconds(lines: list[str]) -> list[str]:
+    return [re.sub(r"compiled in [\d.]+ s", "compiled in a moment", line) for line in lines]
+
+
+def test_the_finding_at_the_top_is_what_check_prints() -> None:
+    project = projects.PROJECTS["gymnax"]
+    if not projects.cached(project).exists():
+        package_index.require()
+    arguments, lines = shown("fusionlint check")
+    assert printed(arguments, projects.fetch(project)) == lines
+
+
+def test_the_report_at_the_top_is_what_explain_prints_for_an_h100() -> None:
+    if absent := targets.missing(targets.get("h100")):
+        pytest.skip(absent)
+    arguments, lines = shown("fusionlint explain")
+    if "jax 0.10.2," not in lines[0] or targets.versions(targets.get("h100"))["jax"] != "0.10.2":
+        pytest.skip("the README shows what jax 0.10.2 makes")
+    assert without_seconds(printed(arguments, ROOT))[: len(lines)] == without_seconds(lines)
+
+
+def test_every_name_the_readme_uses_is_there() -> None:
+    for name in re.findall(r"\]\((?!http)([^)]+)\)", README):
+        assert (ROOT / name).exists(), name
+    rules = {rule.name for rule in all_rules()}
+    assert set(re.findall(r"fusionlint rule ([a-z][a-z-]+)", README)) <= rules
+    assert set(re.findall(r'ignore = \["([a-z-]+)"\]', README)) <= rules
