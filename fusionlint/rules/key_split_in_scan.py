@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -13,6 +14,8 @@ from fusionlint.rule import Rule
 from fusionlint.rules._calls import argument
 from fusionlint.rules._loop_bodies import is_small, loop_bodies
 from fusionlint.rules._readers import writer_of
+from fusionlint.source.facts import NOTHING
+from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -33,7 +36,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     if body is None or not _makes_a_key(node, body, source):
         return
     place = source.place(body)._replace(scope=source.body_scope(body))
-    if place not in loop_bodies(source.project) or not is_small(source.project, place):
+    if place not in _steps(source.project) or not is_small(source.project, place):
         return
     calls = (n for n in source.nodes(cst.Call) if isinstance(n, cst.Call) and source.function(n) is body)
     if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
@@ -60,6 +63,21 @@ def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     inside = [part.op_name.partition("while/body")[2] for part in (writer, *parts)]
     made = any(name in path for name in _MAKES_KEYS for path in inside)
     return "split the key once before the loop and scan over the keys" if made else None
+
+
+@lru_cache(maxsize=2)
+def _steps(project: Project) -> frozenset[Place]:
+    """The bodies of loops, and what a body hands its carry on to: `def body(carry, _): return step(*carry), None`."""
+    bodies = loop_bodies(project)
+    return frozenset((*bodies, *(step for body in bodies for step in _handed_on(project, body))))
+
+
+def _handed_on(project: Project, body: Place) -> Iterator[Place]:
+    function = project.function_at(body)
+    for returned in function.returns if function else ():
+        carry = next(iter(returned.arguments), NOTHING) if not returned.is_call else returned
+        if carry.is_call and (found := project.find(project.callee(body, carry))):
+            yield found
 
 
 def _makes_a_key(call: cst.Call, body: Body, source: Source) -> bool:

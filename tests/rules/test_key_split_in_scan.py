@@ -73,3 +73,17 @@ def run(x, key):
     return jax.lax.scan(step, (x, key), None, length=8)
 """
     assert lines(tmp_path, physics=physics, run=run) == []
+
+
+def test_a_step_that_the_body_hands_its_carry_on_to(tmp_path: Path) -> None:
+    run = """\
+from jax import lax
+from walks.steps import step
+
+def run(x, key):
+    def body(carry, _):
+        return step(0.1, carry, None)
+
+    return lax.scan(body, (x, key), None, length=8)
+"""
+    assert lines(tmp_path, steps=WALK, run=run) == [("steps", 5)]
