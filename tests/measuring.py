@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from fusionlint.compiling import counting, jobs, targets
@@ -84,10 +84,16 @@ def ran(pairs: Sequence[Pair], folder: Path) -> list[Cells | str]:
             tasks.append(counting.counting_job(path, function, f"({arguments}"))
     results = counting.count_many(tasks)
     counted = [
-        str(r) if isinstance(r, CompileError) else {"compilations": r.compilations, "dispatches": r.dispatches}
+        str(r) if isinstance(r, CompileError) else {quantity: float(n) for quantity, n in asdict(r).items()}
         for r in results
     ]
-    return [_cells("any", *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+    rows = [_cells("any", *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+    return [_without_zeros(row) if isinstance(row, Cells) else row for row in rows]
+
+
+def _without_zeros(row: Cells) -> Cells:
+    """Transfers are told only where there are some: few pages are about them."""
+    return replace(row, counts={q: pair for q, pair in row.counts.items() if q != "transfers" or any(pair)})
 
 
 def _cells(target: str, bad: dict[str, float] | str, good: dict[str, float] | str) -> Cells | str:

@@ -66,6 +66,14 @@ def growing(x):
         x = jnp.append(x, 1.0)
     return x
 
+def reads(x):
+    total, arrays = 0.0, []
+    for _ in range(5):
+        x = step(x)
+        total += float(x.sum())
+        arrays.append(x)
+    return total, jax.device_get(arrays)
+
 def fails(x):
     raise ValueError("no luck")
 """
@@ -83,6 +91,7 @@ EXPECTED = {
     ("ahead_of_time_in_a_loop(f32[4])", False): Counts(0, 20),
     ("donated(f32[4])", True): Counts(0, 1),
     ("statics(f32[4])", True): Counts(5, 5),
+    ("reads(f32[4])", True): Counts(0, 10, 10),
 }
 
 

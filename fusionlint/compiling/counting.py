@@ -1,6 +1,8 @@
 """What calls cost from Python, and whether two functions agree: runs on the CPU, in a worker process per batch.
 
 A dispatch is one execution of one compiled program: on an accelerator a launch at least, with all the host's work.
+A transfer is one array whose value Python asks for, and waits for: `float(x)`, `print(x)`, `jax.device_get(x)`. What
+numpy reads in place on a CPU (`np.asarray(x)`, `x.item()`) is none here.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from fusionlint.compiling.targets import get
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one call made jax do: programs compiled, programs executed."""
+    """What one call made jax do: programs compiled, programs executed, arrays handed to Python."""
 
     compilations: int
     dispatches: int
+    transfers: int = 0
 
 
 def count_calls(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,28 +19,35 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 @dataclass(slots=True)
 class Tally:
-    """How many programs this process has compiled and executed; `follow` makes it count."""
+    """How many programs this process has compiled and executed, and how many arrays Python has read; `follow` makes
+    it count."""
 
     compilations: int = 0
     dispatches: int = 0
+    transfers: int = 0
 
 
 def follow(tally: Tally) -> None:
-    """Make `tally` count every compilation and dispatch of this process from now on.
+    """Make `tally` count every compilation, dispatch and transfer of this process from now on.
 
     jax's C++ fast paths execute a cached program without any Python; they are kept from being made, so that every
     execution passes `ExecuteReplicated.__call__`. So call this before any program runs: an earlier one may have its
     fast path already. The names are private, and the same from jax 0.4.38 to 0.10.2.
     """
     import jax.monitoring
-    from jax._src import pjit
+    from jax._src import array, pjit
     from jax._src.interpreters import pxla
 
     execute = pxla.ExecuteReplicated.__call__
+    fetch = array.ArrayImpl._value.fget  # noqa: SLF001  what float(), bool(), print() and device_get() read; no public way
 
     def counted(self: Any, *args: Any) -> Any:
         tally.dispatches += 1
         return execute(self, *args)
+
+    def fetched(self: Any) -> Any:
+        tally.transfers += self._npy_value is None
+        return fetch(self)
 
     def on_duration(event: str, _seconds: float, **_: Any) -> None:
         tally.compilations += event == COMPILED
@@ -49,6 +56,7 @@ def follow(tally: Tally) -> None:
     pjit._get_fastpath_data = _no_fast_path  # noqa: SLF001  what jitted functions call; no public way
     pxla.MeshExecutable.create_cpp_call = _no_fast_path  # of what `.lower().compile()` gives
     pxla.ExecuteReplicated.__call__ = counted
+    array.ArrayImpl._value = property(fetched)  # noqa: SLF001
 
 
 def _no_fast_path(*_args: Any, **_kwargs: Any) -> None:
@@ -56,14 +64,14 @@ def _no_fast_path(*_args: Any, **_kwargs: Any) -> None:
 
 
 def count(entry: Entry, tally: Tally, warmup: bool) -> dict[str, int]:
-    """Compilations and dispatches of one call of the entry, its outputs awaited. Raises JobError."""
+    """Compilations, dispatches and transfers of one call of the entry, its outputs awaited. Raises JobError."""
     function, given = prepared(entry)
     if warmup:
         called(entry, function, given)
         _, given = prepared(entry)  # the first call may have donated its arguments
-    before = (tally.compilations, tally.dispatches)
+    before = asdict(tally)
     called(entry, function, given)
-    return {"compilations": tally.compilations - before[0], "dispatches": tally.dispatches - before[1]}
+    return {quantity: number - before[quantity] for quantity, number in asdict(tally).items()}
 
 
 def prepared(entry: Entry, like: Entry | None = None) -> tuple[Function, Arguments]:

@@ -1,4 +1,4 @@
-"""The functions that `lax.scan` and `lax.fori_loop` run, and whether one step of them is small.
+"""The functions that the loops of jax.lax run, and whether one step of them is small.
 
 What a loop adds to each step costs a kernel or two. Next to a training step or a whole simulation that is nothing, so
 rules about such costs ask first whether the body is seen to be small; where it calls what nobody can see, it is not.
@@ -7,7 +7,7 @@ rules about such costs ask first whether the body is seen to be small; where it 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import libcst as cst
@@ -18,6 +18,7 @@ from fusionlint.source.tree import Source
 
 # Which argument is the body.
 BODIES = {"jax.lax.scan": (0, "f"), "jax.lax.fori_loop": (2, "body_fun")}
+_RUN = {**BODIES, "jax.lax.map": (0, "f"), "jax.lax.while_loop": (1, "body_fun")}
 _WRAPPERS = frozenset(("jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"))
 # What hands its function on to something that runs it once.
 _MAPS = frozenset(("jax.vmap", *_WRAPPERS))
@@ -36,7 +37,7 @@ _DEPTH = 6
 
 
 def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
-    """The functions that the loop at `scan` may run."""
+    """The functions that the loop at `scan` may run; `lax.map` is one too."""
     where = source.location(scan)
     name = source.qualified_name(scan.func) or ""
     return [
@@ -47,19 +48,36 @@ def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
     ]
 
 
+def definitions(bodies: list[Place], source: Source) -> list[cst.FunctionDef | cst.Lambda]:
+    """The functions of this file that stand at `bodies`."""
+    scopes = {body.scope for body in bodies if body.path == source.path}
+    found = (node for node in source.nodes(cst.FunctionDef, cst.Lambda) if source.body_scope(node) in scopes)
+    return [node for node in found if isinstance(node, cst.FunctionDef | cst.Lambda)]
+
+
 @lru_cache(maxsize=2)
 def loop_bodies(project: Project) -> dict[Place, str]:
-    """Every function of the project that a loop runs, and which loop."""
+    """Every function of the project that a `scan` or `fori_loop` runs, and which of them."""
+    return _run_by(project, BODIES)
+
+
+@lru_cache(maxsize=2)
+def all_loop_bodies(project: Project) -> dict[Place, str]:
+    """Those of `while_loop` and `map` too."""
+    return _run_by(project, _RUN)
+
+
+def _run_by(project: Project, loops: Iterable[str]) -> dict[Place, str]:
     return {
         body: name
-        for name in BODIES
+        for name in loops
         for place, call in project.calls_of.get(name, ())
         for body in _bodies(project, place, call, name)
     }
 
 
 def _bodies(project: Project, place: Place, call: Call, name: str) -> Iterator[Place]:
-    position, keyword = BODIES[name]
+    position, keyword = _RUN[name]
     arguments = call.value.arguments[position : position + 1] or [v for k, v in call.value.keywords if k == keyword]
     for argument in arguments:
         yield from project.functions_behind(place, argument, _WRAPPERS)
