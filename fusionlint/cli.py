@@ -6,6 +6,7 @@ Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -179,19 +180,25 @@ def list_targets() -> None:
 
 @main.command()
 @click.argument("name", required=False)
-def rule(name: str | None) -> None:
+@click.option("--reasons", is_flag=True, help="XLA's reasons for not fusing, and what they mean.")
+def rule(name: str | None, reasons: bool) -> None:
     """Show the page of a rule; without NAME, list the rules."""
+    from fusionlint.hlo.reasons import catalogue
+    from fusionlint.report.rules_text import rules_text
     from fusionlint.rule import all_rules
 
     rules = {r.name: r for r in all_rules()}
-    if name is None:
-        width = max(map(len, rules))
-        for one in rules.values():
-            click.echo(f"{one.name:{width}}  {one.harm:12}  {one.page.summary}")
-        return
     with _one_line_errors():
-        _known([name], rules, "rule")
+        if reasons and name is not None:
+            raise ConfigError("--reasons is a list of its own: leave the rule's name out")
+        _known([name] if name else [], rules, "rule")
+    if reasons:
+        click.echo(catalogue(), nl=False)
+    elif name:
         click.echo(rules[name].page.text)
+    else:
+        rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
+        click.echo(rules_text(rows, shutil.get_terminal_size().columns), nl=False)
 
 
 def _scope(config: Config, select: list[str], ignore: list[str], targets: list[str]) -> Scope:

@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fusionlint.cli import main
+from fusionlint.hlo.reasons import REASONS
+from fusionlint.rule import all_rules
 
 COLUMNS = """\
 import jax.numpy as jnp
@@ -116,6 +118,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_run_goes_on(
         (("check", "--ignore", "x"), "there is no rule 'x'"),
         (("check", "--target", "h10"), "did you mean 'h100'?"),
         (("rule", "columns"), "there is no rule 'columns'"),
+        (("rule", "--reasons", "columns-by-at-set"), "leave the rule's name out"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_two(folder: Path, args: tuple[str, ...], message: str) -> None:
@@ -209,6 +212,27 @@ def test_names_are_followed_into_files_that_are_not_checked(folder: Path) -> Non
 def test_rules_are_listed_with_what_they_harm(folder: Path) -> None:
     rows = run("rule").stdout.splitlines()
     assert any(row.split()[:2] == ["columns-by-at-set", "fusion"] for row in rows)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_row_of_the_list_never_wraps(folder: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = run("rule").stdout.splitlines()
+    assert len(rows) == len(all_rules())
+    assert max(map(len, rows)) == width
+    assert all(row.endswith("...") for row in rows if len(row) == width)
+
+
+def test_a_wide_terminal_shows_whole_summaries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    summaries = [rule.page.summary for rule in all_rules()]
+    assert all(row.endswith(s) for row, s in zip(run("rule").stdout.splitlines(), summaries, strict=True))
+
+
+def test_xlas_reasons_are_listed_with_what_they_mean(folder: Path) -> None:
+    shown = run("rule", "--reasons").stdout
+    assert all(f'\n"{reason.part}"\n    {reason.words}\n' in shown for reason in REASONS)
+    assert "    sort: a sort reads it\n" in shown
 
 
 def test_a_rules_page_is_shown(folder: Path) -> None:

@@ -136,11 +136,18 @@ def plain_words(reason: str, consumers: Sequence[str] = ()) -> str:
     return "; ".join(read) or entry.words
 
 
+_HEAD = """\
+Why XLA did not fuse, by a part of its words. `fusionlint explain` shows what it said of your own lines, for CPUs and
+NVIDIA GPUs; of a TPU's compiler no reasons are to be had."""
+
+
 def catalogue() -> str:
     """Every reason that is known, with its meaning and the rewrite; one paragraph each."""
-    return "\n\n".join("\n".join(_entry(entry)) for entry in REASONS) + "\n"
+    return "\n\n".join([_HEAD, *("\n".join(_entry(entry)) for entry in REASONS)]) + "\n"
 
 
 def _entry(entry: Reason) -> list[str]:
     lines = [f'"{entry.part}"', f"    {entry.words}"]
+    if entry.part in _ASK_THE_CONSUMERS:
+        lines += [f"    {opcode}: {words}" for opcode, words in CONSUMERS.items()]
     return [*lines, f"    instead: {entry.rewrite}"] if entry.rewrite else lines
