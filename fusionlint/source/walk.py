@@ -6,6 +6,7 @@ two against each other.
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from functools import cache
 
@@ -51,13 +52,35 @@ def dotted(node: cst.CSTNode) -> str:
     return ".".join([node.value, *reversed(parts)])
 
 
+# Fields that hold blanks, brackets and separators: half of a tree, and no code.
+_PUNCTUATION = re.compile(
+    r"whitespace|[lr](par|bracket|brace)$|comma$|semicolon$|(leading|empty)_lines|lines_after|header$|footer$"
+    r"|trailing_whitespace|first_line$|(first|second)_colon$|equal$|dot$|indent$|encoding$|newline$"
+)
+# The field whose code is of the scope that the node opens; a def's defaults are of the scope around it.
+_INSIDE: dict[type[cst.CSTNode], str] = {
+    cst.FunctionDef: "body",
+    cst.ClassDef: "body",
+    cst.Lambda: "body",
+    cst.Param: "name",
+}
+
+
 @cache
 def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    return _ORDER[kind] if kind in _ORDER else tuple(f.name for f in fields(kind))
+    if kind in _ORDER:
+        return _ORDER[kind]
+    return tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
+
+
+@cache
+def _is_code(kind: type) -> bool:
+    # libcst's nodes are abstract base classes: isinstance of one costs ten dictionary look-ups.
+    return issubclass(kind, cst.CSTNode) and not issubclass(kind, _Blank)
 
 
 def _children(node: cst.CSTNode) -> tuple[str, ...]:
-    if isinstance(node, cst.ImportAlias):
+    if type(node) is cst.ImportAlias:
         return ("asname",) if node.asname else ("name",)
     return _child_fields(type(node))
 
@@ -76,31 +99,29 @@ class Walk:
         self._scope = ""
 
     def visit(self, node: cst.CSTNode) -> None:
-        self.scopes[node] = self._scope
-        if isinstance(node, cst.Global | cst.Nonlocal):
-            self.declared.update(((self._scope, n.name.value), isinstance(node, cst.Global)) for n in node.names)
-        elif isinstance(node, cst.Lambda):
+        self.scopes[node] = outside = self._scope
+        kind = type(node)
+        if kind in (cst.Global, cst.Nonlocal):
+            self._declare(node)
+        elif kind is cst.Lambda:
             self._open(node)  # named before the lambdas among its defaults
-        outside = self._scope
         for name in _children(node):
-            if self._is_inside(node, name):
+            if _INSIDE.get(kind) == name:
                 self._scope = self._open(node)
             children = getattr(node, name)
             for child in children if isinstance(children, tuple | list) else (children,):
-                if isinstance(child, cst.CSTNode) and not isinstance(child, _Blank):
+                if _is_code(child.__class__):
                     self._child(node, child)
             self._scope = outside
         self.order[node] = len(self.order)
 
-    def _is_inside(self, node: cst.CSTNode, name: str) -> bool:
-        """Whether this field of `node` is code of the scope that `node` opens; defaults are the scope around's."""
-        if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
-            return name == "body"
-        return isinstance(node, cst.Param) and name == "name"
+    def _declare(self, node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Global | cst.Nonlocal):
+            self.declared.update(((self._scope, n.name.value), isinstance(node, cst.Global)) for n in node.names)
 
     def _child(self, node: cst.CSTNode, child: cst.CSTNode) -> None:
         self.parents[child] = node
-        if isinstance(child, cst.Name) and _is_variable(node, child):
+        if type(child) is cst.Name and _is_variable(node, child):
             writes = self._is_write(node, child)
             if isinstance(node, cst.AugAssign) and writes:
                 self.names.append((child, False))
