@@ -1,0 +1,103 @@
+"""A small function mapped over an array one element after the other: `jax.lax.map(f, xs)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Finding
+from fusionlint.rule import Rule
+from fusionlint.rules._at import inside
+from fusionlint.rules._calls import argument, as_argument, has_only, holds_comment
+from fusionlint.rules._loop_bodies import bodies_of, definitions, is_small
+from fusionlint.source.facts import Value
+from fusionlint.source.project import Place, Project
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_MAP = "jax.lax.map"
+# One element at a time is what saves memory: whoever writes so has decided.
+_ON_PURPOSE = re.compile(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
+_LINES_ABOVE = 4
+_LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
+# What holds many elements at once for each element: matrices, windows, orders.
+_BIG = re.compile(
+    r"jax\.(numpy\.(dot|matmul|einsum|tensordot|vdot|inner|outer|sort|argsort|lexsort|convolve|correlate|fft\..+)"
+    r"|lax\.(dot\w*|conv\w*|sort|top_k|reduce_window\w*|cond|switch)|nn\.\w*attention|random\.(permutation|choice))$"
+)
+
+
+@rule.source(cst.Call, calls=(_MAP,))
+def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A function that is seen to be small, or no more than a cond: `vmap` runs it for all elements at once."""
+    function, over = argument(node, 0, "f"), argument(node, 1, "xs")
+    if not source.calls(node, _MAP) or not source.is_traced(node) or argument(node, 2, "batch_size") is not None:
+        return
+    if function is None or over is None or not has_only(node, 2, "f", "xs") or _is_on_purpose(node, source):
+        return
+    bodies = bodies_of(node, source)
+    if not bodies or not all(_is_light(body, source) for body in bodies):
+        if bodies and all(_is_cond(source.project, body) for body in bodies):
+            yield source.finding(
+                node,
+                "`lax.map` takes one element after the other, and a cond for each",
+                write=f"{_jax(source)}.vmap: the cond becomes a select of what both branches give; or one lax.cond "
+                "around that, for when no element needs it",
+            )
+        return
+    text = source.code(function)
+    shown = text if "\n" not in text and len(text) <= 60 else "..."
+    edits: tuple[Edit, ...] = ()
+    if source.alias("jax") is not None and not holds_comment(node):
+        edits = (source.replace(node, f"{_jax(source)}.vmap({text})({as_argument(over, source)})"),)
+    yield source.finding(
+        node,
+        "`lax.map` takes one element after the other, each with kernels of its own",
+        write=f"{_jax(source)}.vmap({shown})({source.code(over)}), or batch_size= where all at once need too much "
+        "memory",
+        edits=edits,
+    )
+
+
+def _jax(source: Source) -> str:
+    return source.alias("jax") or "jax"
+
+
+def _is_light(place: Place, source: Source) -> bool:
+    """Whether all elements at once need no more memory than their results, as far as can be seen."""
+    found = definitions([place], source)
+    if not found or not is_small(source.project, place):
+        return False
+    if any(isinstance(node, cst.MatrixMultiply) for function in found for node in inside(function)):
+        return False
+    names = [source.project.callee(where, call) or "" for where, call in _calls(source.project, place)]
+    return not any(_BIG.match(name) or source.project.find(name) for name in names)
+
+
+def _is_cond(project: Project, place: Place, depth: int = 2) -> bool:
+    """Whether the function at `place` is a cond, or calls a method that is one, and loops over nothing."""
+    calls = [(where, project.callee(where, call)) for where, call in _calls(project, place) if where == place]
+    names = [name for _, name in calls if name is not None]
+    if any(name in _LOOPS for name in names):
+        return False
+    if "jax.lax.cond" in names:
+        return True
+    behind = [found for name in names if (found := project.find(name)) is not None]
+    return depth > 0 and len(calls) == len(behind) == 1 and _is_cond(project, behind[0], depth - 1)
+
+
+def _calls(project: Project, place: Place) -> list[tuple[Place, Value]]:
+    """The calls in the function at `place`, those of functions defined in it included."""
+    within = f"{place.scope}."
+    calls = project.files[place.path].calls
+    return [(Place(place.path, c.scope), c.value) for c in calls if f"{c.scope}.".startswith(within)]
+
+
+def _is_on_purpose(node: cst.Call, source: Source) -> bool:
+    """Whether a comment in the call, or just above it, says why one at a time."""
+    where = source.location(node)
+    first = max(1, where.line - _LINES_ABOVE)
+    return any(_ON_PURPOSE.search(source.line(number)) for number in range(first, where.end_line + 1))
