@@ -1,0 +1,140 @@
+"""Reads on the host of what a Python loop's compiled calls return, and whether the loop needs what it read.
+
+In: a loop and its compiled calls. Out: the expressions that make Python wait: `float(loss)`, `jax.device_get(out)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.rules._at import inside
+from fusionlint.rules._carry import Carry, Loop, Write, calls, read
+from fusionlint.source.tree import Source
+
+_READERS = frozenset(
+    ("float", "int", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
+)
+_METHODS = frozenset(("item", "tolist"))
+# What computes on the device from what it is given, so that the outcome is there too.
+_ON_DEVICE = re.compile(r"^jax\.(numpy|lax|nn|tree|tree_util|scipy)\.")
+# What takes a value and gives nothing back to the loop.
+_KEEPS = frozenset(("append", "extend", "set_description", "set_postfix", "set_postfix_str", "write", "info", "debug",
+                    "warning", "add_scalar", "scalar", "format"))  # fmt: skip
+_KEEPING = re.compile(r"^(print$|logging\.|absl\.logging\.|wandb\.log$|tqdm\.\w+\.write$)")
+_PRINTS = re.compile(r"^(print|(absl\.)?logging\.info)$")
+_ARITHMETIC = re.compile(
+    r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$"
+)
+_DEPTH = 4
+
+
+def fetched(loop: Loop, steps: list[cst.Call], source: Source) -> Iterator[cst.Call]:
+    """The calls in the loop's body that read on the host what one of `steps` returned in this iteration."""
+    carry = Carry(loop)
+    there = _on_device(carry, steps, source)
+    for call in calls(loop.body):
+        if any(_is_there(what, there, steps, source) for what in _read_by(call, source)):
+            yield call
+
+
+def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether the loop does anything with the value of `node` but to keep it, to add it up or to print it."""
+    below: cst.CSTNode = node
+    for above in source.ancestors(node):
+        match above:
+            case cst.Call() if above.func is not below and not _hands_on(above, source):
+                return not _keeps(above, source)
+            case cst.If() | cst.While() | cst.IfExp() | cst.Assert() | cst.Return() | cst.Raise() | cst.Comparison():
+                return True
+            case cst.For():
+                return depth == 0 or any(
+                    is_needed(name, loop, source, depth - 1)
+                    for target in inside(above.target)
+                    if isinstance(target, cst.Name)
+                    for name in source.reads(target)
+                    if loop in source.ancestors(name)
+                )
+            case cst.AugAssign(target=target) | cst.Assign(targets=[cst.AssignTarget(target=target)]):
+                return _is_read_on(above, target, loop, source, depth)
+            case cst.BaseSmallStatement():
+                return not isinstance(above, cst.Expr)
+        below = above
+    return True
+
+
+def _is_read_on(statement: cst.CSTNode, target: cst.BaseExpression, loop: Loop, source: Source, depth: int) -> bool:
+    if isinstance(target, cst.Subscript):
+        return False
+    names = [name for name in inside(target) if isinstance(name, cst.Name)]
+    if isinstance(target, cst.Attribute) or depth == 0:
+        return True
+    reads = (r for name in names for r in source.reads(name) if loop in source.ancestors(r))
+    return any(statement not in source.ancestors(r) and is_needed(r, loop, source, depth - 1) for r in reads)
+
+
+def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """x, of `float(x)` or `x.item()`; what is formatted, of `print(f"{x}")`."""
+    name = source.qualified_name(call.func) or ""
+    match call:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in _METHODS:
+            yield owner
+        case cst.Call(args=[cst.Arg(value=what), *_]) if name in _READERS:
+            yield what
+        case cst.Call(args=args) if _PRINTS.match(name):
+            for arg in args:
+                yield arg.value
+                yield from (part.expression for part in inside(arg) if isinstance(part, cst.FormattedStringExpression))
+
+
+def _is_there(node: cst.BaseExpression, there: set[str], steps: list[cst.Call], source: Source) -> bool:
+    """Whether `node` is an array that the device computes: a name of `there`, a part of it, arithmetic on it."""
+    match node:
+        case cst.Call() if node in steps:
+            return True
+        case cst.Call(func=function, args=args) if _ON_DEVICE.match(source.qualified_name(function) or ""):
+            return any(_is_there(a.value, there, steps, source) for a in args)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("mean" | "sum" | "max" | "min"))):
+            return _is_there(owner, there, steps, source)
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            return any(_is_there(e.value, there, steps, source) for e in elements)
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_there(left, there, steps, source) or _is_there(right, there, steps, source)
+        case cst.Subscript(value=value):
+            return _is_there(value, there, steps, source)
+        case cst.Attribute(value=value, attr=cst.Name(name)):
+            return name not in ("shape", "ndim", "size", "dtype") and _is_there(value, there, steps, source)
+        case cst.Name(value=name):
+            return name in there
+    return False
+
+
+def _on_device(carry: Carry, steps: list[cst.Call], source: Source) -> set[str]:
+    """The names that hold nothing but what `steps` returned, or what jax computes of it, in every iteration."""
+    found: set[str] = set()
+    for write in carry.writes:
+        if write.always and _is_there(write.value, found, steps, source):
+            found.update(write.names)
+    others = {n for w in carry.writes if not _is_there(w.value, found, steps, source) for n in _from_elsewhere(w)}
+    return found - others
+
+
+def _from_elsewhere(write: Write) -> set[str]:
+    """What a write holds that it did not hold before: none of `loss = float(loss)`."""
+    return set(write.names).difference(read(write.value))
+
+
+def _hands_on(call: cst.Call, source: Source) -> bool:
+    return bool(_ARITHMETIC.match(source.qualified_name(call.func) or "")) or _is_method_of_array(call)
+
+
+def _is_method_of_array(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("astype", "mean", "sum", "item", "items")
+
+
+def _keeps(call: cst.Call, source: Source) -> bool:
+    if _KEEPING.match(source.qualified_name(call.func) or ""):
+        return True
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPS

@@ -1,0 +1,80 @@
+"""A value that a compiled step of a Python loop returns, read on the host in every iteration, only to be kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.rule import Rule
+from fusionlint.rules._carry import Loop, calls, read
+from fusionlint.rules._fetched import fetched, is_needed
+from fusionlint.rules._host import is_short, yields
+from fusionlint.rules._jit import is_jitted, runs_a_loop
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="transfer")
+
+# What calls itself so does many steps in a dispatch, or is looked at because it is slow.
+_BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round", re.I)
+_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns"))
+
+
+def _dispatches_in_a_loop(source: Source) -> bool:
+    project = source.project
+    return any(
+        call.loops and call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
+        for call in source.facts.calls
+    )
+
+
+@rule.source(cst.For, cst.While, when=_dispatches_in_a_loop)
+def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
+    """The first read of what the loop's compiled calls return that nothing in the loop needs."""
+    if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):
+        return
+    # What is written out, or a setting, is short.
+    if isinstance(loop, cst.For) and isinstance(loop.iter, cst.List | cst.Tuple | cst.Attribute):
+        return
+    head = [loop.target] if isinstance(loop, cst.For) else []
+    if yields(loop) or any(_BIG.search(name) for node in head for name in read(node)):
+        return
+    steps = [c for c in calls(loop.body) if source.loop(c) is loop and is_jitted(c.func, source)]
+    steps = [step for step in steps if not _is_gated(step, loop, source)]
+    if not steps or any(_is_big(step, source) for step in steps):
+        return
+    if any(source.qualified_name(c.func) in _CLOCKS for c in calls(loop.body)):
+        return
+    found = list(fetched(loop, steps, source))
+    # Where the host needs one value to go on, it waits for the step anyway.
+    if not found or any(is_needed(node, loop, source) for node in found):
+        return
+    first = next((node for node in found if not _is_gated(node, loop, source)), None)
+    if first is not None:
+        yield source.finding(
+            first,
+            "every iteration waits for the device before it dispatches the next step",
+            write="keep it on the device (sum it up in the step, or append it as it is); read it after the loop, "
+            "or every so many steps",
+        )
+
+
+def _is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """Whether an `if` or a handler inside the loop decides if `node` runs, or a loop inside it how often."""
+    for above in source.ancestors(node):
+        if above is loop:
+            return False
+        if isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda):
+            return True
+    return True
+
+
+def _is_big(step: cst.Call, source: Source) -> bool:
+    # Nobody sees into a lambda that is compiled where it is called.
+    is_inline = isinstance(step.func, cst.Call) and any(isinstance(a.value, cst.Lambda) for a in step.func.args)
+    return is_inline or bool(_BIG.search(dotted(step.func))) or runs_a_loop(step.func, source)
