@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.rules._at import Part, Write, constant, is_fresh, is_static
+from fusionlint.rules._at import Part, Write, constant, inside, is_fresh, is_static
 from fusionlint.rules._at_chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -19,7 +19,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> str:
     """One stack, one scatter, or a `where` over the places: whichever says the same."""
     jnp = source.alias("jax.numpy") or "jnp"
     array = dotted(root(writes[0])) or name or "x"
-    if _reads_back(writes, source):
+    if _reads_back(writes, source) or _is_rebound(writes, source):
         return "the values first, under names of their own; then one write or one stack of all of them"
     values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
     if _is_stack(writes, source):
@@ -43,6 +43,13 @@ def _reads_back(writes: Sequence[Write], source: Source) -> bool:
     """Whether a value is made of what an earlier write left in the array."""
     names = [source.assigned_name(write.call) for write in writes[:-1]]
     return any(len(source.reads(name)) > 1 for name in names if name is not None)
+
+
+def _is_rebound(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a name in a value or a place means something else by the time of the last write."""
+    said = [part for w in writes for part in (w.value, *w.index) if part is not None]
+    names = [name for part in said for name in inside(part) if isinstance(name, cst.Name)]
+    return any(len({source.written(name) for name in names if name.value == n}) > 1 for n in {m.value for m in names})
 
 
 def _joined(parts: Sequence[str], jnp: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.rules._at import Write, at_write, inside
+from fusionlint.rules._at import Write, at_write, elements, inside
 from fusionlint.rules._at_chain import is_element, root, write_on
 from fusionlint.source.tree import Source
 
@@ -29,7 +29,7 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
         (write, array)
         for call in _own_calls(loop, source)
         if (write := at_write(call)) is not None and (array := _carried(write, loop, source)) is not None
-        if _is_counted(write, array, counted, depends) and _only_pieces(array, loop, source)
+        if _is_counted(write, array, counted, depends) and _only_pieces(write, array, loop, source)
     ]
     if not found:
         return None
@@ -68,11 +68,21 @@ def _is_counted(write: Write, array: cst.Name, counted: set[str], depends: dict[
     return not counted.isdisjoint(reached) and array.value not in reached
 
 
-def _only_pieces(array: cst.Name, loop: cst.For, source: Source) -> bool:
-    """Whether the loop reads no more than parts of the array: what needs all of it needs every write before."""
+def _only_pieces(write: Write, array: cst.Name, loop: cst.For, source: Source) -> bool:
+    """Whether the loop reads no more of the array than the piece it writes: what needs another, `x[i - 1]` or all of
+    it, needs the writes before."""
     reads = [use.node for use in source.uses(array) if not use.is_write]
     here = [read for read in reads if any(above is loop for above in source.ancestors(read))]
-    return all(is_element(r, source) or write_on(r, source) is not None or _is_kept(r, source) for r in here)
+    return all(_is_piece(r, write, source) or write_on(r, source) is not None or _is_kept(r, source) for r in here)
+
+
+def _is_piece(read: cst.Name, write: Write, source: Source) -> bool:
+    """Whether `read` is the place of `write`, a part of it or around it, or says something about the array."""
+    match source.parent(read):
+        case cst.Subscript(value=value, slice=slices) if value is read:
+            pairs = zip(elements(slices), write.index, strict=False)
+            return all(source.code(one) == source.code(other) for one, other in pairs)
+    return is_element(read, source)
 
 
 def _is_kept(read: cst.Name, source: Source) -> bool:

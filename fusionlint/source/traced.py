@@ -52,7 +52,8 @@ _IDLE_NAME = re.compile(
     r"^(test_.*|setUp.*|tearDown.*|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
 _HOST_NAME = re.compile(
-    r"^(main|_main|__init__|__post_init__|__repr__|__str__|parse_args|get_args|_?(save|load|print|report).*"
+    r"^(main|_main|__init__|__post_init__|__repr__|__str__|parse_args|get_args"
+    r"|_?init_(fn|fun|params?|weights?|variables)|_?initializer|.*_initializer|_?(save|load|print|report).*"
     # not log_prob, log_scale, log_likelihood
     r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
     r"|message|sync|request|iteration|param).*)$"
@@ -64,6 +65,8 @@ _HOST_CALL = re.compile(
     r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
     r"|numpy\.(save|load|savez|random\..*))$"
 )
+# flax's ways to declare a parameter: the second argument makes its first value.
+_DECLARES = (".param", ".variable")
 _CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
@@ -136,10 +139,17 @@ def _overridden(project: Project, method: Place) -> Iterator[Place]:
 
 
 def _callback_functions(project: Project) -> Iterator[Place]:
+    """What a trace hands to the host, and initializers, which run once before there is anything to speed up."""
     for place, call in _calls(project):
+        called = call.value.callee
         if project.callee(place, call.value) in CALLBACKS:
-            for argument in call.value.arguments[:1]:
-                yield from project.functions_behind(place, argument, PARTIAL)
+            handed = call.value.arguments[:1]
+        elif called and called.name.endswith(_DECLARES) and not called.is_call:
+            handed = call.value.arguments[1:2]  # self.param("kernel", initializer, ...)
+        else:
+            continue
+        for argument in handed:
+            yield from project.functions_behind(place, argument, PARTIAL)
 
 
 def _reached(seeds: Iterable[Place], edges: dict[Place, list[Place]]) -> set[Place]:
