@@ -1,0 +1,71 @@
+"""Reading `jax.random.choice(key, a, shape, replace, p)`: what is drawn, from how many, with or without replacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from fusionlint.rules._calls import argument, has_only
+from fusionlint.source.tree import Source
+
+CHOICE = "jax.random.choice"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice with replacement, as written; `shape` and `p` are None where they are not given."""
+
+    key: cst.BaseExpression
+    among: cst.BaseExpression
+    shape: cst.BaseExpression | None
+    p: cst.BaseExpression | None
+
+
+def choice(call: cst.Call, source: Source) -> Choice | None:
+    """The draw with replacement along the first axis that `call` is; None for anything else, or where it is unseen."""
+    if not source.calls(call, CHOICE) or not has_only(call, 5, "key", "a", "shape", "replace", "p"):
+        return None
+    key, among = argument(call, 0, "key"), argument(call, 1, "a")
+    match argument(call, 3, "replace"):
+        case None | cst.Name("True"):
+            pass
+        case _:
+            return None
+    if key is None or among is None:
+        return None
+    return Choice(key, among, argument(call, 2, "shape"), _given(argument(call, 4, "p")))
+
+
+def _given(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    return None if isinstance(node, cst.Name) and node.value == "None" else node
+
+
+def listed(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression] | None:
+    """The elements of `jnp.array([a, b])`, or of a name for it; None where they are not written out."""
+    if isinstance(node, cst.Name):
+        node = source.value(node) or node
+    if source.calls(node, "jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray"):
+        assert isinstance(node, cst.Call)
+        node = argument(node, 0, "object") or node
+    match node:
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            if not any(isinstance(e, cst.StarredElement) for e in elements):
+                return [element.value for element in elements]
+    return None
+
+
+def coin(key: cst.BaseExpression, p: str | None, shape: cst.BaseExpression | None, source: Source) -> str:
+    """`jax.random.bernoulli(key, p, shape)`, with the user's own names."""
+    random = source.alias("jax.random") or "jax.random"
+    parts = [source.code(key)]
+    if p is not None:
+        parts.append(p)
+    if shape is not None:
+        parts.append(f"shape={written_shape(shape, source)}")
+    return f"{random}.bernoulli({', '.join(parts)})"
+
+
+def written_shape(shape: cst.BaseExpression, source: Source) -> str:
+    text = source.code(shape)
+    return f"({text})" if isinstance(shape, cst.Tuple) and not text.startswith("(") else text

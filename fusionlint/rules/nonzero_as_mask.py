@@ -1,0 +1,114 @@
+"""The indices of a mask's hits, `jnp.nonzero(m, size=k)`, or the set of an array's values, `jnp.unique(x, size=k)`, for
+what the mask itself says: its first hit, a sum over the hits, how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.rule import Rule
+from fusionlint.rules._at import constant, elements
+from fusionlint.rules._calls import argument, beside, has_only
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+# How many subscripts of 0 lead to the first hit.
+_TO_FIRST = {"jax.numpy.nonzero": 2, "jax.numpy.where": 2, "jax.numpy.flatnonzero": 1, "jax.numpy.argwhere": 1}
+# How many lead to an array that can index.
+_TO_INDEX = {"jax.numpy.nonzero": (0, 1), "jax.numpy.where": (0, 1), "jax.numpy.flatnonzero": (0,)}
+_REDUCTIONS = ("sum", "mean", "max", "min", "any", "all", "prod", "count_nonzero")
+
+
+@rule.source(cst.Call, calls=tuple(_TO_FIRST))
+def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Indices of a fixed size of which the first alone is read, or which only pick what is then summed up."""
+    name = source.qualified_name(node.func) or ""
+    size = argument(node, 99, "size")
+    mask = argument(node, 0, "condition") or argument(node, 0, "a")
+    if name not in _TO_FIRST or size is None or mask is None or not source.is_traced(node):
+        return
+    if not has_only(node, 1, "condition", "a", "size", "fill_value"):
+        return
+    read = [(outer, depth) for outer, depth in _reads(node, source)]
+    fill = argument(node, 99, "fill_value")
+    if constant(size) == 1 or (read and all(depth >= _TO_FIRST[name] for _, depth in read)):
+        if fill is None or constant(fill) == 0:
+            yield source.finding(
+                node,
+                "all hits of a mask are looked for, and only the first is read",
+                write=f"{beside(node.func, 'argmax', source) or 'jnp.argmax'}({source.code(mask)})",
+            )
+    elif read and all(depth in _TO_INDEX.get(name, ()) and _is_reduced(outer, source) for outer, depth in read):
+        where = beside(node.func, "where", source) or "jnp.where"
+        yield source.finding(
+            node,
+            "the hits of a mask are looked for and gathered, only to be reduced",
+            write=f"{where}({source.code(mask)}, x, 0).sum(), with the mask itself",
+        )
+
+
+@rule.source(cst.Call, calls=("jax.numpy.unique",))
+def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The distinct values are only compared, and the answers counted: a sort for a count."""
+    if not source.calls(node, "jax.numpy.unique") or not has_only(node, 1, "ar", "size", "fill_value"):
+        return
+    if argument(node, 99, "size") is None or not source.is_traced(node):
+        return
+    read = [outer for outer, depth in _reads(node, source) if depth == 0]
+    if not read or not all(_is_counted(outer, source) for outer in read):
+        return
+    yield source.finding(
+        node,
+        "all values are sorted to make a set of them, only to count it",
+        write="(x[:, None] == jnp.arange(n)).any(0), the values that are there, where these are small integers",
+    )
+
+
+def _reads(call: cst.Call, source: Source) -> list[tuple[cst.CSTNode, int]]:
+    """Every read of what `call` returns, with the subscripts of 0 around it and how many these are."""
+    name = source.assigned_name(call)
+    if name is not None:
+        return [_subscripted(read, source) for read in source.reads(name)]
+    outer, depth = _subscripted(call, source)
+    named = source.assigned_name(outer)
+    if named is None:
+        return [(outer, depth)]
+    more = (_subscripted(read, source) for read in source.reads(named))
+    return [(read, depth + further) for read, further in more]
+
+
+def _subscripted(node: cst.CSTNode, source: Source) -> tuple[cst.CSTNode, int]:
+    depth = 0
+    while (above := source.parent(node)) and isinstance(above, cst.Subscript) and above.value is node:
+        parts = elements(above.slice)
+        if any(isinstance(part, cst.BaseSlice) or constant(part) != 0 for part in parts[:1]):
+            break
+        node, depth = above, depth + 1
+    return node, depth
+
+
+def _is_reduced(index: cst.CSTNode, source: Source) -> bool:
+    """Whether `index` stands in `x[index]`, and that is reduced at once."""
+    match source.parent(index):
+        case cst.Index() as inner:
+            subscript = source.parent(source.parent(inner) or inner)
+            return isinstance(subscript, cst.Subscript) and _goes_into_reduction(subscript, source)
+    return False
+
+
+def _is_counted(values: cst.CSTNode, source: Source) -> bool:
+    """Whether the read is `jnp.sum(values >= 0)` or `(values != -1).sum()`."""
+    comparison = source.parent(values)
+    return isinstance(comparison, cst.Comparison) and _goes_into_reduction(comparison, source, ("sum", "count_nonzero"))
+
+
+def _goes_into_reduction(node: cst.CSTNode, source: Source, names: tuple[str, ...] = _REDUCTIONS) -> bool:
+    match source.parent(node):
+        case cst.Arg() as arg:
+            return source.calls(source.parent(arg) or arg, *(f"jax.numpy.{name}" for name in names))
+        case cst.Attribute(attr=cst.Name(value=method)) as attribute if method in names:
+            return isinstance(source.parent(attribute), cst.Call)
+    return False
