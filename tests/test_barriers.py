@@ -156,6 +156,15 @@ def test_custom_calls_are_told_apart_by_their_target(target: str, cause: str, de
     assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {(cause, detail)}
 
 
+def test_a_custom_call_that_xla_made_of_a_primitive_is_not_taken_for_the_users() -> None:
+    call = (
+        '%y = f32[64]{0} custom-call(%s), custom_call_target="GatherScatterIndicesBitpacked", '
+        'metadata={op_name="jit(f)/vmap()/gather"}'
+    )
+    found = by_value(program("%s = f32[64]{0} sine(%x)", call, "%z = f32[64]{0} cosine(%y)"))
+    assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {("custom call", "XLA's own for gather")}
+
+
 @pytest.mark.parametrize(
     ("line", "detail"),
     [
@@ -260,6 +269,19 @@ def test_in_place_update() -> None:
     )
     barrier = by_value(module)["s"]
     assert (barrier.cause, barrier.bytes) == ("in-place update", 16)
+
+
+def test_a_reduction_that_xla_names_is_the_cause_whatever_its_reader_does() -> None:
+    module = program(
+        "%zero = f32[] constant(0)",
+        "%y = f32[1]{0} reduce-window(%x, %zero), window={size=64}, to_apply=%sum",
+        "%i = s32[] constant(3)",
+        "%z = f32[64]{0} dynamic-update-slice(%x, %y, %i)",
+        before=SUM,
+    )
+    named = Verdict("y", "z", "fusion into output of a reduce fusion would create a loop fusion")
+    assert by_value(module, {"y": named})["y"].cause == "reduction"
+    assert by_value(module)["y"].cause == "in-place update"
 
 
 @pytest.mark.parametrize(

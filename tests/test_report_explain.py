@@ -103,6 +103,24 @@ def test_barriers_of_one_cause_at_one_line_are_one(file: str) -> None:
     assert text.count("XLA:") == 1  # the same reason three times
 
 
+def test_a_line_that_several_callers_reach_names_each_of_them_once(file: str) -> None:
+    calls = [Frame("env.py", line, function="rollout") for line in (7, 9, 9, 8)]
+    stacks = [(frame(file), call) for call in calls]
+    found = [ExplainedBarrier(replace(barrier(None, i), stack=stack), "", "") for i, stack in enumerate(stacks)]
+    assert " in step, from rollout:7, rollout:9 and rollout:8  " in report_text(report(*found))
+    assert " in step, from rollout:7 and rollout:9  " in report_text(report(*found[:2]))
+
+
+@pytest.mark.parametrize(
+    "packages", ["/usr/lib/python3.11/site-packages", "/usr/lib/python3/dist-packages", ".venv/site-packages"]
+)
+def test_a_line_of_an_installed_package_is_named_from_the_package_on(file: str, packages: str) -> None:
+    place = Frame(f"{packages}/gymnax/environment.py", 76, 31, function="step")
+    assert "1. concatenate  gymnax/environment.py:76:31 in step" in report_text(
+        report(ExplainedBarrier(barrier(place), "", ""))
+    )
+
+
 def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
     one = barrier(frame(file))
     two = replace(one, value="get-tuple-element.7")

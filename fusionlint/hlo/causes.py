@@ -66,6 +66,13 @@ Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done"})
 HOST = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed"})
+# Primitives that move elements: no user's code, but a TPU's compiler makes some of them into custom calls.
+MOVES = frozenset(
+    {
+        *("broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad", "reshape"),
+        *("scatter", "scatter-add", "select_n", "slice", "sort", "transpose"),
+    }
+)
 # jax.random's own functions, as they stand in an op_name: jit(_uniform), threefry2x32, random_bits, ...
 RANDOM = re.compile(
     r"threefry|random_bits|random_wrap|random_seed|random_split|random_fold_in|rng_bit_generator|philox|jit\(_?(uniform|"
@@ -94,7 +101,8 @@ def _callback(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     for step in (*crossing.made, *crossing.used):
         if step.opcode == "custom-call" and not is_library_call(step):
-            return target(step), step
+            primitive = _primitive(step)
+            return f"XLA's own for {primitive}" if primitive in MOVES else target(step), step
     return None
 
 
@@ -169,6 +177,14 @@ def _cost_model(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return ("", crossing.made[0]) if verdict.us_fused >= verdict.us_unfused else None
 
 
+def _finished_reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """XLA says so itself, whatever the reader does with the value."""
+    said = crossing.verdict.reason.lower() if crossing.verdict else ""
+    if "output of a reduce fusion" not in said:
+        return None
+    return next((("", step) for step in crossing.made if step.opcode in REDUCES), None)
+
+
 def _reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return _first(crossing, REDUCES)
 
@@ -189,6 +205,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("library call", _library_call),  # writer or reader is, or holds, a dot, FFT, sort, ...; detail: which
     ("conditional", _conditional),  # the value goes into or out of a branch
     ("random bits", _random_bits),  # the writer's last step is jax.random's
+    ("reduction", _finished_reduction),  # XLA names the writer's reduction
     ("scatter", _scatter),  # writer or reader scatters
     ("in-place update", _in_place_update),  # writer or reader updates a slice in place
     ("concatenate", _concatenate),  # the writer joins the value, or a reader joins it with others

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -13,11 +14,12 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.reasons import known, plain_words
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
-from fusionlint.report.units import counted, duration, size
+from fusionlint.report.units import counted, duration, listed, size
 from fusionlint.stages import Removed, Stages
 
 SHOWN = 10  # barriers, unless all are asked for
 COST_COLUMN = 78
+_INSTALLED = re.compile(r"(?:site|dist)-packages[/\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,9 @@ def _group(number: int, group: _Group, totals: Totals) -> Iterator[str]:
     details = [member.barrier.detail for member in group.members if member.barrier.detail]
     left += f" ({', '.join(dict.fromkeys(details))})" if details else ""
     left += f" (x{len(group.members)})" if len(group.members) > 1 else ""
-    yield f"{left}  {_where(barrier.stack, barrier.value)}".ljust(COST_COLUMN) + f"  {_cost(group, totals)}"
+    callers = dict.fromkeys(filter(None, (_caller(member.barrier.stack) for member in group.members)))
+    called = f", from {listed([*callers])}" if callers else ""
+    yield f"{left}  {_where(barrier.stack, barrier.value)}{called}".ljust(COST_COLUMN) + f"  {_cost(group, totals)}"
     if barrier.stack:
         yield from _excerpt(barrier.stack[0])
     verdicts = (member.barrier.verdict for member in group.members)
@@ -103,9 +107,14 @@ def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
     frame = stack[0]
     column = f":{frame.column}" if frame.column else ""
     function = f" in {_function(frame)}" if frame.function else ""
-    caller = next((other for other in stack if (other.path, other.line) != (frame.path, frame.line)), None)
-    called = f", from {_function(caller)}:{caller.line}" if caller else ""
-    return f"{_path(frame.path)}:{frame.line}{column}{function}{called}"
+    return f"{_path(frame.path)}:{frame.line}{column}{function}"
+
+
+def _caller(stack: tuple[hlo.Frame, ...]) -> str:
+    """`rollout:120`: who called the function of the innermost frame, and where; "" where nobody is known."""
+    callers = (frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line))
+    caller = next(callers, None)
+    return f"{_function(caller)}:{caller.line}" if caller else ""
 
 
 def _function(frame: hlo.Frame) -> str:
@@ -113,8 +122,11 @@ def _function(frame: hlo.Frame) -> str:
 
 
 def _path(path: str) -> str:
+    """From the working directory, or from where packages are installed: the folders above that say nothing."""
     relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
+    if relative.startswith("..") or _INSTALLED.search(relative):
+        return _INSTALLED.split(path)[-1]
+    return relative
 
 
 def _excerpt(frame: hlo.Frame) -> Iterator[str]:
