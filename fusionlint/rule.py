@@ -92,7 +92,7 @@ def all_rules() -> tuple[Rule, ...]:
     """Every rule, by name: the modules of fusionlint.rules that hold a `rule`."""
     import fusionlint.rules as package
 
-    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__))
     return tuple(importlib.import_module(f"{package.__name__}.{name}").rule for name in names)
 
 

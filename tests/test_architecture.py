@@ -19,7 +19,8 @@ ROOMS = {
     "rule": {"finding", "page"},
     "source": {"finding", "rule"},
     "hlo": set(),
-    "rules": {"finding", "rule", "source", "hlo"},
+    "patterns": {"finding", "rule", "source", "hlo"},
+    "rules": {"finding", "rule", "source", "hlo", "patterns"},
     "compiling": set(),
     "stages": {"hlo", "compiling"},
     "explain": {"finding", "rule", "hlo", "compiling", "stages"},
@@ -64,12 +65,18 @@ def test_imports_run_one_way(path: Path) -> None:
         if head in ("jax", "jaxlib"):
             assert here == "compiling"
         if head == "libcst":
-            assert here in ("source", "rules")
+            assert here in ("source", "patterns", "rules")
 
 
-@pytest.mark.parametrize("folder", ["source", "rules", "hlo", "compiling", "report"])
+@pytest.mark.parametrize("folder", ["source", "patterns", "rules", "hlo", "compiling", "report"])
 def test_sub_packages_hold_no_logic_of_their_own(folder: str) -> None:
     assert not (PACKAGE / folder / "__init__.py").read_text().strip()
+
+
+def test_every_module_of_rules_is_a_rule() -> None:
+    for path in (PACKAGE / "rules").glob("[!_]*.py"):
+        assert "rule = Rule(__name__" in path.read_text(), path
+    assert [path.name for path in (PACKAGE / "rules").glob("_*.py")] == ["__init__.py"]
 
 
 def test_check_never_imports_jax(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.calls import as_argument
+from fusionlint.patterns.readers import sliced_to
+from fusionlint.patterns.sort import SORTS, Sorted, Taken, reads_of
 from fusionlint.rule import Rule
-from fusionlint.rules._calls import as_argument
-from fusionlint.rules._readers import sliced_to
-from fusionlint.rules._sort import SORTS, Sorted, Taken, reads_of
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.rule import Rule
-from fusionlint.rules._loop_bodies import all_loop_bodies
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import Part, Write, at_write, is_fresh, is_literal, is_static, is_whole
+from fusionlint.patterns.at_advice import advice
+from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
+from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.rule import Rule
-from fusionlint.rules._at import Part, Write, at_write, is_fresh, is_literal, is_static, is_whole
-from fusionlint.rules._at_advice import advice
-from fusionlint.rules._at_chain import chain, is_columns, is_last, root
-from fusionlint.rules._at_loop import Piecewise, piecewise
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

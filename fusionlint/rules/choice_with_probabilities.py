@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, listed, written_shape
 from fusionlint.rule import Rule
-from fusionlint.rules._at import is_literal
-from fusionlint.rules._choice import CHOICE, Choice, choice, coin, listed, written_shape
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -8,9 +8,9 @@ from itertools import pairwise
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import Write, at_write, column, constant, is_fresh, is_literal, is_whole
+from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.rule import Rule
-from fusionlint.rules._at import Write, at_write, column, constant, is_fresh, is_literal, is_whole
-from fusionlint.rules._at_chain import chain, is_columns, is_last, root
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

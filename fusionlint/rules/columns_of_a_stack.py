@@ -9,11 +9,11 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.columns import columns, fit
+from fusionlint.patterns.join import JOINS, axis, builds_array, parts
+from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
+from fusionlint.patterns.round import copied, goes_round, joiners, joins, shifts
 from fusionlint.rule import Rule
-from fusionlint.rules._columns import columns, fit
-from fusionlint.rules._join import JOINS, axis, builds_array, parts
-from fusionlint.rules._laps import Function, Input, inputs, is_next, outputs
-from fusionlint.rules._round import copied, goes_round, joiners, joins, shifts
 from fusionlint.source.project import JIT
 from fusionlint.source.tree import Source
 

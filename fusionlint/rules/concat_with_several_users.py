@@ -10,11 +10,11 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.calls import beside
+from fusionlint.patterns.elementwise import ends, is_worked_on, operands
+from fusionlint.patterns.join import CONCATENATES, parts
+from fusionlint.patterns.round import goes_round, joiners
 from fusionlint.rule import Rule
-from fusionlint.rules._calls import beside
-from fusionlint.rules._elementwise import ends, is_worked_on, operands
-from fusionlint.rules._join import CONCATENATES, parts
-from fusionlint.rules._round import goes_round, joiners
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

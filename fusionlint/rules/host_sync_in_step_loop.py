@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.carry import Loop, calls, read
+from fusionlint.patterns.fetched import fetched, is_needed
+from fusionlint.patterns.host import is_short, yields
+from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop
 from fusionlint.rule import Rule
-from fusionlint.rules._carry import Loop, calls, read
-from fusionlint.rules._fetched import fetched, is_needed
-from fusionlint.rules._host import is_short, yields
-from fusionlint.rules._jit import is_jitted, runs_a_loop
-from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -25,15 +24,7 @@ _BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simula
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns"))
 
 
-def _dispatches_in_a_loop(source: Source) -> bool:
-    project = source.project
-    return any(
-        call.loops and call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
-        for call in source.facts.calls
-    )
-
-
-@rule.source(cst.For, cst.While, when=_dispatches_in_a_loop)
+@rule.source(cst.For, cst.While, when=dispatches_in_a_loop)
 def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
     if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.calls import as_argument, beside, has_only, holds_comment
 from fusionlint.rule import Rule
-from fusionlint.rules._calls import as_argument, beside, has_only, holds_comment
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

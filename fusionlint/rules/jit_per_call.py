@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.host import is_short
+from fusionlint.patterns.jit import value
+from fusionlint.patterns.often import is_memoized, runs_often
 from fusionlint.rule import Rule
-from fusionlint.rules._carry import Carry
-from fusionlint.rules._host import is_short
-from fusionlint.rules._jit import value
-from fusionlint.rules._often import is_memoized, runs_often
 from fusionlint.source.project import PARTIAL, Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -10,10 +10,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import is_small, loop_bodies
+from fusionlint.patterns.readers import writer_of
 from fusionlint.rule import Rule
-from fusionlint.rules._calls import argument
-from fusionlint.rules._loop_bodies import is_small, loop_bodies
-from fusionlint.rules._readers import writer_of
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import argument, as_argument, has_only, holds_comment
+from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.rule import Rule
-from fusionlint.rules._at import inside
-from fusionlint.rules._calls import argument, as_argument, has_only, holds_comment
-from fusionlint.rules._loop_bodies import bodies_of, definitions, is_small
 from fusionlint.source.facts import Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.carry import Carry, Loop, calls, read
+from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
+from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.rule import Rule
-from fusionlint.rules._carry import Carry, Loop, calls, read
-from fusionlint.rules._host import benign, feeds_from_device, is_counted, is_short, yields
-from fusionlint.rules._jit import is_jitted, runs_a_loop, trains
-from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -24,15 +23,7 @@ _BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|traje
 _BATCHES = re.compile(r"batch|loader|dataset", re.I)
 
 
-def _dispatches_in_a_loop(source: Source) -> bool:
-    project = source.project
-    return any(
-        call.loops and call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
-        for call in source.facts.calls
-    )
-
-
-@rule.source(cst.For, cst.While, when=_dispatches_in_a_loop)
+@rule.source(cst.For, cst.While, when=dispatches_in_a_loop)
 def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first compiled call whose outcome the next iteration hands to it again."""
     if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.rule import Rule
-from fusionlint.rules._at import constant, elements
-from fusionlint.rules._calls import argument, beside, has_only
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

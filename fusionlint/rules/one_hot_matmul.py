@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.calls import argument, has_only
 from fusionlint.rule import Rule
-from fusionlint.rules._calls import argument, has_only
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import Part, Write, at_write
 from fusionlint.rule import Rule
-from fusionlint.rules._at import Part, Write, at_write
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

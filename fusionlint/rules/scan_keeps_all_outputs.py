@@ -10,11 +10,11 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.at import constant, elements, is_whole
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import bodies_of, is_small
+from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
-from fusionlint.rules._at import constant, elements, is_whole
-from fusionlint.rules._calls import argument
-from fusionlint.rules._loop_bodies import bodies_of, is_small
-from fusionlint.rules._readers import first_uses, value_of
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

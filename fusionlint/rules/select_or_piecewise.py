@@ -10,9 +10,9 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.calls import argument, as_argument, beside, has_only, holds_comment
 from fusionlint.rule import Rule
-from fusionlint.rules._at import constant, inside
-from fusionlint.rules._calls import argument, as_argument, beside, has_only, holds_comment
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.calls import argument
 from fusionlint.rule import Rule
-from fusionlint.rules._at import is_literal
-from fusionlint.rules._calls import argument
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.rule import Rule
-from fusionlint.rules._at import Part, Write, at_write, inside, is_whole
-from fusionlint.rules._at_chain import root
-from fusionlint.rules._calls import argument
-from fusionlint.rules._loop_bodies import bodies_of, definitions, is_small
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.rules._at import constant
-from fusionlint.rules._calls import argument
+from fusionlint.patterns.at import constant
+from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 
 _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate", "jax.numpy.hstack")

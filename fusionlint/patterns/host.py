@@ -9,8 +9,8 @@ import re
 
 import libcst as cst
 
-from fusionlint.rules._carry import Carry, Loop, calls
-from fusionlint.rules._jit import is_jitted
+from fusionlint.patterns.carry import Carry, Loop, calls
+from fusionlint.patterns.jit import is_jitted
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

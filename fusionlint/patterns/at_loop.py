@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.rules._at import Write, at_write, elements, inside
-from fusionlint.rules._at_chain import is_element, root, write_on
+from fusionlint.patterns.at import Write, at_write, elements, inside
+from fusionlint.patterns.at_chain import is_element, root, write_on
 from fusionlint.source.tree import Source
 
 

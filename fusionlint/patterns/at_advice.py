@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.rules._at import Part, Write, constant, inside, is_fresh, is_static
-from fusionlint.rules._at_chain import root
+from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_static
+from fusionlint.patterns.at_chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.rules._at import inside
-from fusionlint.rules._carry import Carry, Loop, Write, calls, read
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
 from fusionlint.source.tree import Source
 
 _READERS = frozenset(

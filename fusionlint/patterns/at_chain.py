@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.rules._at import Write, at_write, column
+from fusionlint.patterns.at import Write, at_write, column
 from fusionlint.source.tree import Source
 
 # What is asked of an array without reading what was written.

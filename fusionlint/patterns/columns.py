@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import libcst as cst
 
-from fusionlint.rules._at import Part, constant, elements, is_whole
+from fusionlint.patterns.at import Part, constant, elements, is_whole
 from fusionlint.source.tree import Source
 
 _UNSTACKS = frozenset(("jax.numpy.split", "jax.numpy.unstack", "jax.numpy.array_split"))

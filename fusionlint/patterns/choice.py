@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.rules._calls import argument, has_only
+from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
 CHOICE = "jax.random.choice"

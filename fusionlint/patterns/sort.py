@@ -7,8 +7,8 @@ from typing import Literal
 
 import libcst as cst
 
-from fusionlint.rules._at import Part, constant, elements, is_whole
-from fusionlint.rules._calls import argument, has_only
+from fusionlint.patterns.at import Part, constant, elements, is_whole
+from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
 SORTS = ("jax.numpy.sort", "jax.numpy.argsort")

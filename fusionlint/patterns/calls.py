@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.rules._at import inside
+from fusionlint.patterns.at import inside
 from fusionlint.source.tree import Source
 
 

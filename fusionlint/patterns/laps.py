@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.rules._columns import parameters
-from fusionlint.rules._elementwise import is_update, worked_on
+from fusionlint.patterns.columns import parameters
+from fusionlint.patterns.elementwise import is_update, worked_on
 from fusionlint.source.facts import Call, Value
 from fusionlint.source.project import Place
 from fusionlint.source.traced import TRANSFORMS

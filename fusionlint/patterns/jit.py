@@ -40,6 +40,15 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     return source.project.is_jitted(source.place(callee), value(callee))
 
 
+def dispatches_in_a_loop(source: Source) -> bool:
+    """Whether a Python loop of the file calls a compiled program: asked of the facts, before libcst parses."""
+    project = source.project
+    return any(
+        call.loops and call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
+        for call in source.facts.calls
+    )
+
+
 def runs_a_loop(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether the compiled program is seen to hold a loop of its own: one dispatch, many steps."""
     return any(_LOOPS.match(name) for name in _called_within(callee, source))
