@@ -202,3 +202,9 @@ def test_nobody_minds_the_speed_of_tests_benchmarks_and_pictures(path: str, scop
 def test_code_of_tests_is_host_code_even_under_a_trace(path: str) -> None:
     assert context("@jax.jit\ndef f(x): return x", "f", path) == "host"
     assert context("@jax.jit\ndef f(x): return x", "f", "pkg/env.py") == "traced"
+
+
+def test_what_calls_scipy_is_host_code_and_what_calls_jax_scipy_is_not() -> None:
+    text = "from {} import optimize\ndef f(cost): return optimize.linear_sum_assignment(cost)"
+    assert context(text.format("scipy"), "f") == "host"
+    assert context(text.format("jax.scipy"), "f") == "library"
