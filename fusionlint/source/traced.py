@@ -62,7 +62,8 @@ _HOST_CALL = re.compile(
     r"^(open|input|breakpoint|time\.(time|perf_counter|sleep|monotonic)|argparse\..*|sys\.exit|os\.(makedirs|mkdir"
     r"|remove|listdir)|subprocess\..*|pickle\..*|json\.(load|dump)s?|matplotlib\..*|seaborn\..*|pandas\..*|wandb\..*"
     r"|tqdm\..*|absl\.app\..*|tensorflow\..*|PIL\..*|imageio\..*|pygame\..*|orbax\..*|flax\.training\.checkpoints\..*"
-    r"|scipy\.(optimize|sparse|io|spatial|stats)\..*|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
+    r"|scipy\.(optimize|sparse|io|spatial|stats)\..*"
+    r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
     r"|numpy\.(save|load|savez|random\..*))$"
 )
 # flax's ways to declare a parameter: the second argument makes its first value.
