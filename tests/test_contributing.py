@@ -40,16 +40,11 @@ def test_a_newcomers_rule_is_measured_and_passes(checkout: Path) -> None:
     assert updated.returncode == 0, updated.stdout
     assert "| cpu |" in (checkout / "rules" / "norm-squared.md").read_text()
     passed = run(checkout, *tests)
-    if "h100" in (checkout / "rules" / "norm-squared.md").read_text():
-        assert passed.returncode == 0, passed.stdout
-    else:
-        # Without a compiler for an accelerator nothing shows the harm, and the page says so.
-        assert "test_the_table_shows_harm_somewhere[norm-squared]" in passed.stdout
+    assert passed.returncode == 0, passed.stdout
 
 
 def test_the_rule_is_listed_and_finds_what_it_is_for(checkout: Path) -> None:
     (checkout / "try.py").write_text("import jax.numpy as np\n\n\ndef f(x):\n    return np.linalg.norm(x) ** 2\n")
     assert "norm-squared" in run(checkout, "-m", "fusionlint", "rule").stdout
-    page = (checkout / "rules" / "norm-squared.md").read_text()
     found = run(checkout, "-m", "fusionlint", "check", "try.py", "--select", "norm-squared").stdout
-    assert ("try.py:5:12: norm-squared" in found) == ("| h100 |" in page)
+    assert found.startswith("try.py:5:12: norm-squared")
