@@ -19,7 +19,7 @@ from fusionlint.config import Config, ConfigError, nearest, read_config
 
 if TYPE_CHECKING:
     from fusionlint.explain import Report
-    from fusionlint.source.check import Scope
+    from fusionlint.source.check import Result, Scope
     from fusionlint.tasks import Failure
 
 
@@ -75,24 +75,30 @@ def check(
         click.echo("".join(map(diff, fixed)), nl=False)
         click.echo(text.fixed_summary("Would fix", [f.count for f in fixed]), err=True)
         sys.exit(1 if fixed else 0)
-    for one in fixed:
-        Path(one.path).write_bytes(one.after)
+    with _one_line_errors():
+        for one in fixed:
+            Path(one.path).write_bytes(one.after)
     if fixed:
         result = check_files(files, scope, jobs)
-
-    findings, problems = result.findings, result.problems
     if output_format == "json":
-        click.echo(json.findings_json(findings, problems))
+        click.echo(json.findings_json(result.findings, result.problems))
     else:
-        click.echo("".join(f"{row}\n" for row in text.rows(findings, output_format)), nl=False)
-        if statistics:
-            click.echo(text.statistics(findings))
-        if fixed:
-            click.echo(text.fixed_summary("Fixed", [f.count for f in fixed]))
-        click.echo(text.summary(findings, problems, result.files))
-    for problem in problems:
+        _print_findings(result, [f.count for f in fixed], output_format, statistics)
+    for problem in result.problems:
         click.echo(text.problem(problem), err=True)
-    sys.exit(1 if findings or problems else 0)
+    sys.exit(1 if result.findings or result.problems else 0)
+
+
+def _print_findings(result: Result, fixed: Sequence[int], output_format: str, statistics: bool) -> None:
+    from fusionlint.report import text
+
+    for row in text.rows(result.findings, output_format):
+        click.echo(row)
+    if statistics:
+        click.echo(text.statistics(result.findings))
+    if fixed:
+        click.echo(text.fixed_summary("Fixed", fixed))
+    click.echo(text.summary(result.findings, result.problems, result.files))
 
 
 @main.command()
