@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from fusionlint.finding import Measurement
@@ -50,8 +51,10 @@ class Pair:
     table: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Page:
+    """One page. What is read off its text is kept: every finding asks for the numbers again."""
+
     name: str
     text: str
 
@@ -61,14 +64,14 @@ class Page:
         body = re.sub(r"\A#[^\n]*\n+", "", self.text)
         return re.split(r"(?<=[.])\s", body.strip(), maxsplit=1)[0].replace("\n", " ")
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         return tuple(
             Block(m["role"], m["spec"].strip(), m["code"], self.text.count("\n", 0, m.start("code")) + 1, m.end())
             for m in _BLOCK.finditer(self.text)
         )
 
-    @property
+    @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Each bad block with the good block that comes next."""
         blocks = self.blocks
@@ -79,7 +82,7 @@ class Page:
                 found.append(Pair(bad, good, table.span() if table else (good.end, good.end)))
         return tuple(found)
 
-    @property
+    @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
         """The cells of the first pair's table, one Measurement each: these decide where the rule speaks."""
         return next((m for pair in self.pairs if (m := self.measured(pair))), ())
@@ -94,7 +97,7 @@ class Page:
         named = re.search(r"[Mm]easured with jax (\d+\.\d+\.\d+)", self.text)
         return named[1] if named else ""
 
-    @property
+    @cached_property
     def targets(self) -> tuple[str, ...]:
         """The targets on which the table shows harm, in the table's order; ("any",) where hardware does not matter."""
         names = dict.fromkeys(m.target for m in self.measurements)

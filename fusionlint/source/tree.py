@@ -17,7 +17,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.source import flow
-from fusionlint.source.facts import Facts, Function
+from fusionlint.source.facts import Facts
 from fusionlint.source.fix import split_lines
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context
@@ -106,11 +106,6 @@ class Source:
     def _holds(self, function: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Whether `node`, somewhere in `function`, is code of its body: decorators and defaults are not."""
         return f"{self.scope(node)}.".startswith(f"{self.body_scope(function)}.")
-
-    def function_facts(self, node: cst.CSTNode) -> Function | None:
-        """The facts of the function whose code `node` is part of."""
-        function = self.function(node)
-        return self.facts.functions.get(self.body_scope(function)) if function else None
 
     def context(self, node: cst.CSTNode) -> Context:
         """How the code at `node` runs: "traced", "host", or "library" where nobody can see."""
