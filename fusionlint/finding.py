@@ -51,7 +51,8 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One hazard at one place. `targets` are those on which the rule's page shows harm; `evidence` is what was
-    measured there; `stack` is the call path to the line, innermost first."""
+    measured there; `stack` is the call path to the line, innermost first. `pair` is the number of the measured pair
+    of the page that this is a case of."""
 
     rule: str
     location: Location
@@ -60,6 +61,7 @@ class Finding:
     targets: tuple[str, ...] = ()
     evidence: tuple[Measurement, ...] = ()
     stack: tuple[Location, ...] = ()
+    pair: int = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -83,9 +83,9 @@ class Page:
         return tuple(found)
 
     @cached_property
-    def measurements(self) -> tuple[Measurement, ...]:
-        """The cells of the first pair's table, one Measurement each: these decide where the rule speaks."""
-        return next((m for pair in self.pairs if (m := self.measured(pair))), ())
+    def measurements(self) -> tuple[tuple[Measurement, ...], ...]:
+        """For each pair that was measured the cells of its table, one Measurement each."""
+        return tuple(cells for pair in self.pairs if (cells := self.measured(pair)))
 
     def measured(self, pair: Pair) -> tuple[Measurement, ...]:
         """The cells of one pair's table."""
@@ -98,10 +98,14 @@ class Page:
         return named[1] if named else ""
 
     @cached_property
+    def targets_of(self) -> tuple[tuple[str, ...], ...]:
+        """For each measured pair the targets on which its table shows harm; ("any",) where hardware does not matter."""
+        return tuple(tuple(_harmed_targets(cells)) for cells in self.measurements)
+
+    @property
     def targets(self) -> tuple[str, ...]:
-        """The targets on which the table shows harm, in the table's order; ("any",) where hardware does not matter."""
-        names = dict.fromkeys(m.target for m in self.measurements)
-        return tuple(name for name in names if _harmed([m for m in self.measurements if m.target == name]))
+        """The targets on which one of the tables shows harm: where the rule may speak."""
+        return tuple(dict.fromkeys(name for targets in self.targets_of for name in targets))
 
 
 def read_page(name: str) -> Page:
@@ -134,6 +138,13 @@ def _measurements(text: str) -> Iterator[Measurement]:
         for quantity, cell in zip(head[1:], cells[1:], strict=False):
             if pair := _PAIR.match(cell):
                 yield Measurement(cells[0], quantity, number(pair[1], pair[2]), number(pair[3], pair[4]))
+
+
+def _harmed_targets(cells: tuple[Measurement, ...]) -> Iterator[str]:
+    """The targets, in the table's order, whose row shows harm."""
+    for name in dict.fromkeys(m.target for m in cells):
+        if _harmed([m for m in cells if m.target == name]):
+            yield name
 
 
 def _harmed(cells: list[Measurement]) -> bool:

@@ -50,7 +50,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         write = (
             f"before the loop, `keys = jax.vmap({source.code(node.func)}, (None, 0))({key}, steps)`; scan over the keys"
         )
-    yield source.finding(node, message, write=write)
+    yield source.finding(node, message, write=write, pair=0 if source.calls(node, _SPLIT) else 1)
 
 
 @rule.barrier

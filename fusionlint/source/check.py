@@ -98,8 +98,9 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
                 continue
             for node in source.nodes(*sensor.nodes):
                 for finding in sensor.check(node, source):
-                    if not _is_ignored(source, finding, rule.name):
-                        yield _complete(finding, rule, scope)
+                    whole = _complete(finding, rule, scope)
+                    if _matters(whole, scope) and not _is_ignored(source, finding, rule.name):
+                        yield whole
 
 
 def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
@@ -110,10 +111,20 @@ def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
 
 
 def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
+    """The finding with its rule's name, and the targets and numbers of the pair of the page that it is a case of."""
     page = rule.page
-    shown = {*scope.targets, "any"} if scope.targets else {m.target for m in page.measurements}
-    evidence = tuple(m for m in page.measurements if m.target in shown)
-    return replace(finding, rule=rule.name, targets=page.targets, evidence=evidence)
+    if not page.measurements:  # a page that is being written
+        return replace(finding, rule=rule.name)
+    shown = (*scope.targets, "any")
+    evidence = tuple(m for m in page.measurements[finding.pair] if not scope.targets or m.target in shown)
+    return replace(finding, rule=rule.name, targets=page.targets_of[finding.pair], evidence=evidence)
+
+
+def _matters(finding: Finding, scope: Scope) -> bool:
+    """Whether the pair that was measured shows harm, on a target that was asked for."""
+    if not finding.targets and not finding.evidence:
+        return True
+    return bool(finding.targets) and (not scope.targets or not {*scope.targets, "any"}.isdisjoint(finding.targets))
 
 
 def _called(source: Source) -> Iterator[str]:

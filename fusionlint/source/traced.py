@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from fusionlint.source.facts import Call
@@ -74,13 +75,30 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 def contexts(project: Project) -> dict[Place, Context]:
     """The context of every function that is not "library"."""
-    traced = _reached(_traced_seeds(project), _taken_along(project))
+    traced = _reached(_traced_seeds(project), taken_along(project))
     traced = {place for place in traced if not _is_test(project, place)}
     host = {place for place in _host_seeds(project) if place not in traced}
     host |= _set_up(project, host, traced)
     found: dict[Place, Context] = dict.fromkeys(host, "host")
     found.update(dict.fromkeys(traced, "traced"))
     return found
+
+
+@lru_cache(maxsize=16)
+def reached_from(project: Project, transforms: frozenset[str]) -> frozenset[Place]:
+    """The functions that run inside what one of `transforms` is handed: `{"jax.vmap"}` gives those seen to be
+    vectorized, directly or through the functions that call them."""
+    return frozenset(_reached(_handed_to(project, transforms), taken_along(project)))
+
+
+def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
+    for place, function in project.functions():
+        if not transforms.isdisjoint(project.decorators(place.path, function)):
+            yield place
+    for place, call in _calls(project):
+        if project.callee(place, call.value) in transforms:
+            for argument in (*call.value.arguments, *(value for _, value in call.value.keywords)):
+                yield from project.functions_behind(place, argument, TRANSFORMS)
 
 
 def is_idle(project: Project, place: Place) -> bool:
@@ -95,15 +113,10 @@ def _is_test(project: Project, place: Place) -> bool:
 
 
 def _traced_seeds(project: Project) -> Iterator[Place]:
+    yield from _handed_to(project, TRANSFORMS)
     for place, function in project.functions():
-        if not TRANSFORMS.isdisjoint(project.decorators(place.path, function)):
-            yield place
-        elif function.owner and function.scope.endswith((".__call__", ".setup")):
+        if function.owner and function.scope.endswith((".__call__", ".setup")):
             yield from (p for p in (place,) if project.inherits(p.outer, _MODULES))
-    for place, call in _calls(project):
-        if project.callee(place, call.value) in TRANSFORMS:
-            for argument in (*call.value.arguments, *(value for _, value in call.value.keywords)):
-                yield from project.functions_behind(place, argument, TRANSFORMS)
 
 
 def _calls(project: Project) -> Iterator[tuple[Place, Call]]:
@@ -112,7 +125,8 @@ def _calls(project: Project) -> Iterator[tuple[Place, Call]]:
             yield Place(path, call.scope), call
 
 
-def _taken_along(project: Project) -> dict[Place, list[Place]]:
+@lru_cache(maxsize=2)
+def taken_along(project: Project) -> dict[Place, list[Place]]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
     callbacks = set(_callback_functions(project))

@@ -254,8 +254,10 @@ class Source:
         write: str | None = None,
         edits: tuple[Edit, ...] = (),
         safe: bool = False,
+        pair: int = 0,
     ) -> Finding:
-        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead.
+        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead, `pair` which
+        measured pair of the rule's page it is a case of.
 
         The engine adds the rule's name, its targets and its numbers.
         """
@@ -264,7 +266,7 @@ class Source:
             end = self.location(until)
             where = replace(where, end_line=end.end_line, end_column=end.end_column)
         suggestion = Suggestion(write, edits, safe) if write is not None else None
-        return Finding("", where, message, suggestion)
+        return Finding("", where, message, suggestion, pair=pair)
 
     def _variable(self, name: cst.Name) -> tuple[str, str]:
         scope = self.scope(name)

@@ -1,0 +1,33 @@
+"""What the code at a node runs inside of, near or far: a `vmap`, or a loop of jax.lax.
+
+In: nodes of a Source. A function that nobody is seen to map or to loop over is in neither: unknown is unknown.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.source.project import Place
+from fusionlint.source.traced import reached_from
+from fusionlint.source.tree import Source
+
+_VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
+_LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
+                    "flax.nnx.scan", "haiku.scan", "jax.lax.associative_scan"))  # fmt: skip
+
+
+def under_vmap(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to be vectorized."""
+    return _is_in(node, source, _VMAPS)
+
+
+def under_loop(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to run in every step of a loop of jax.lax."""
+    return _is_in(node, source, _LOOPS)
+
+
+def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> bool:
+    function = source.function(node)
+    if function is None:
+        return False
+    return Place(source.path, source.body_scope(function)) in reached_from(source.project, transforms)
