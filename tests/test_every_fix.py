@@ -1,0 +1,175 @@
+"""Every fix, alone, in every page and in real projects: the file still parses, keeps each byte outside the edits,
+loses the finding, gains none, and (where a page says how to call it) computes the same.
+
+`FUSIONLINT_CORPUS=FOLDER[:FOLDER...]` names further folders whose projects are tried too.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import libcst as cst
+import measuring
+import package_index
+import projects
+import pytest
+
+from fusionlint.compiling import counting
+from fusionlint.finding import Edit, Finding
+from fusionlint.page import Block
+from fusionlint.rule import all_rules
+from fusionlint.source.check import Scope, World, check_files, check_text, join
+from fusionlint.source.files import python_files
+from fusionlint.source.fix import apply, split_lines
+
+EVERYTHING = Scope(tuple(rule.name for rule in all_rules()))
+CORPUS = [Path(folder) for folder in os.environ.get("FUSIONLINT_CORPUS", "").split(":") if folder]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One finding with a fix, and the text that it stands in."""
+
+    path: str
+    text: str
+    finding: Finding
+    before: tuple[Finding, ...]
+    world: World
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        assert self.finding.suggestion is not None
+        return self.finding.suggestion.edits
+
+    @property
+    def fixed(self) -> str:
+        return apply(self.text, self.edits)
+
+
+def cases_in(found: tuple[Finding, ...], path: str, text: str, world: World) -> Iterator[Case]:
+    for finding in found:
+        if finding.suggestion and finding.suggestion.edits:
+            yield Case(path, text, finding, found, world)
+
+
+def assert_the_file_is_whole(case: Case) -> None:
+    ast.parse(case.fixed)
+    assert cst.parse_module(case.fixed).code == case.fixed
+    assert pieces_around(case) == pieces_of_the_fixed(case)
+
+
+def pieces_around(case: Case) -> list[str]:
+    """What stands before, between and after the edits, cut out line by line: not as `apply` finds it."""
+    lines = split_lines(case.text)
+    pieces, line, column = [], 1, 1
+    for edit in sorted(case.edits, key=lambda e: e.location):
+        where = edit.location
+        pieces.append(cut(lines, (line, column), (where.line, where.column)))
+        line, column = where.end_line, where.end_column
+    return [*pieces, cut(lines, (line, column), (len(lines) + 1, 1))]
+
+
+def cut(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    whole = [text for number, text in enumerate(lines, 1) if start[0] < number < end[0]]
+    if start[0] == end[0]:
+        return lines[start[0] - 1][start[1] - 1 : end[1] - 1]
+    first = lines[start[0] - 1][start[1] - 1 :] if start[0] <= len(lines) else ""
+    last = lines[end[0] - 1][: end[1] - 1] if end[0] <= len(lines) else ""
+    return first + "".join(whole) + last
+
+
+def pieces_of_the_fixed(case: Case) -> list[str]:
+    """The same pieces of the fixed text: what is left where each edit's new text is taken out in turn."""
+    pieces, rest = [], case.fixed
+    around = pieces_around(case)
+    for piece, edit in zip(around, sorted(case.edits, key=lambda e: e.location), strict=False):
+        assert rest.startswith(piece + edit.text)
+        pieces.append(rest[: len(piece)])
+        rest = rest[len(piece) + len(edit.text) :]
+    return [*pieces, rest]
+
+
+def assert_only_its_finding_goes(case: Case) -> None:
+    after = check_text(case.fixed.encode(), case.path, EVERYTHING, case.world)
+    before, left = Counter(f.rule for f in case.before), Counter(f.rule for f in after)
+    assert left[case.finding.rule] < before[case.finding.rule]
+    assert not left - before
+
+
+def block_cases() -> Iterator[tuple[str, Block, int, Case]]:
+    for rule in all_rules():
+        for pair in rule.page.pairs:
+            world = join({})
+            found = check_text(pair.bad.code.encode(), "example.py", EVERYTHING, world)
+            for i, case in enumerate(cases_in(found, "example.py", pair.bad.code, world)):
+                yield rule.name, pair.bad, i, case
+
+
+BLOCK_CASES = list(block_cases())
+of_block_cases = pytest.mark.parametrize(
+    ("block", "case"),
+    [(block, case) for _, block, _, case in BLOCK_CASES],
+    ids=[f"{name}:{block.line}:{i}" for name, block, i, _ in BLOCK_CASES],
+)
+
+
+@of_block_cases
+def test_a_page_with_one_fix_made_is_whole_and_without_its_finding(block: Block, case: Case) -> None:
+    assert_the_file_is_whole(case)
+    assert_only_its_finding_goes(case)
+
+
+@pytest.fixture(scope="module")
+def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[int, object]:
+    """id of a Case -> how what its fixed page computes differs from the page's own, None where it does not."""
+    folder = tmp_path_factory.mktemp("fixed")
+    items = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    chosen = [(p["block"], p["case"]) for p in items if "case" in p and "block" in p and is_called(p["block"])]
+    chosen = list({id(case): (block, case) for block, case in chosen}.values())
+    tasks = []
+    for i, (block, case) in enumerate(chosen):
+        bad, fixed = folder / f"bad_{i}.py", folder / f"fixed_{i}.py"
+        bad.write_text(block.code)
+        fixed.write_text(case.fixed)
+        alike = next(p.good.role for rule in all_rules() for p in rule.page.pairs if p.bad == block) != "good"
+        tasks.append(counting.agreeing_job(bad, fixed, measuring.call_of(block), in_distribution=alike))
+    return {id(case): found for (_, case), found in zip(chosen, counting.agree_many(tasks), strict=True)}
+
+
+def is_called(block: Block) -> bool:
+    return bool(block.spec)
+
+
+@of_block_cases
+def test_a_page_with_one_fix_made_computes_the_same(block: Block, case: Case, differences: dict[int, object]) -> None:
+    if not is_called(block):
+        pytest.skip("the page does not say how to call it")
+    assert differences[id(case)] is None
+
+
+def project_folders() -> Iterator[Path]:
+    for project in projects.PROJECTS.values():
+        yield projects.cached(project)
+    for folder in CORPUS:
+        yield from sorted(path for path in folder.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", list(project_folders()), ids=lambda folder: folder.name)
+def test_a_project_with_one_fix_made_is_whole_and_without_its_finding(folder: Path) -> None:
+    if not folder.exists():
+        package_index.require()
+        projects.fetch(next(p for p in projects.PROJECTS.values() if projects.cached(p) == folder))
+    result = check_files(python_files([folder], ()), EVERYTHING, jobs=2)
+    for path in sorted({f.location.path for f in result.findings}):
+        found = tuple(f for f in result.findings if f.location.path == path)
+        data = Path(path).read_bytes()
+        if cst.parse_module(data).bytes != data or not data.isascii():
+            continue  # test_fix.py has files with marks, form feeds and other encodings
+        for case in cases_in(found, path, data.decode(), result.world):
+            assert_the_file_is_whole(case)
+            assert_only_its_finding_goes(case)
