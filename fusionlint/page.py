@@ -23,6 +23,7 @@ _UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 # Bytes alone are harm from a quarter more on: less drowns in what padding and layouts do to the count.
 _BYTES_THAT_MATTER = 1.25
+_SIZES = ("bytes", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,9 @@ class Page:
         return tuple(dict.fromkeys(name for targets in self.targets_of for name in targets))
 
 
-def read_page(name: str) -> Page:
-    """The page called `name`: beside the package when installed, in rules/ of a checkout. KeyError without one."""
-    path = pages_folder() / f"{name}.md"
+def read_page(name: str, folder: Path) -> Page:
+    """The page called `name` in `folder`. KeyError without one."""
+    path = folder / f"{name}.md"
     if not path.is_file():
         raise KeyError(name)
     return Page(name, path.read_text(encoding="utf-8"))
@@ -148,9 +149,12 @@ def _harmed_targets(cells: tuple[Measurement, ...]) -> Iterator[str]:
 
 
 def _harmed(cells: list[Measurement]) -> bool:
-    """More launches, compilations or dispatches; or as many of them, and clearly more bytes."""
-    counts = [m for m in cells if m.quantity != "bytes"]
+    """More launches, compilations or dispatches; or as many of them, and clearly more bytes or memory."""
+    counts = [m for m in cells if m.quantity not in _SIZES]
     if any(m.bad > m.good for m in counts):
         return all(m.bad >= m.good for m in counts)
     same = all(m.bad == m.good for m in counts)
-    return same and any(m.bad > _BYTES_THAT_MATTER * m.good for m in cells if m.quantity == "bytes")
+    sizes = [m for m in cells if m.quantity in _SIZES]
+    # What saves memory by moving far more bytes, or the other way round, is a trade, and no harm.
+    traded = any(m.good > _BYTES_THAT_MATTER * m.bad for m in sizes)
+    return same and not traded and any(m.bad > _BYTES_THAT_MATTER * m.good for m in sizes)

@@ -5,19 +5,27 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, distributions
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fusionlint.page import Page, read_page
+from fusionlint.page import Page, pages_folder, read_page
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import libcst as cst
 
     from fusionlint.finding import Finding
     from fusionlint.hlo import parse as hlo
     from fusionlint.hlo.barriers import Barrier
     from fusionlint.source.tree import Source
+
+# Packages that bring rules name them under this group: `my-rules = "my_package.rules"`.
+ENTRY_POINTS = "fusionlint.rules"
 
 Harm = Literal["fusion", "dispatch", "recompile", "transfer", "memory", "compile-time"]
 SourceCheck = Callable[[Any, "Source"], Iterator["Finding"]]
@@ -60,7 +68,10 @@ class Rule:
 
     @property
     def page(self) -> Page:
-        return page(self.name)
+        """Its page: in rules/, of a rule from elsewhere beside its module. KeyError when there is none."""
+        if self.module.startswith("fusionlint."):
+            return page(self.name)
+        return page(self.name, Path(str(sys.modules[self.module].__file__)).parent)
 
     def source(
         self,
@@ -87,16 +98,72 @@ class Rule:
         return check
 
 
-@functools.cache
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The rules, by name, and of each package whose rules cannot be used its name and why."""
+
+    rules: tuple[Rule, ...]
+    broken: tuple[tuple[str, str], ...]
+
+
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by name: the modules of fusionlint.rules that hold a `rule`."""
+    """Every rule, by name: fusionlint's own, and those of the packages installed beside it."""
+    return catalogue().rules
+
+
+@functools.cache
+def catalogue() -> Catalogue:
+    """The modules of fusionlint.rules, and those that other packages name by an entry point.
+
+    A package whose rules cannot be imported, have no page or take a name twice brings none of them; the others stay.
+    """
     import fusionlint.rules as package
 
+    rules = {rule.name: rule for rule in _rules_of(package)}
+    broken: list[tuple[str, str]] = []
+    for point in _entry_points():
+        try:
+            brought = _brought(point)
+            if again := [rule.name for rule in brought if rule.name in rules]:
+                raise ValueError(f"there is a rule {again[0]!r} already")
+        except Exception as error:  # noqa: BLE001 - whatever somebody else's module raises when it is imported
+            broken.append((point.value, f"{type(error).__name__}: {error}".partition("\n")[0]))
+        else:
+            rules.update({rule.name: rule for rule in brought})
+    return Catalogue(tuple(rules[name] for name in sorted(rules)), tuple(broken))
+
+
+def _brought(point: EntryPoint) -> list[Rule]:
+    """The rules of one entry point, each with its page."""
+    rules = list(_rules_of(point.load()))
+    for rule in rules:
+        try:
+            rule.page  # noqa: B018 - reading it is the test
+        except KeyError:
+            raise ValueError(f"the rule {rule.name!r} has no page {rule.name}.md beside its module") from None
+    return rules
+
+
+def _rules_of(package: ModuleType) -> Iterator[Rule]:
+    """The `rule` of each module of a package; a name with an underscore before it is none."""
     names = sorted(m.name for m in pkgutil.iter_modules(package.__path__))
-    return tuple(importlib.import_module(f"{package.__name__}.{name}").rule for name in names)
+    for name in names:
+        if not name.startswith("_"):
+            yield importlib.import_module(f"{package.__name__}.{name}").rule
+
+
+def _entry_points() -> list[EntryPoint]:
+    """What installed packages say. What lies in the working folder is not installed: it may be what is checked."""
+    folders = [folder for folder in sys.path if Path(folder).resolve() != Path.cwd()]
+    return [
+        point
+        for distribution in distributions(path=folders)
+        for point in distribution.entry_points
+        if point.group == ENTRY_POINTS
+    ]
 
 
 @functools.cache
-def page(name: str) -> Page:
-    """The page of the rule `name`; KeyError when there is none."""
-    return read_page(name)
+def page(name: str, folder: Path | None = None) -> Page:
+    """The page of the rule `name`, by default one of ours; KeyError when there is none."""
+    return read_page(name, folder or pages_folder())

@@ -17,7 +17,7 @@ from typing import TypeVar
 import libcst as cst
 
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import Rule, all_rules
+from fusionlint.rule import Rule, all_rules, catalogue
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import imported_files, module_name, path_in_project
 from fusionlint.source.project import Place, Project
@@ -67,6 +67,7 @@ def check_files(paths: Sequence[Path], scope: Scope, jobs: int = 1) -> Result:
     world = join(facts)
     checked = _map(_check_shared, facts, jobs, world, scope)
     problems = [p for p in read if isinstance(p, Problem)] + [p for _, more in checked for p in more]
+    problems += [Problem(package, 0, f"its rules cannot be used: {why}") for package, why in catalogue().broken]
     findings = sorted((f for found, _ in checked for f in found), key=lambda f: (f.location, f.rule))
     return Result(tuple(findings), tuple(sorted(problems)), len(paths), world)
 
