@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from fusionlint.compiling import counting, jobs, targets
-from fusionlint.compiling.artifacts import CompileError
+from fusionlint.compiling.artifacts import Artifacts, CompileError
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import kernels, launched
@@ -32,7 +32,7 @@ class Cells:
 
 
 def _show(quantity: str, count: float) -> str:
-    return nbytes(count) if quantity == "bytes" else f"{count:g}"
+    return nbytes(count) if quantity in ("bytes", "memory") else f"{count:g}"
 
 
 def is_run(pair: Pair) -> bool:
@@ -41,8 +41,8 @@ def is_run(pair: Pair) -> bool:
 
 
 def call_of(block: Block) -> str:
-    """`update(f32[8])` of a block's spec, with or without `run`."""
-    return block.spec.removeprefix("run ").strip()
+    """`update(f32[8])` of a block's spec, with or without `run` or `memory`."""
+    return block.spec.removeprefix("run ").removeprefix("memory ").strip()
 
 
 def write_block(block: Block, folder: Path, name: str) -> Path:
@@ -64,14 +64,26 @@ def compiled(pairs: Sequence[Pair], target: str, folder: Path) -> list[Cells | s
         for block in (pair.bad, pair.good)
     ]
     results = jobs.compile_many([parse_spec(s) for s in specs], targets.get(target))
-    counted = [str(r) if isinstance(r, CompileError) else _count(r.after) for r in results]
-    return [_cells(target, *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+    counted = [str(r) if isinstance(r, CompileError) else _count(r) for r in results]
+    rows = [_cells(target, *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+    return [row if _is_of_memory(pair) else _without(row, "memory") for pair, row in zip(pairs, rows, strict=True)]
 
 
-def _count(text: str) -> dict[str, float]:
-    found = kernels(hlo.parse(text))
+def _is_of_memory(pair: Pair) -> bool:
+    """Whether the page tells the memory that the pair's programs need: few pages are about it."""
+    return pair.bad.spec.startswith("memory ")
+
+
+def _without(row: Cells | str, quantity: str) -> Cells | str:
+    if isinstance(row, str):
+        return row
+    return replace(row, counts={q: counts for q, counts in row.counts.items() if q != quantity})
+
+
+def _count(made: Artifacts) -> dict[str, float]:
+    found = kernels(hlo.parse(made.after))
     moved = sum(k.launches * (k.bytes_read + k.bytes_written) for k in found)
-    return {"launches": launched(found), "bytes": moved}
+    return {"launches": launched(found), "bytes": moved, "memory": made.memory}
 
 
 def ran(pairs: Sequence[Pair], folder: Path) -> list[Cells | str]:

@@ -69,6 +69,7 @@ class Artifacts:
     trace_seconds: float = 0.0
     lower_seconds: float = 0.0
     compile_seconds: float = 0.0
+    memory: int = 0  # bytes of arguments, results and temporaries, what is donated counted once; 0 if unknown
     attached: bool = False  # compiled where the device is
 
     @cached_property

@@ -137,7 +137,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
         lowered = traced.lower()
     if target.platform == "cuda" and not target.attached:
         lowered = without_callbacks(lowered)
-    compile_seconds = compiled(lowered, entry, target, folder)
+    compile_seconds, memory = compiled(lowered, entry, target, folder)
     return {
         "entry": entry.text,
         "target": target.name,
@@ -150,6 +150,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
         "trace_seconds": trace_seconds[0],
         "lower_seconds": lower_seconds[0],
         "compile_seconds": compile_seconds,
+        "memory": memory,
     }
 
 
@@ -157,7 +158,7 @@ def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Re
     """Compile a program that is lowered already; as `compile_job`. Raises JobError."""
     with blaming("lower", job.entry), timed() as lower_seconds:
         lowered = programs.lower(job.program, sharding, job.entry.name)
-    compile_seconds = compiled(lowered, job.entry, target, folder)
+    compile_seconds, memory = compiled(lowered, job.entry, target, folder)
     return {
         "entry": job.entry.text,
         "target": target.name,
@@ -168,11 +169,13 @@ def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Re
         "outputs": [],
         "lower_seconds": lower_seconds[0],
         "compile_seconds": compile_seconds,
+        "memory": memory,
     }
 
 
-def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> float:
-    """Compile, leave the texts before and after in the folder, and say how many seconds it took. Raises JobError."""
+def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> tuple[float, int]:
+    """Compile, leave the texts before and after in the folder, and say how many seconds it took and how many bytes of
+    memory the program needs. Raises JobError."""
     # Large constants are elided, as HLO's own text does.
     stablehlo = lowered.compiler_ir("stablehlo").operation.get_asm(large_elements_limit=16)
     (folder / "stablehlo.txt").write_text(stablehlo, encoding="utf-8")
@@ -182,7 +185,17 @@ def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> float:
         executable = _compile(lowered, dump_options(target, folder))
     (folder / "after.hlo.txt").write_text(executable.as_text(), encoding="utf-8")
     prune(folder / "dump")
-    return seconds[0]
+    return seconds[0], _memory(executable)
+
+
+def _memory(executable: Any) -> int:
+    """Bytes of the program's arguments, results and temporaries at once, what is donated counted once; 0 where XLA
+    does not say."""
+    found = executable.memory_analysis()
+    if found is None:
+        return 0
+    held = found.argument_size_in_bytes + found.output_size_in_bytes + found.temp_size_in_bytes
+    return int(held - found.alias_size_in_bytes)
 
 
 def _compile(lowered: Any, options: dict[str, str | bool] | None) -> Any:

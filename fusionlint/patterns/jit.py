@@ -23,6 +23,8 @@ _LOOPS = re.compile(
 )
 _TRAINS = re.compile(r"^(optax\..*|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_gradients$")
 
+_GRADIENTS = re.compile(r"^(jax|flax\.nnx|equinox)\.(filter_)?(value_and_)?grad$")
+
 
 def value(node: cst.CSTNode) -> Value:
     """What facts would keep of an expression."""
@@ -57,6 +59,11 @@ def runs_a_loop(callee: cst.BaseExpression, source: Source) -> bool:
 def trains(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether the compiled program is seen to be a step of an optimizer."""
     return any(_TRAINS.search(name) for name in _called_within(callee, source))
+
+
+def takes_gradients(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether the compiled program is seen to differentiate something."""
+    return any(_GRADIENTS.match(name) for name in _called_within(callee, source))
 
 
 def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:

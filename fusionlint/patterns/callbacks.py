@@ -1,0 +1,66 @@
+"""Calls from compiled code to Python, and what makes them: the loop that runs around one, a flag that switches one on.
+
+In: calls of a Source. Nothing here knows a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.loop_bodies import all_loop_bodies
+from fusionlint.source.project import Place
+from fusionlint.source.tree import Source
+
+PRINT = "jax.debug.print"
+RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
+CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
+_LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
+# A helper of a body is seldom further away than this.
+DEPTH = 3
+
+Body = cst.FunctionDef | cst.Lambda
+
+
+def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Body | None:
+    """The loop's body that makes the call at `node`: its own, or that of a function it calls in every step."""
+    function = source.function(node)
+    if function is None or depth == 0:
+        return None
+    place = Place(source.path, source.body_scope(function))
+    if place in all_loop_bodies(source.project):
+        return function
+    if source.project.calls_of.get(source.project.name_of(place)) is None:
+        return None
+    calls = (c for c in source.nodes(cst.Call) if isinstance(c, cst.Call))
+    found = (c for c in calls if source.qualified_name(c.func) == source.project.name_of(place))
+    bodies = (loop_around(c, source, depth - 1) for c in found if not is_switched(c, source))
+    return next((body for body in bodies if body is not None), None)
+
+
+def is_switched(node: cst.CSTNode, source: Source) -> bool:
+    """Whether an `if` of the function around `node` decides if it runs."""
+    return any(True for _ in switches(node, source))
+
+
+def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """What decides inside its function whether `node` runs, and the part of it that `node` stands in."""
+    function = source.function(node)
+    below = node
+    for above in source.ancestors(node):
+        if above is function:
+            return
+        if isinstance(above, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.Match):
+            yield above, below
+        below = above
+
+
+def runs_a_loop(body: Body, source: Source) -> bool:
+    """Whether the function holds a loop of jax.lax itself."""
+    scope = f"{source.body_scope(body)}."
+    project, path = source.project, source.path
+    return any(
+        f"{call.scope}.".startswith(scope) and project.callee(Place(path, call.scope), call.value) in _LOOPS
+        for call in source.facts.calls
+    )

@@ -1,0 +1,147 @@
+"""Calls of one compiled function that write what they return over what they are handed: `state = step(state, batch)`.
+
+In: what makes the compiled function. Out: its calls, all of them or none, and which arguments each of them replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# What keeps an array beyond the call that replaces it.
+_KEEPS = frozenset(("append", "add", "put", "insert", "extend", "setdefault", "submit", "appendleft"))
+
+
+def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Call] | None:
+    """Every call of what `name` was just written with, those of functions of the file that it is handed to included;
+    None where it goes anywhere else."""
+    found: list[cst.Call] = []
+    for read in source.reads(name):
+        match parent := source.parent(read):
+            case cst.Call(func=func) if func is read:
+                found.append(parent)
+            case cst.Attribute():  # step.lower(...)
+                continue
+            case cst.Arg() if depth and (parameter := _parameter(parent, source)):
+                inner = calls_of_name(parameter, source, depth - 1)
+                if inner is None:
+                    return None
+                found += inner
+            case _:
+                return None
+    return found
+
+
+def _parameter(arg: cst.Arg, source: Source) -> cst.Name | None:
+    """What the function of this file that is handed `arg` calls it."""
+    call = source.parent(arg)
+    if not isinstance(call, cst.Call) or arg.star:
+        return None
+    place = source.project.find(source.qualified_name(call.func))
+    if place is None or place.path != source.path:
+        return None
+    function = next((f for f in source.nodes(cst.FunctionDef) if source.body_scope(f) == place.scope), None)
+    if not isinstance(function, cst.FunctionDef):
+        return None
+    if arg.keyword is not None:
+        return next((p.name for p in function.params.params if p.name.value == arg.keyword.value), None)
+    number = next(i for i, each in enumerate(call.args) if each is arg)
+    parameters = function.params.params
+    return parameters[number].name if number < len(parameters) else None
+
+
+def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Call] | None:
+    """Every call of `self.step` in the class around `place`; None where it goes anywhere else."""
+    owner = source.facts.class_around(place.scope)
+    found: list[cst.Call] = []
+    for node in source.nodes(cst.Attribute):
+        if dotted(node) != attribute or source.facts.class_around(source.scope(node)) != owner:
+            continue
+        match parent := source.parent(node):
+            case cst.Call(func=func) if func is node:
+                found.append(parent)
+            case cst.AssignTarget() | cst.Attribute():
+                continue
+            case _:
+                return None
+    return found
+
+
+def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Call] | None:
+    """Every call of a def; None where files call it that are not seen here, or where it goes anywhere else."""
+    place = Place(source.path, source.body_scope(function))
+    name = source.project.name_of(place)
+    others = (p for p, _ in source.project.calls_of.get(name, ()) if p.path != source.path)
+    if any(not is_idle(source.project, other) for other in others):
+        return None
+    if not source.facts.functions[place.scope].owner:
+        return calls_of_name(function.name, source)
+    return calls_of_method(f"self.{function.name.value}", place, source)
+
+
+def replaced(call: cst.Call, source: Source) -> dict[int, str]:
+    """The arguments of `call`, by position, that are written with what it returns, and that nothing else keeps."""
+    statement = source.parent(call)
+    if not isinstance(statement, cst.Assign) or any(arg.star for arg in call.args):
+        return {}
+    written = {name for target in statement.targets for name in _names(target.target)}
+    given = {number: dotted(arg.value) for number, arg in enumerate(call.args) if arg.keyword is None}
+    return {
+        number: name for number, name in given.items() if name in written and not _is_kept(call, number, name, source)
+    }
+
+
+def _names(target: cst.CSTNode) -> Iterator[str]:
+    match target:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _names(element.value)
+        case _ if name := dotted(target):
+            yield name
+
+
+def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
+    """Whether the function, or for `self.x` the class, keeps the array under another name too: `best = params`."""
+    argument = call.args[number].value
+    if isinstance(argument, cst.Name):
+        places: Iterator[cst.CSTNode] = (use.node for use in source.uses(argument) if not use.is_write)
+        written = source.uses(argument)
+        if any(_is_alias(use.node, source) for use in written if use.is_write):
+            return True
+    else:
+        owner = source.facts.class_around(source.scope(call))
+        nodes = (n for n in source.nodes(cst.Attribute) if dotted(n) == name)
+        places = (n for n in nodes if source.facts.class_around(source.scope(n)) == owner)
+    return any(_keeps(place, source) for place in places)
+
+
+def _is_alias(written: cst.Name, source: Source) -> bool:
+    """`params = initial`: the array is somebody else's too."""
+    match source.parent(written):
+        case cst.AssignTarget() as target:
+            statement = source.parent(target)
+            return isinstance(statement, cst.Assign) and isinstance(statement.value, cst.Name | cst.Attribute)
+    return False
+
+
+def _keeps(read: cst.CSTNode | None, source: Source) -> bool:
+    """Whether the array as it is read here goes into another name, a list or a function that may keep it."""
+    match parent := source.parent(read) if read else None:
+        case cst.Assign(value=value) | cst.AnnAssign(value=value) | cst.NamedExpr(value=value):
+            return value is read
+        case cst.Arg():
+            call = source.parent(parent)
+            return isinstance(call, cst.Call) and dotted(call.func).rpartition(".")[2] in _KEEPS
+        case cst.Element() | cst.DictElement():
+            collection = source.parent(parent)
+            is_returned = collection is not None and isinstance(source.parent(collection), cst.Return)
+            return not is_returned and _keeps(collection, source)
+        case cst.Yield() | cst.IfExp() | cst.Lambda():
+            return True
+    return False

@@ -1,0 +1,113 @@
+"""A print, a check or a host function in compiled code that every call of it runs: kernels are cut apart around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, loop_around, runs_a_loop, switches
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.jit import value
+from fusionlint.rule import Rule
+from fusionlint.source.project import PARTIAL, Place
+from fusionlint.source.traced import is_idle, reached_from
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.checkify.checkify"))
+# What is made to tell somebody something; and files that run once, to be looked at.
+_TELLS = re.compile(
+    r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook", re.I
+)
+_SCRIPT = re.compile(
+    r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|(^|/)(train|main|run)\w*\.py$"
+)
+_NUMERIC = re.compile(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
+
+
+@rule.source(cst.Call, calls=CALLBACKS)
+def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Callbacks that nothing has to switch on, outside of loops: callback-in-loop-body speaks of those."""
+    name = source.qualified_name(node.func)
+    function = source.function(node)
+    if name not in CALLBACKS or not isinstance(function, cst.FunctionDef) or _is_to_be_read(node, source):
+        return
+    if not all(_is_default(*switch, name, function) for switch in switches(node, source)):
+        return
+    place = Place(source.path, source.body_scope(function))
+    if place in reached_from(source.project, _BRANCHES) or loop_around(node, source) is not None:
+        return
+    # What is reported once, for many steps, is cheap.
+    if name not in RETURNS and runs_a_loop(function, source):
+        return
+    if name in RETURNS:
+        if not _is_numeric(node, source):
+            return
+        message = "the device stops for a host function that computes with numpy, and vmap asks it once an element"
+        write = "the same with jax.numpy and jax.lax, which compiles into the program"
+    elif name == PRINT:
+        message = "printed on every call: the values leave the device, and the kernels around them are cut apart"
+        write = "nothing, or the print behind a static flag: `if debug: jax.debug.print(...)`"
+    else:
+        message = "every call hands its values to Python on the host, and the kernels around are cut apart"
+        write = (
+            "the callback behind a static flag that is off unless asked for, or the check on the host, before the call"
+        )
+    yield source.finding(node, message, write=write)
+
+
+def _is_to_be_read(node: cst.CSTNode, source: Source) -> bool:
+    """Whether somebody wants to see it: in a test, a script, or a function that is made to tell."""
+    place = source.place(node)
+    if is_idle(source.project, place) or _SCRIPT.search(source.facts.inside):
+        return True
+    return any(_TELLS.search(scope) for scope in place.scope.split("."))
+
+
+def _is_default(switch: cst.CSTNode, part: cst.CSTNode, name: str, function: cst.FunctionDef) -> bool:
+    """Whether the switch lets the call through unless somebody says otherwise: `if not assume_sorted`, by default
+    False. A print behind a switch is there to be read."""
+    if name == PRINT or not isinstance(switch, cst.If) or part is not switch.body:
+        return False
+    match switch.test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=cst.Name(flag)):
+            return _default(flag, function) == "False"
+        case cst.Comparison(
+            left=cst.Name(flag), comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name("None"))]
+        ):
+            return _default(flag, function) == "None"
+        case cst.Name(flag):
+            return _default(flag, function) == "True"
+    return False
+
+
+def _default(flag: str, function: cst.FunctionDef) -> str:
+    parameters = (*function.params.params, *function.params.kwonly_params)
+    default = next((p.default for p in parameters if p.name.value == flag), None)
+    return default.value if isinstance(default, cst.Name) else ""
+
+
+def _is_numeric(node: cst.Call, source: Source) -> bool:
+    """Whether the host function is seen to do nothing but arithmetic, one element at a time under vmap."""
+    called = argument(node, 0, "callback")
+    mapped = argument(node, 9, "vmap_method")
+    if called is None or not isinstance(mapped, cst.SimpleString) or mapped.evaluated_value != "sequential":
+        return False
+    name = source.qualified_name(called)
+    if name is not None and _NUMERIC.match(name):
+        return True
+    found = list(source.project.functions_behind(source.place(node), value(called), PARTIAL))
+    return bool(found) and all(_computes(place, source) for place in found)
+
+
+def _computes(place: Place, source: Source) -> bool:
+    scope = f"{place.scope}."
+    calls = [c for c in source.project.files[place.path].calls if f"{c.scope}.".startswith(scope)]
+    names = [source.project.callee(Place(place.path, c.scope), c.value) for c in calls]
+    return any(n and n.startswith(("numpy.", "scipy.")) for n in names) and all(
+        n is None or _NUMERIC.match(n) for n in names
+    )

@@ -1,0 +1,116 @@
+"""A compiled step whose results replace its arguments, without donation: old and new are in memory at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.host import is_short
+from fusionlint.patterns.jit import takes_gradients, trains, value
+from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, replaced
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="memory")
+
+_JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
+# What calls itself so is as large as the model, or larger.
+_LARGE = re.compile(
+    r"(^|_)(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
+    re.I,
+)
+# What calls itself so is written here and there.
+_CACHE = re.compile(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
+_STATE = re.compile(r"(^|_)(state|model|theta|variables)$", re.I)
+_RANDOM = re.compile(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
+
+
+def _compiles(source: Source) -> bool:
+    """Whether the file makes a compiled function, and has a loop or a step that could call it."""
+    project, path = source.project, source.path
+    if any(project.callee(Place(path, c.scope), c.value) in _JIT for c in source.facts.calls):
+        return True
+    decorated = (f for f in source.facts.functions.values() if f.decorators)
+    return any(not _JIT.isdisjoint(project.decorators(path, f)) for f in decorated)
+
+
+@rule.source(cst.Call, when=_compiles)
+def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`step = jax.jit(train_step)`, then `state = step(state, batch)`."""
+    called = source.project.callee(source.place(node), value(node))
+    if called not in _JIT or not node.args or node.args[0].keyword or _donates(node.args):
+        return
+    match source.parent(node):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            calls = calls_of_name(name, source)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as attribute)]) if dotted(
+            attribute
+        ).startswith("self."):
+            calls = calls_of_method(dotted(attribute), source.place(node), source)
+        case _:
+            return
+    yield from _finding(node, calls, source, offset=0)
+
+
+@rule.source(cst.FunctionDef, when=_compiles)
+def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """`@jax.jit` above the step."""
+    facts = source.facts.functions.get(source.body_scope(node))
+    if facts is None or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
+        return
+    decorators = [d.decorator for d in node.decorators]
+    if any(isinstance(d, cst.Call) and _donates(d.args) for d in decorators) or len(decorators) != 1:
+        return
+    yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if facts.owner else 0)
+
+
+def _donates(args: Sequence[cst.Arg]) -> bool:
+    """Whether something is donated, or may be: `**options`."""
+    return any(a.star == "**" or (a.keyword and a.keyword.value.startswith("donate")) for a in args)
+
+
+def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: Source, offset: int) -> Iterator[Finding]:
+    calls = [c for c in calls or () if not is_idle(source.project, source.place(c))]
+    if not calls or is_idle(source.project, source.place(node)):
+        return
+    found = [replaced(call, source) for call in calls]
+    # What only some of the calls replace is needed after the others.
+    common = set.intersection(*(set(each) for each in found))
+    names = {number: name for number, name in found[0].items() if number in common and not _RANDOM.search(name)}
+    if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
+        return
+    numbers = [number + offset for number in sorted(names)]
+    shown = str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
+    what = " and ".join(f"`{names[number]}`" for number in sorted(names))
+    is_written = all(_CACHE.search(name) for name in names.values())
+    yield source.finding(
+        node,
+        f"each call makes a new {what} beside the old, which nobody reads again",
+        write=f"donate_argnums={shown}: the results take the memory of those arguments",
+        pair=1 if is_written else 0,
+    )
+
+
+def _is_hot(call: cst.Call, source: Source) -> bool:
+    """Whether the call is made again and again from Python; in a trace it is inlined, and donates nothing."""
+    if source.context(call) == "traced":
+        return False
+    loop = source.loop(call)
+    if isinstance(loop, cst.For | cst.While):
+        return not is_short(loop, source)
+    function = source.function(call)
+    return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
+
+
+def _is_large(names: list[str], compiled: cst.Call | cst.Name, source: Source) -> bool:
+    if any(_LARGE.search(name) for name in names):
+        return True
+    trained = trains(compiled, source) or takes_gradients(compiled, source)
+    return trained and any(_STATE.search(name) for name in names)
