@@ -88,8 +88,9 @@ def _telling(cells: list[Measurement]) -> Measurement | None:
 
 
 def _cell(cell: Measurement, *, with_unit: bool) -> str:
-    if cell.quantity == "bytes":
-        return f"{nbytes(cell.bad)} -> {nbytes(cell.good)}"
+    if cell.quantity in ("bytes", "memory"):
+        of_memory = " of memory" if cell.quantity == "memory" and with_unit else ""
+        return f"{nbytes(cell.bad)} -> {nbytes(cell.good)}{of_memory}"
     return f"{cell.bad:g} -> {cell.good:g}{f' {cell.quantity}' if with_unit else ''}"
 
 

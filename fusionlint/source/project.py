@@ -61,13 +61,16 @@ class Project:
                 yield Place(path, function.scope), function
 
     def name_of(self, place: Place) -> str:
-        return f"{self.files[place.path].module}:{place.scope}"
+        """The qualified name of a def or class; of files that share a module's name, as scripts do, only one has it."""
+        module = self.files[place.path].module
+        return f"{module if self.modules.get(module) == place.path else place.path}:{place.scope}"
 
     def find(self, qualified: str | None) -> Place | None:
         """Where "its.module:Scope.name" stands; None for what is not a def or class of the project."""
         module, colon, scope = (qualified or "").partition(":")
-        path = self.modules.get(module) if colon else None
-        if path is None or not (scope in self.files[path].functions or scope in self.files[path].classes):
+        path = self.modules.get(module, module) if colon else ""
+        facts = self.files.get(path)
+        if facts is None or not (scope in facts.functions or scope in facts.classes):
             return None
         return Place(path, scope)
 
