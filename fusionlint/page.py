@@ -23,6 +23,8 @@ _UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 # Bytes alone are harm from a quarter more on: less drowns in what padding and layouts do to the count.
 _BYTES_THAT_MATTER = 1.25
+# Launches saved by moving this many times the bytes are no gain: a CPU that unrolls a loop computes its steps anew.
+_BYTES_TOO_MANY = 4
 _SIZES = ("bytes", "memory")
 
 
@@ -151,10 +153,11 @@ def _harmed_targets(cells: tuple[Measurement, ...]) -> Iterator[str]:
 def _harmed(cells: list[Measurement]) -> bool:
     """More launches, compilations or dispatches; or as many of them, and clearly more bytes or memory."""
     counts = [m for m in cells if m.quantity not in _SIZES]
-    if any(m.bad > m.good for m in counts):
-        return all(m.bad >= m.good for m in counts)
-    same = all(m.bad == m.good for m in counts)
     sizes = [m for m in cells if m.quantity in _SIZES]
+    if any(m.bad > m.good for m in counts):
+        bought = any(m.good > _BYTES_TOO_MANY * m.bad for m in sizes)
+        return not bought and all(m.bad >= m.good for m in counts)
+    same = all(m.bad == m.good for m in counts)
     # What saves memory by moving far more bytes, or the other way round, is a trade, and no harm.
     traded = any(m.good > _BYTES_THAT_MATTER * m.bad for m in sizes)
     return same and not traded and any(m.bad > _BYTES_THAT_MATTER * m.good for m in sizes)

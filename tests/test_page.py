@@ -61,6 +61,11 @@ def test_more_launches_for_fewer_is_no_harm_even_with_bytes_saved() -> None:
     assert Page("x", reversed_).targets == ("v5e",)
 
 
+def test_launches_saved_by_moving_many_times_the_bytes_are_no_harm() -> None:
+    bought = TEXT.replace("| h100 | 3 -> 1 | 1 MB -> 1 MB |", "| h100 | 3 -> 1 | 1 MB -> 5 MB |")
+    assert Page("x", bought).targets == ("v5e",)
+
+
 def test_the_summary_is_the_first_sentence() -> None:
     assert PAGE.summary == "One thing costs another: so it is."
 

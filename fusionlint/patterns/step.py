@@ -1,0 +1,59 @@
+"""What one step of a loop of jax.lax does: whether it is elementwise and short.
+
+In: a def or lambda that a loop runs. What is not seen to be elementwise is not.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.elementwise import is_elementwise, is_update
+from fusionlint.source.tree import Source
+
+Body = cst.FunctionDef | cst.Lambda
+
+# Steps longer than this are no longer short next to a launch, and sixteen of them take long to compile.
+_MOST_OPERATIONS = 40
+_MAKES_NO_KERNEL = frozenset(
+    ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.float32", "jax.numpy.int32",
+     "jax.numpy.bool_", "jax.numpy.asarray", "jax.numpy.array", "jax.lax.stop_gradient", "jax.lax.rsqrt",
+     "jax.numpy.expand_dims", "jax.numpy.broadcast_to")
+)  # fmt: skip
+_BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
+_METHODS = frozenset(("astype", "clip", "squeeze"))
+_LOOPS = (cst.For, cst.While, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp, cst.FunctionDef, cst.Lambda)
+
+
+def is_elementwise_step(body: Body, source: Source) -> bool:
+    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it."""
+    operations = 0
+    for node in inside(body.body):
+        match node:
+            case cst.BinaryOperation(operator=operator):
+                operations += 1
+                if isinstance(operator, cst.MatrixMultiply):
+                    return False
+            case cst.Comparison() | cst.UnaryOperation() | cst.AugAssign():
+                operations += 1
+            case cst.Call():
+                operations += 1
+                if not _is_plain(node, source):
+                    return False
+            case cst.Attribute(attr=cst.Name("at")) | cst.Slice():
+                return False
+            case _ if isinstance(node, _LOOPS):
+                return False
+    return 0 < operations <= _MOST_OPERATIONS
+
+
+def _is_plain(call: cst.Call, source: Source) -> bool:
+    """Whether a call computes place by place, or makes no kernel at all."""
+    if is_elementwise(call, source) or source.calls(call, *_MAKES_NO_KERNEL) or is_update(call, source):
+        return True
+    match call.func:
+        case cst.Name(value=name):
+            return name in _BUILTINS
+        case cst.Attribute(attr=cst.Name(value=method)):
+            return method in _METHODS and source.qualified_name(call.func) is None
+    return False
