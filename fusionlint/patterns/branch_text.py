@@ -1,0 +1,62 @@
+"""Writing a conditional as `jnp.where`, where its branches are expressions of arrays."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number
+from fusionlint.patterns.calls import as_argument, holds_comment
+from fusionlint.patterns.columns import parameters
+from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.source.tree import Source
+
+
+def as_where(found: Conditional, source: Source) -> str | None:
+    """`jnp.where(test, a, b)` for a `cond` of two lambdas; None where a branch may return a tree, where names would
+    have to change, or where a comment would be lost."""
+    numpy = source.alias("jax.numpy")
+    if numpy is None or found.is_switch or len(found.branches) != 2 or holds_comment(found.call):
+        return None
+    if not any(_is_array(branch.result, source) for branch in found.branches):
+        return None
+    parts = [_text(branch, found, source) for branch in found.branches]
+    if any(part is None for part in parts):
+        return None
+    return f"{numpy}.where({as_argument(found.test, source)}, {parts[0]}, {parts[1]})"
+
+
+def _text(branch: Branch, found: Conditional, source: Source) -> str | None:
+    function = branch.function
+    nested = conditional(branch.result, source)
+    if not isinstance(function, cst.Lambda) or not _keeps_names(function, found, source):
+        return None
+    if nested is not None:
+        return as_where(nested, source)
+    inner = (part for part in inside(branch.result) if isinstance(part, cst.Call))
+    if isinstance(branch.result, cst.Tuple) or any(conditional(part, source) for part in inner):
+        return None
+    return as_argument(branch.result, source)
+
+
+def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bool:
+    """Whether what the branch calls its parameters are the names of the operands, or it does not read them."""
+    names = [parameter.name.value for parameter in parameters(function)]
+    used = {part.value for part in inside(function.body) if isinstance(part, cst.Name)}
+    if function.params.star_arg is not cst.MaybeSentinel.DEFAULT and not isinstance(
+        function.params.star_arg, cst.MaybeSentinel
+    ):
+        star = function.params.star_arg
+        if isinstance(star, cst.Param) and star.name.value in used:
+            return False
+    given = [source.code(operand.value) if not operand.star else "*" for operand in found.operands]
+    return all(name not in used or (i < len(given) and given[i] == name) for i, name in enumerate(names))
+
+
+def _is_array(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether an expression is one array or number, and no tree of them."""
+    if is_one_number(node, source) or isinstance(node, cst.BinaryOperation | cst.Comparison | cst.UnaryOperation):
+        return True
+    if isinstance(node, cst.Call) and (nested := conditional(node, source)):
+        return any(_is_array(branch.result, source) for branch in nested.branches)
+    return isinstance(node, cst.Call) and is_elementwise(node, source)

@@ -1,0 +1,266 @@
+"""Reading `lax.cond(pred, f, g, *operands)` and `lax.switch(index, [f, g], *operands)`, and what their branches do.
+
+A conditional is a program of its own for each branch: nothing fuses into it or out of it, and what a branch hands on
+unchanged is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import libcst as cst
+
+from fusionlint.patterns.at import at_write, inside
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.columns import parameters
+from fusionlint.patterns.elementwise import is_elementwise, is_update
+from fusionlint.patterns.loop_bodies import definitions
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+COND, SWITCH = "jax.lax.cond", "jax.lax.switch"
+
+Function = cst.FunctionDef | cst.Lambda
+
+_MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap")
+# Calls that make an array of what they are given, or all of one value: one pass over memory.
+_MADE_NAMES = (
+    "array asarray zeros zeros_like ones ones_like full full_like float32 float64 bfloat16 float16 int32 int64 "
+    "int8 int16 uint8 uint16 uint32 bool_ expand_dims stack roll"
+)
+_MADE = frozenset(f"jax.numpy.{name}" for name in _MADE_NAMES.split())
+_OPTAX = frozenset(
+    ("optax.incremental_update", "optax.periodic_update", "optax.tree.zeros_like", "optax.tree_utils.tree_zeros_like")
+)
+_METHODS = frozenset(("astype", "clip", "round", "conj", "replace", "_replace", "reshape"))
+# A helper of a branch is seldom further away than this.
+_DEPTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A function that a conditional may run, and what it returns."""
+
+    function: Function
+    result: cst.BaseExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """A `cond` or `switch` all of whose branches are seen."""
+
+    call: cst.Call
+    test: cst.BaseExpression
+    branches: tuple[Branch, ...]
+    operands: tuple[cst.Arg, ...]
+    is_switch: bool
+
+
+def conditional(node: cst.CSTNode, source: Source) -> Conditional | None:
+    """The conditional that `node` is; None for anything else, or where a branch is not seen."""
+    if not isinstance(node, cst.Call) or not source.calls(node, COND, SWITCH):
+        return None
+    is_switch = source.calls(node, SWITCH)
+    if is_switch:
+        test, given = argument(node, 0, "index"), _listed(argument(node, 1, "branches"), source)
+        operands = node.args[2:]
+    else:
+        test = argument(node, 0, "pred")
+        given = [argument(node, 1, "true_fun"), argument(node, 2, "false_fun")]
+        operands = node.args[3:]
+    branches = [_branch(one, source) for one in given if one is not None]
+    seen = tuple(branch for branch in branches if branch is not None)
+    if test is None or len(seen) < 2 or len(seen) != len(given):
+        return None
+    rest = tuple(a for a in operands if a.keyword is None or a.keyword.value in ("operand", "operands"))
+    return Conditional(node, test, seen, rest, is_switch)
+
+
+def _listed(node: cst.BaseExpression | None, source: Source) -> list[cst.BaseExpression | None]:
+    if isinstance(node, cst.Name):
+        node = source.value(node)
+    match node:
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            if all(isinstance(element, cst.Element) for element in elements):
+                return [element.value for element in elements]
+    return []
+
+
+def _branch(node: cst.BaseExpression, source: Source) -> Branch | None:
+    function = function_named(node, source)
+    result = result_of(function, source) if function else None
+    return Branch(function, result) if function and result is not None else None
+
+
+def function_named(node: cst.BaseExpression, source: Source) -> Function | None:
+    """The def or lambda of this file that `node` stands for."""
+    if isinstance(node, cst.Name) and isinstance(value := source.value(node), cst.Lambda):
+        node = value
+    if isinstance(node, cst.Lambda):
+        return node
+    place = source.project.find(source.qualified_name(node))
+    return next(iter(definitions([place], source)), None) if place else None
+
+
+def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
+    """What a function returns, where it returns in one place only."""
+    if isinstance(function, cst.Lambda):
+        return function.body
+    found = [n for n in inside(function.body) if isinstance(n, cst.Return) and source.function(n) is function]
+    return found[0].value if len(found) == 1 else None
+
+
+def is_unchanged(branch: Branch) -> bool:
+    """Whether a branch hands on what it is given and does nothing: `lambda x: x`, `lambda: (state.a, b)`."""
+    if isinstance(branch.function, cst.FunctionDef) and not _only_returns(branch.function):
+        return False
+    return _is_handed_on(branch.result)
+
+
+def is_nothing(branch: Branch) -> bool:
+    """Whether a branch returns nothing: it was called for what it prints."""
+    return isinstance(branch.result, cst.Name) and branch.result.value == "None"
+
+
+def _only_returns(function: cst.FunctionDef) -> bool:
+    statements = [
+        part
+        for line in function.body.body
+        for part in (line.body if isinstance(line, cst.SimpleStatementLine) else (line,))
+        if not (isinstance(part, cst.Expr) and isinstance(part.value, cst.SimpleString))
+    ]
+    return len(statements) == 1
+
+
+def _is_handed_on(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            # FALSE and True are constants, which take part in the choice like anything computed.
+            return (
+                name not in ("True", "False", "None") and not (name.isupper() and len(name) > 1) and bool(dotted(node))
+            )
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            return bool(elements) and all(_is_handed_on(element.value) for element in elements)
+        case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]):
+            return True
+    return False
+
+
+def is_cheap(branch: Branch, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether a branch is seen to do elementwise work alone, so that doing it always costs next to nothing."""
+    return _is_cheap_function(branch.function, source, depth)
+
+
+def _is_cheap_function(function: Function, source: Source, depth: int) -> bool:
+    return depth > 0 and all(_is_cheap_part(part, source, depth) for part in inside(function.body))
+
+
+def _is_cheap_part(part: cst.CSTNode, source: Source, depth: int) -> bool:
+    match part:
+        case cst.Call():
+            return _is_cheap_call(part, source, depth)
+        case cst.For() | cst.While() | cst.MatrixMultiply() | cst.MatrixMultiplyAssign() | cst.Raise() | cst.With():
+            return False
+        case cst.BaseComp():
+            return False
+        case cst.Attribute(attr=cst.Name("at")):
+            return False
+    return True
+
+
+def _is_cheap_call(call: cst.Call, source: Source, depth: int) -> bool:
+    name = source.qualified_name(call.func)
+    if is_elementwise(call, source) or name in _MADE or name in _OPTAX or is_update(call, source):
+        return True
+    if name in _MAPS:
+        mapped = function_named(call.args[0].value, source) if call.args else None
+        if mapped and any(isinstance(part, cst.Subscript) for part in inside(mapped.body)):
+            return False  # rows of every leaf are gathered
+        return bool(mapped and _is_cheap_function(mapped, source, depth - 1)) or _names_cheap(call, source)
+    if found := conditional(call, source):
+        return all(is_cheap(branch, source, depth - 1) for branch in found.branches)
+    if name in ("len", "float", "int", "range", "max", "min"):
+        return True
+    helper = function_named(call.func, source)
+    if helper is not None:
+        return _is_cheap_function(helper, source, depth - 1)
+    return name is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS
+
+
+def _names_cheap(call: cst.Call, source: Source) -> bool:
+    """`jax.tree.map(jnp.zeros_like, tree)`."""
+    mapped = call.args[0].value if call.args else None
+    return mapped is not None and source.qualified_name(mapped) in _MADE
+
+
+def is_one_number(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether an expression is seen to be a scalar: a number, or an array of no dimensions."""
+    match node:
+        case cst.Integer() | cst.Float() | cst.Name(value="True" | "False"):
+            return True
+        case cst.UnaryOperation(expression=inner):
+            return is_one_number(inner, source)
+        case cst.Call(args=[cst.Arg(value=inner), *_]):
+            name = (source.qualified_name(node.func) or "").removeprefix("jax.numpy.")
+            if name in ("zeros", "ones", "full"):
+                return isinstance(inner, cst.List | cst.Tuple) and not inner.elements
+            return name in ("array", "asarray", "float32", "int32", "bool_") and is_one_number(inner, source)
+    return False
+
+
+def writes(branch: Branch, source: Source, depth: int = _DEPTH) -> Iterator[cst.BaseExpression]:
+    """The arrays that a branch writes a part of: `x.at[i].set(v)`, `dynamic_update_slice(x, ...)`."""
+    yield from _writes(branch.function, source, depth)
+
+
+def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.BaseExpression]:
+    for part in inside(function.body) if depth else ():
+        if write := at_write(part):
+            yield write.array
+        elif isinstance(part, cst.Call):
+            name = source.qualified_name(part.func) or ""
+            if name.startswith("jax.lax.dynamic_update") and part.args:
+                yield part.args[0].value
+            elif helper := function_named(part.func, source):
+                yield from _writes(helper, source, depth - 1)
+
+
+def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -> bool:
+    """Whether an expression is computed from what a function around it was handed, `self` aside."""
+    for name in (part for part in inside(node) if isinstance(part, cst.Name)):
+        above = source.parent(name)
+        if isinstance(above, cst.Attribute) and above.value is not name:
+            continue
+        written = source.written(name)
+        above = source.parent(written) if written is not None else None
+        if isinstance(above, cst.Param) and name.value not in ("self", "cls"):
+            return True
+        if written is None and source.uses(name) and any(use.is_write for use in source.uses(name)):
+            return True
+        if written is not None and depth and (value := source.value(name)) is not None:
+            if depends_on_input(value, source, depth - 1):
+                return True
+        elif written is not None and isinstance(above, cst.Element | cst.For):
+            return True
+    return False
+
+
+@lru_cache(maxsize=4)
+def branch_functions(source: Source) -> dict[Function, Conditional]:
+    """The functions of a file that its conditionals run."""
+    found = (conditional(call, source) for call in source.nodes(cst.Call))
+    return {branch.function: one for one in found if one is not None for branch in one.branches}
+
+
+def counts_steps(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether an expression asks how often something ran: `step % 100 == 0`, which is the same for all that a `vmap`
+    runs side by side."""
+    return any(isinstance(p, cst.Modulo) or source.calls(p, "jax.numpy.mod") for p in inside(node))
+
+
+def counter_name(function: Function) -> str | None:
+    """The first parameter of a function, which in the body of a `fori_loop` counts the steps."""
+    first = next(parameters(function), None)
+    return first.name.value if first else None

@@ -1,0 +1,55 @@
+"""Code of environments and games: who trains on one runs thousands of it under a `vmap`, seldom in the same project.
+
+In: nodes of a Source. An environment is a class with a step and a reset; its code is its methods and all they call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import libcst as cst
+
+from fusionlint.source.project import Place, Project
+from fusionlint.source.traced import taken_along
+from fusionlint.source.tree import Source
+
+_STEP = re.compile(r"_?step(_env)?$")
+_RESET = re.compile(r"_?(reset|init|initial_state)(_env\w*)?$")
+_BASE = re.compile(r"(^|\.|[a-z])Env(ironment)?$")
+
+
+def in_environment(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is part of an environment, or called by one."""
+    function = source.function(node)
+    return function is not None and Place(source.path, source.body_scope(function)) in _reached(source.project)
+
+
+@lru_cache(maxsize=2)
+def _reached(project: Project) -> frozenset[Place]:
+    edges = taken_along(project)
+    reached = set(_methods(project))
+    todo = list(reached)
+    while todo:
+        for place in edges.get(todo.pop(), ()):
+            if place not in reached:
+                reached.add(place)
+                todo.append(place)
+    return frozenset(reached)
+
+
+def _methods(project: Project) -> Iterator[Place]:
+    methods: dict[Place, list[Place]] = {}
+    for place, function in project.functions():
+        if function.owner:
+            methods.setdefault(Place(place.path, function.owner), []).append(place)
+    for owner, own in methods.items():
+        names = {method.scope.rpartition(".")[2] for method in own}
+        if (any(map(_STEP.match, names)) and any(map(_RESET.match, names))) or _is_derived(project, owner):
+            yield from own
+
+
+def _is_derived(project: Project, owner: Place) -> bool:
+    found = project.files[owner.path].classes.get(owner.scope)
+    return found is not None and any(_BASE.search(base.name) for base in found.bases)

@@ -1,0 +1,51 @@
+"""A `lax.cond` in a loop that writes a place of a buffer, or hands the whole buffer back as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.branches import COND, Branch, conditional, is_unchanged, writes
+from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small
+from fusionlint.patterns.under import under_loop, under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+
+@rule.source(cst.Call, calls=(COND,))
+def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """One branch writes, the other does nothing, and a loop runs this step by step."""
+    found = conditional(node, source)
+    if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    if not any(map(is_unchanged, found.branches)) or not any(_writes_little(b, source) for b in found.branches):
+        return
+    vmapped = under_vmap(node, source) or in_environment(node, source)
+    if not (_is_step(node, source) if vmapped else under_loop(node, source)):
+        return
+    yield source.finding(
+        node,
+        "every step copies the whole buffer through the conditional, where a row of it may change",
+        pair=1 if vmapped else 0,
+        write="without the cond: x.at[i].set(jnp.where(p, row, x[i]))",
+    )
+
+
+def _is_step(node: cst.Call, source: Source) -> bool:
+    """Whether the function around is itself what a loop runs: what it calls is seldom about the carry."""
+    function = source.function(node)
+    return function is not None and Place(source.path, source.body_scope(function)) in all_loop_bodies(source.project)
+
+
+def _writes_little(branch: Branch, source: Source) -> bool:
+    """Whether a branch is small and writes a part of what the conditional is given."""
+    if is_unchanged(branch) or not is_small(source.project, Place(source.path, source.body_scope(branch.function))):
+        return False
+    return any(True for _ in writes(branch, source))

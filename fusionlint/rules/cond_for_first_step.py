@@ -1,0 +1,43 @@
+"""A `lax.cond` in the body of a loop that asks whether this is the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.branches import COND, conditional
+from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.first_step import asks_for_first_step
+from fusionlint.patterns.loop_bodies import is_small
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+
+@rule.source(cst.Call, calls=(COND,))
+def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`cond(i == 0, ...)` in small steps; what runs side by side under a `vmap` may count something else."""
+    found = conditional(node, source)
+    if found is None or not asks_for_first_step(found, source):
+        return
+    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    if under_vmap(node, source) or in_environment(node, source) or not _is_small(node, source):
+        return
+    yield source.finding(
+        node,
+        "every step runs a conditional to find out whether it is the first",
+        write="do the first step before the loop, and start the loop at 1",
+    )
+
+
+def _is_small(node: cst.Call, source: Source) -> bool:
+    """Whether the step is no loop, gradient or factorization, next to which a conditional is nothing."""
+    function = source.function(node)
+    return function is not None and is_small(source.project, Place(source.path, source.body_scope(function)))

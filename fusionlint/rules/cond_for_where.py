@@ -1,0 +1,90 @@
+"""A `lax.cond` or `lax.switch` of cheap branches, which `jnp.where` does without leaving the kernel around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.branch_text import as_where
+from fusionlint.patterns.branches import (
+    COND,
+    SWITCH,
+    Conditional,
+    branch_functions,
+    conditional,
+    counts_steps,
+    depends_on_input,
+    is_cheap,
+    is_nothing,
+    is_one_number,
+    is_unchanged,
+)
+from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.first_step import asks_for_first_step
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+# Of more branches, computing all may cost more than choosing.
+_MOST = 4
+
+
+@rule.source(cst.Call, calls=(COND, SWITCH))
+def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Conditionals whose branches do elementwise work or none, the outermost of several."""
+    found = conditional(node, source)
+    if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
+        return
+    if _is_inside_another(node, source):
+        return
+    if not source.is_traced(node) or is_idle(source.project, source.place(node)) or _is_mapped(found, source):
+        return
+    message, pair = _case(found, source)
+    text = as_where(found, source)
+    plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
+    yield source.finding(
+        node,
+        message,
+        pair=pair,
+        write=text or plain,
+        edits=(source.replace(node, text),) if text else (),
+    )
+
+
+def _is_inside_another(node: cst.Call, source: Source) -> bool:
+    """Whether this is part of a branch of a conditional that is a choice itself: that one is told."""
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.Lambda))
+    outer = (branch_functions(source).get(above) for above in around)
+    return any(one is not None and _is_choice(one, source) for one in outer)
+
+
+def _is_choice(found: Conditional, source: Source) -> bool:
+    branches = found.branches
+    return (
+        len(branches) <= _MOST
+        and not any(map(is_nothing, branches))
+        and all(is_unchanged(branch) or is_cheap(branch, source) for branch in branches)
+    )
+
+
+def _case(found: Conditional, source: Source) -> tuple[str, int]:
+    """The message, and which pair of the page it is."""
+    if any(map(is_unchanged, found.branches)):
+        return "a branch that does nothing still copies what it hands on, and nothing fuses with the conditional", 0
+    if any(is_one_number(branch.result, source) for branch in found.branches):
+        return "a conditional chooses between two numbers: a kernel for each part, where one choice would do", 2
+    return "cheap branches are programs of their own: what they read and return goes through memory", 1
+
+
+def _is_mapped(found: Conditional, source: Source) -> bool:
+    """Whether this runs under a `vmap`, which makes a choice of it; unless what it asks for is the same for all."""
+    if in_environment(found.call, source):
+        return depends_on_input(found.test, source)
+    if not under_vmap(found.call, source):
+        return False
+    return depends_on_input(found.test, source) and not counts_steps(found.test, source)
