@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, Write, at_write, is_fresh, is_literal, is_static, is_whole
+from fusionlint.patterns.at import Part, Write, at_write, is_static, is_whole
 from fusionlint.patterns.at_advice import advice
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -26,7 +27,10 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = chain(last, source)
-    if len(writes) < 2 or is_columns(writes) or not _could_be_one(writes, source) or _is_folded(writes, source):
+    if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source):
+        return
+    # Rules of their own say what to write instead of these.
+    if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
         return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source):
@@ -44,7 +48,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
-    if found is None:
+    if found is None or is_blocks_of_a_loop(found, node, source):
         return
     yield source.finding(
         found.writes[0].call,
@@ -82,12 +86,6 @@ def _kind(part: Part, source: Source) -> str:
         # diag_indices and tril_indices are places of different shapes.
         return source.qualified_name(part.func) or "place"
     return "place"
-
-
-def _is_folded(writes: Sequence[Write], source: Source) -> bool:
-    """Whether XLA knows the result before the program runs."""
-    known = all(is_literal(w.value) and all(is_static(part) for part in w.index) for w in writes)
-    return known and is_fresh(root(writes[0]), source)
 
 
 def _name(writes: Sequence[Write], source: Source) -> str:

@@ -1,0 +1,152 @@
+"""Where the writes of a chain go: to the edges of an array, to blocks that make it up, to its diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_literal, is_static, is_whole
+from fusionlint.patterns.at_chain import is_columns, root
+from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.source.tree import Source
+
+_DIAGONALS = ("jax.numpy.diag_indices", "jax.numpy.diag_indices_from", "numpy.diag_indices")
+_ARANGES = ("jax.numpy.arange", "numpy.arange")
+
+
+def is_folded(writes: Sequence[Write], source: Source) -> bool:
+    """Whether XLA knows the result before the program runs."""
+    known = all(is_literal(w.value) and all(is_static(part) for part in w.index) for w in writes)
+    return known and is_fresh(root(writes[0]), source)
+
+
+def is_boundary(writes: list[Write], source: Source) -> bool:
+    """Whether these are writes to edges of an array that is there, a last one or two axes among them:
+    `u.at[0].set(a).at[-1].set(b)`."""
+    edges = [edge(write) for write in writes]
+    if len(writes) < 2 or None in edges or is_columns(writes) or is_fresh(root(writes[0]), source):
+        return False
+    found = {one for one in edges if one is not None}
+    return len(found) > 1 and (any(not at_start for _, at_start in found) or len({axis for axis, _ in found}) > 1)
+
+
+def edge(write: Write) -> tuple[int, bool] | None:
+    """The axis that is written at its start or its end, and whether that is the start; None for other places.
+
+    Axes behind `...` count from the end.
+    """
+    index = [*write.index]
+    edges = [(i, at_start) for i, part in enumerate(index) if (at_start := _end(part)) is not None]
+    if len(edges) != 1 or write.method not in ("set", "add", "multiply", "mul"):
+        return None
+    (axis, at_start), *_ = edges
+    if not all(is_whole(part) or _is_inner(part) for i, part in enumerate(index) if i != axis):
+        return None
+    behind_ellipsis = any(isinstance(part, cst.Ellipsis) for part in index[:axis])
+    return (axis - len(index) if behind_ellipsis else axis), at_start
+
+
+def _end(part: Part) -> bool | None:
+    """True for a place at the start (`0`, `:k`), False for one at the end (`-1`, `-k:`)."""
+    match part:
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as upper, step=None):
+            return None if isinstance(upper, cst.UnaryOperation) else True
+        case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus()), upper=None, step=None):
+            return False
+    where = constant(part)
+    return None if where not in (0, -1) else where == 0
+
+
+def _is_inner(part: Part) -> bool:
+    """`1:-1`."""
+    match part:
+        case cst.Slice(lower=cst.BaseExpression() as lower, upper=cst.UnaryOperation(), step=None):
+            return not isinstance(lower, cst.UnaryOperation)
+    return False
+
+
+def is_blocks(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a new array is made up of blocks: slices, and rows or columns beside them, at places that are known
+    when the program is compiled."""
+    if len(writes) < 2 or not is_fresh(root(writes[0]), source) or is_columns([*writes]):
+        return False
+    if any(w.method not in ("set", "add") for w in writes) or not any(is_block(w.index) for w in writes):
+        return False
+    known = {name for write in writes for part in write.index if is_slice(part) for name in _names(part)}
+    return all(_is_place(part, known) for write in writes for part in write.index)
+
+
+def is_block(index: Sequence[Part]) -> bool:
+    """Whether a slice of an array is written."""
+    return any(is_slice(part) for part in index)
+
+
+def is_slice(part: Part) -> bool:
+    """`a:b`, one of the bounds missing or none, in steps of one."""
+    return isinstance(part, cst.Slice) and not is_whole(part) and part.step is None
+
+
+def _is_place(part: Part, known: set[str]) -> bool:
+    if is_whole(part) or is_slice(part) or constant(part) is not None:
+        return True
+    # What bounds a slice is known when the program is compiled.
+    return isinstance(part, cst.BaseExpression) and not isinstance(part, cst.Call) and {*_names(part)} <= known != set()
+
+
+def is_blocks_of_a_loop(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether the loop writes one block of a new array after the other: `x.at[:, start:end].set(block)`."""
+    return all(is_block(write.index) and is_fresh_before(write, loop, source) for write in found.writes)
+
+
+def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether what the loop begins with is new and all of one value."""
+    array = root(write)
+    if not isinstance(array, cst.Name):
+        return False
+    before = [use.node for use in source.uses(array) if use.is_write and loop not in source.ancestors(use.node)]
+    last = [name for name in before if source.location(name) < source.location(loop)][-1:]
+    values = [assign.value for name in last if (assign := _assignment(name, source)) is not None]
+    return bool(values) and all(is_fresh(value, source) for value in values)
+
+
+def _assignment(name: cst.Name, source: Source) -> cst.Assign | None:
+    statement = next(iter(source.ancestors(source.parent(name) or name)), None)
+    return statement if isinstance(statement, cst.Assign) else None
+
+
+def _names(part: cst.CSTNode) -> Iterator[str]:
+    return (node.value for node in inside(part) if isinstance(node, cst.Name))
+
+
+def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
+    """n, where the last two axes are written at `jnp.diag_indices(n)` or at `arange(n), arange(n)`, or the array itself
+    where it is asked for its diagonal; None for other places."""
+    parts = [meant(part, source) for part in write.index]
+    match parts:
+        case [cst.Call(args=[cst.Arg(value=length), *more])] if source.calls(parts[0], *_DIAGONALS) and not more:
+            return write.array if source.calls(parts[0], _DIAGONALS[1]) else length
+        case [cst.Call() as rows, cst.Call() as places]:
+            if source.calls(rows, *_ARANGES) and source.code(rows) == source.code(places) and len(rows.args) == 1:
+                return rows.args[0].value
+        case [cst.Call() as rows, cst.Call() as places, cst.Call() as others]:
+            if source.code(places) == source.code(others) and source.calls(rows, "jax.numpy.repeat"):
+                return _tiled(places, source)
+    return None
+
+
+def _tiled(places: cst.Call, source: Source) -> cst.BaseExpression | None:
+    """n of `jnp.tile(jnp.arange(n), times)`."""
+    of = meant(places.args[0].value, source) if places.args else None
+    if not source.calls(places, "jax.numpy.tile") or not isinstance(of, cst.Call) or not source.calls(of, *_ARANGES):
+        return None
+    return of.args[0].value if len(of.args) == 1 else None
+
+
+def meant(part: Part, source: Source) -> Part:
+    """What a name stands for, through names of names; anything else as it is."""
+    for _ in range(3):
+        if not isinstance(part, cst.Name) or (value := source.value(part)) is None:
+            break
+        part = value
+    return part

@@ -1,0 +1,86 @@
+"""Blocks of an array written one after the other: `zeros((n, n)).at[:k, :k].set(a).at[k:, k:].set(b)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import Write, at_write, is_whole
+from fusionlint.patterns.at_chain import chain, is_last
+from fusionlint.patterns.at_loop import piecewise
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_LONG = 40
+
+
+@rule.source(cst.Call, attributes=("at",))
+def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Two or more slices of a new array, each by its own write."""
+    last = at_write(node)
+    if last is None or not source.is_traced(node) or not is_last(last, source):
+        return
+    writes = chain(last, source)
+    if not is_blocks(writes, source) or is_folded(writes, source):
+        return
+    name = source.assigned_name(node)
+    subject = f"`{name.value}` is" if name else "an array is"
+    yield source.finding(
+        writes[0].call,
+        f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own",
+        until=node,
+        write=_advice(writes, source),
+    )
+
+
+@rule.source(cst.For, attributes=("at",))
+def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
+    """A Python loop that writes one block of a new array in each iteration."""
+    found = piecewise(node, source) if source.is_traced(node) else None
+    if found is None or not is_blocks_of_a_loop(found, node, source):
+        return
+    write = found.writes[0]
+    yield source.finding(
+        write.call,
+        f"`{found.arrays[0]}` is put together from blocks in a Python loop, each written by a kernel of its own",
+        write=f"a list of the blocks, and {_joined(write, source)} of it after the loop",
+    )
+
+
+def _advice(writes: Sequence[Write], source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
+    values = [_shown(write, source) for write in writes]
+    filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
+    if len(filled) == 1 and len(axes := filled.pop()) == 1:
+        axis = axes[0] - len(writes[0].index) if any(isinstance(p, cst.Ellipsis) for p in writes[0].index) else axes[0]
+        return f"{jnp}.concatenate([{', '.join(values)}], axis={axis}), with {jnp}.zeros where nothing is written"
+    if all(_is_diagonal(write, source) for write in writes) and all(len(w.index) == 2 for w in writes):
+        return f"jax.scipy.linalg.block_diag({', '.join(values)})"
+    return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.zeros where nothing is written"
+
+
+def _joined(write: Write, source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
+    if len([part for part in write.index if not is_whole(part)]) == 1:
+        axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
+        is_last_axis = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
+        return f"one {jnp}.concatenate(blocks, axis={axis - len(write.index) if is_last_axis else axis})"
+    if _is_diagonal(write, source) and len(write.index) == 2:
+        return "one jax.scipy.linalg.block_diag(*blocks)"
+    return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
+
+
+def _is_diagonal(write: Write, source: Source) -> bool:
+    """Whether rows and columns are the same slice."""
+    parts = [part for part in write.index if not is_whole(part)]
+    return len(parts) == 2 and all(map(is_slice, parts)) and source.code(parts[0]) == source.code(parts[1])
+
+
+def _shown(write: Write, source: Source) -> str:
+    text = source.code(write.value) if write.value is not None else "..."
+    return text if "\n" not in text and len(text) <= _LONG else "..."

@@ -1,0 +1,53 @@
+"""The edges of an array written one after the other: `u.at[0].set(a).at[-1].set(b)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import Write, at_write
+from fusionlint.patterns.at_chain import chain, is_last, root
+from fusionlint.patterns.at_places import edge, is_boundary
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_LONG = 30
+
+
+@rule.source(cst.Call, attributes=("at",))
+def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Two or more edges of an array, each by its own write."""
+    last = at_write(node)
+    if last is None or edge(last) is None or not source.is_traced(node) or not is_last(last, source):
+        return
+    writes = chain(last, source)
+    if not is_boundary(writes, source):
+        return
+    array = root(writes[0])
+    name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
+    subject = f"the edges of `{name.value}`" if name else "the edges of an array"
+    yield source.finding(
+        writes[0].call,
+        f"{subject} are written one by one, each by a kernel of its own",
+        until=node,
+        write=_advice(writes, source),
+    )
+
+
+def _advice(writes: list[Write], source: Source) -> str:
+    """A `where` over the places; a `pad` where it says the same shorter."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    values = {source.code(write.value) for write in writes if write.value is not None}
+    array = source.code(root(writes[0]))
+    array = array if len(array) <= _LONG and "\n" not in array else "u"
+    if len(values) == 1 and all(write.method == "set" for write in writes):
+        value = values.pop()
+        value = value if len(value) <= _LONG and "\n" not in value else "value"
+        return f"{jnp}.where(inner, {array}, {value}), where `inner` compares {jnp}.arange with the edges"
+    if any(isinstance(write.value, cst.Subscript) for write in writes):
+        return f"{jnp}.pad of the inner part with mode='wrap', 'edge' or 'reflect', or {jnp}.concatenate of the parts"
+    return f"{jnp}.where(i == 0, a, {jnp}.where(i == n - 1, b, {array})) with `i = {jnp}.arange(n)`"

@@ -1,0 +1,41 @@
+"""A Python loop on the host that writes a jax array place by place, each time a dispatch and a copy of it all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at_loop import piecewise
+from fusionlint.patterns.at_places import is_fresh_before
+from fusionlint.patterns.collected import is_few
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="dispatch")
+
+# What makes first values runs once, often under a trace after all.
+_INITIALIZES = re.compile(r"(^|_)init(ializer)?(_|$)")
+
+
+@rule.source(cst.For, attributes=("at",))
+def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
+    """The loop of a host function fills a new array of jax place by place."""
+    if source.context(node) != "host" or is_few(node.iter, source) or is_idle(source.project, source.place(node)):
+        return
+    if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
+        return
+    found = piecewise(node, source)
+    if found is None or not all(is_fresh_before(write, node, source) for write in found.writes):
+        return
+    array = found.arrays[0]
+    more = f" and {len(found.arrays) - 1} more are" if len(found.arrays) > 1 else " is"
+    yield source.finding(
+        found.writes[0].call,
+        f"`{array}`{more} copied whole to write one place, in a dispatch of its own, in every iteration",
+        write=f"a numpy array, `{array}[i] = value` in the loop, and jnp.asarray({array}) after it; of values that jax "
+        "computes a list, and one jnp.stack",
+    )

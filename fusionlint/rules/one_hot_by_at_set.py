@@ -1,0 +1,151 @@
+"""Ones written into zeros by a scatter: `jnp.zeros((n, k)).at[jnp.arange(n), labels].set(1)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import Part, Write, at_write, constant, elements
+from fusionlint.patterns.at_chain import chain, is_last, root, write_on
+from fusionlint.patterns.at_places import diagonal, meant
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_ZEROS = ("jax.numpy.zeros", "jax.numpy.zeros_like")
+_PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
+_LONG = 40
+
+
+@rule.source(cst.Call, attributes=("at",))
+def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The literal 1 set at one place of each row of zeros, or at one place of a plane of zeros."""
+    write = at_write(node)
+    if write is None or write.method != "set" or not _is_one(write.value) or not source.is_traced(node):
+        return
+    if not _is_zeros(write, source) or diagonal(write, source) is not None:
+        return
+    if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
+        return  # of several writes chained-at-set speaks
+    if _is_of_rows(write, source):
+        one_hot = f"{source.alias('jax') or 'jax'}.nn.one_hot"
+        yield source.finding(
+            node,
+            "a scatter writes the one of each row into an array of zeros",
+            write=f"{one_hot}({_shown(write.index[1], source)}, {_width(write, source) or '...'})",
+            edits=_fix(write, source),
+        )
+    elif _is_of_a_plane(write, source) or (_is_of_a_row(write, source) and under_vmap(node, source)):
+        yield source.finding(
+            node, "a scatter writes a single one into an array of zeros", write=_compared(write, source), pair=1
+        )
+
+
+def _is_of_rows(write: Write, source: Source) -> bool:
+    """`.at[arange(n), i]`."""
+    if len(write.index) != 2:
+        return False
+    rows, places = (meant(part, source) for part in write.index)
+    is_arange = isinstance(rows, cst.Call) and source.calls(rows, "jax.numpy.arange") and len(rows.args) == 1
+    return is_arange and not isinstance(places, cst.BaseSlice | cst.Integer | cst.UnaryOperation)
+
+
+def _is_of_a_plane(write: Write, source: Source) -> bool:
+    """`.at[row, column]` or `.at[tuple(position)]`, at a place that is seen to be one."""
+    if len(write.index) == 1:
+        return source.calls(write.index[0], "tuple")
+    return all(_is_place(part, source) or constant(part) is not None for part in write.index) and any(
+        constant(part) is None for part in write.index
+    )
+
+
+def _is_of_a_row(write: Write, source: Source) -> bool:
+    """`.at[i]` for a place that is seen to be one."""
+    return len(write.index) == 1 and _is_place(write.index[0], source)
+
+
+def _is_place(part: Part, source: Source) -> bool:
+    """An element, a field, or what an argmax over everything returns."""
+    part = meant(part, source)
+    match part:
+        case cst.Subscript(slice=slices):
+            return all(constant(each) is not None for each in elements(slices))
+        case cst.Attribute():
+            return True
+        case cst.Call(args=[_]):
+            return source.calls(part, *_PLACES)
+    return False
+
+
+def _is_zeros(write: Write, source: Source) -> bool:
+    """Whether the array is new, of zeros, and used for nothing else."""
+    array = root(write)
+    if isinstance(array, cst.Name):
+        stored = source.written(array)
+        if stored is None or len(source.reads(stored)) != 1:
+            return False
+    fresh = meant(array, source)
+    return isinstance(fresh, cst.Call) and source.calls(fresh, *_ZEROS)
+
+
+def _is_written_on(node: cst.Call, source: Source) -> bool:
+    """Whether the array with its one is only what other writes begin with."""
+    name = source.assigned_name(node)
+    return name is not None and any(write_on(read, source) is not None for read in source.reads(name))
+
+
+def _is_one(value: cst.BaseExpression | None) -> bool:
+    match value:
+        case cst.Integer() | cst.Float():
+            return value.evaluated_value == 1
+        case cst.Name(value="True"):
+            return True
+    return False
+
+
+def _width(write: Write, source: Source) -> str | None:
+    """k of `jnp.zeros((n, k))`."""
+    fresh = meant(root(write), source)
+    if not isinstance(fresh, cst.Call) or not source.calls(fresh, "jax.numpy.zeros"):
+        return None
+    match argument(fresh, 0, "shape"):
+        case cst.Tuple(elements=[_, last]) if isinstance(last, cst.Element):
+            return source.code(last.value)
+    return None
+
+
+def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
+    """`jax.nn.one_hot`, where the zeros and their shape stand in the same expression.
+
+    Not safe: an index below zero counts from the end in a write, and is no class for one_hot.
+    """
+    jax, width = source.alias("jax"), _width(write, source)
+    if jax is None or width is None or not isinstance(write.array, cst.Call) or len(write.call.args) != 1:
+        return ()
+    place = write.index[1]
+    dtype = argument(write.array, 1, "dtype")
+    if source.has_comment(write.call) or not isinstance(place, cst.BaseExpression) or len(write.array.args) > 2:
+        return ()
+    said = f", dtype={source.code(dtype)}" if dtype is not None else ""
+    return (source.replace(write.call, f"{jax}.nn.one_hot({source.code(place)}, {width}{said})"),)
+
+
+def _compared(write: Write, source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
+    parts = [_shown(part, source) for part in write.index]
+    match parts:
+        case [one] if not source.calls(write.index[0], "tuple"):
+            return f"{jnp}.arange(n) == {one}"
+        case [row, column]:
+            return f"({jnp}.arange(h)[:, None] == {row}) & ({jnp}.arange(w) == {column})"
+    return f"comparisons of {jnp}.arange with the place on each axis, one with the other by `&`"
+
+
+def _shown(node: Part, source: Source) -> str:
+    text = source.code(node)
+    return text if "\n" not in text and len(text) <= _LONG else "..."

@@ -1,0 +1,108 @@
+"""One place of an array overwritten, only to reduce the array: `x.at[i].set(-jnp.inf).max()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import Part, Write, at_write, constant, inside, is_literal, is_whole
+from fusionlint.patterns.at_chain import chain
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_METHODS = frozenset(("sum", "max", "min", "argmax", "argmin", "mean", "any", "all", "prod"))
+_REDUCTIONS = (
+    *(f"jax.numpy.{name}" for name in _METHODS),
+    *("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.nn.softmax", "jax.nn.log_softmax", "jax.numpy.nansum"),
+)
+_LOGSUMEXP = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp")
+_LONG = 40
+
+
+@rule.source(cst.Call, attributes=("at",))
+def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """One traced place is set to a constant, and nothing but reductions reads the array."""
+    write = at_write(node)
+    if write is None or write.method != "set" or not source.is_traced(node):
+        return
+    place = _place(write)
+    if place is None or not _is_constant(write.value, source) or len(chain(write, source)) > 1:
+        return
+    reducers = _reducers(node, source)
+    if not reducers:
+        return
+    yield source.finding(
+        node,
+        "one place is written by kernels of its own, only for the array to be reduced",
+        write=_advice(write, place, reducers, source),
+        pair=0 if under_vmap(node, source) else 1,
+    )
+
+
+def _place(write: Write) -> Part | None:
+    """i of `.at[i]` or `.at[..., i]`, where it is a name or an element: not a slice, a number, a mask."""
+    *before, last = write.index
+    if not all(is_whole(part) for part in before) or constant(last) is not None:
+        return None
+    return last if isinstance(last, cst.Name | cst.Attribute | cst.Subscript) else None
+
+
+def _is_constant(value: cst.BaseExpression | None, source: Source) -> bool:
+    """A number, `jnp.inf`, `-jnp.inf`."""
+    match value:
+        case cst.UnaryOperation(expression=inner):
+            return _is_constant(inner, source)
+        case cst.Attribute():
+            return (source.qualified_name(value) or "").rpartition(".")[2] in ("inf", "nan", "pi")
+    return is_literal(value)
+
+
+def _reducers(node: cst.Call, source: Source) -> list[cst.Call]:
+    """The reductions that take the array; none where anything else does."""
+    name = source.assigned_name(node)
+    takers = [_reducer(read, source) for read in (source.reads(name) if name is not None else [node])]
+    found = [taker for taker in takers if taker is not None]
+    return found if len(found) == len(takers) else []
+
+
+def _reducer(read: cst.BaseExpression, source: Source) -> cst.Call | None:
+    match source.parent(read):
+        case cst.Arg() as arg:
+            call = source.parent(arg)
+            is_first = isinstance(call, cst.Call) and call.args[0] is arg
+            return call if isinstance(call, cst.Call) and is_first and source.calls(call, *_REDUCTIONS) else None
+        case cst.Attribute(attr=cst.Name(method)) as attribute if method in _METHODS:
+            call = source.parent(attribute)
+            return call if isinstance(call, cst.Call) and call.func is attribute else None
+    return None
+
+
+def _advice(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
+    match write.array:
+        case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=cst.Subscript() as right):
+            is_own = source.code(right.value) == source.code(left) and len(write.index) == 1
+            if is_own and _mentions(right, place, source) and all(source.calls(r, *_LOGSUMEXP) for r in reducers):
+                logsumexp = source.code(reducers[0].func)
+                return f"{logsumexp}({source.code(left)}) - {source.code(right)}"
+    array = source.code(write.array)
+    array = array if len(array) <= _LONG and "\n" not in array else "x"
+    value = source.code(write.value) if write.value is not None else "value"
+    return f"{jnp}.where({jnp}.arange(n) == {source.code(place)}, {value}, {array})"
+
+
+def _mentions(node: cst.CSTNode, place: Part, source: Source) -> bool:
+    """Whether `x[i]` is read at the place that is written."""
+    wanted = source.code(place)
+    return any(isinstance(part, cst.BaseExpression) and source.code(part) == wanted for part in _indices(node))
+
+
+def _indices(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for part in inside(node):
+        if isinstance(part, cst.Index):
+            yield part.value

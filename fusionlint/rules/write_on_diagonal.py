@@ -1,0 +1,94 @@
+"""The diagonal of an array written by a scatter: `K.at[jnp.diag_indices(n)].add(noise)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import Write, at_write, is_literal
+from fusionlint.patterns.at_chain import chain, is_last
+from fusionlint.patterns.at_places import diagonal, meant
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_METHODS = ("set", "add", "multiply", "mul")
+_LONG = 40
+
+
+@rule.source(cst.Call, attributes=("at",))
+def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`.at[diag_indices(n)]` or `.at[arange(n), arange(n)]`, one write alone."""
+    write = at_write(node)
+    if write is None or write.value is None or write.method not in _METHODS or not source.is_traced(node):
+        return
+    length = diagonal(write, source)
+    if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
+        return  # of several writes chained-at-set speaks
+    yield source.finding(
+        node,
+        "a scatter writes the diagonal, by kernels of its own",
+        write=_with_eye(write, length, source),
+        edits=_fix(write, length, source),
+    )
+
+
+def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
+    """`jnp.where(jnp.eye(n, dtype=bool), value, K)`, which holds for a scalar and for a vector."""
+    assert write.value is not None
+    jnp = source.alias("jax.numpy") or "jnp"
+    array, value = _shown(write.array, source), _shown(write.value, source)
+    eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
+    if len(write.index) == 3:
+        return f"{jnp}.where({eye}, values[..., None], {array})"
+    if write.method in ("set", "add") and _is_zeros(write.array, source):
+        return f"{value} * {jnp}.eye({_size(write, length, source)}), or {jnp}.diag({value}) of a vector"
+    if write.method == "set":
+        if isinstance(write.value, cst.Name) and write.value.value == "False":
+            return f"{array} & ~{eye}"
+        return f"{jnp}.where({eye}, {value}, {array})"
+    sign = "+" if write.method == "add" else "*"
+    return f"{jnp}.where({eye}, {array} {sign} ({value}), {array})"
+
+
+def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
+    """The `where`, for a number or a name on the diagonal of a named square array.
+
+    Not safe: `where` takes its dtype from both, the write from the array; of an array that is longer than n, or not
+    square, it does not hold.
+    """
+    jnp = source.alias("jax.numpy")
+    if jnp is None or write.method not in ("set", "add") or not isinstance(write.array, cst.Name):
+        return ()
+    if write.value is None or not (isinstance(write.value, cst.Name) or is_literal(write.value)):
+        return ()
+    if (
+        len(write.call.args) != 1
+        or len(write.index) == 3
+        or source.has_comment(write.call)
+        or _is_zeros(write.array, source)
+    ):
+        return ()
+    array, value = write.array.value, source.code(write.value)
+    if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation):
+        value = f"({value})"
+    new = value if write.method == "set" else f"{array} + {value}"
+    size = _size(write, length, source)
+    return (source.replace(write.call, f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"),)
+
+
+def _size(write: Write, length: cst.BaseExpression, source: Source) -> str:
+    return f"{_shown(write.array, source)}.shape[0]" if length is write.array else source.code(length)
+
+
+def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
+    fresh = meant(array, source)
+    return isinstance(fresh, cst.Call) and source.calls(fresh, "jax.numpy.zeros", "jax.numpy.zeros_like")
+
+
+def _shown(node: cst.BaseExpression, source: Source) -> str:
+    text = source.code(node)
+    return text if "\n" not in text and len(text) <= _LONG else "..."
