@@ -1,0 +1,131 @@
+"""A product or a reduction in the body of a `lax` loop whose operands no step changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.loop_bodies import all_loop_bodies
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"))
+# What XLA does not move out of a loop on GPU. Random numbers and callbacks are no values.
+_DEAR = re.compile(
+    r"^jax\.numpy\.(matmul|dot|einsum|tensordot|vdot|inner|sum|mean|prod|max|min|std|var|cumsum|cumprod|sort|argsort"
+    r"|linalg\.(norm|inv|det|slogdet|cholesky|eigh|svd|qr|pinv|matrix_power))$"
+)
+# A name of the body seldom stands for more names than this.
+_DEPTH = 4
+
+Body = cst.FunctionDef | cst.Lambda
+
+
+@rule.source(cst.FunctionDef, cst.Lambda, calls=_LOOPS)
+def same_in_every_step(body: Body, source: Source) -> Iterator[Finding]:
+    """The outermost such expressions of a body, those of functions inside it aside."""
+    place = Place(source.path, source.body_scope(body))
+    if place not in all_loop_bodies(source.project) or is_idle(source.project, place):
+        return
+    around = source.function(body)
+    if around is None or source.context(body) == "host":
+        return
+    for node in _repeated(body.body, body, source):
+        yield source.finding(
+            node,
+            "every step computes the same value anew",
+            write=f"value = {_shown(node, source)} before the loop, and `value` in its body",
+        )
+
+
+def _shown(node: cst.BaseExpression, source: Source) -> str:
+    text = source.code(node)
+    return text if "\n" not in text and len(text) <= 60 else "this"
+
+
+def _repeated(node: cst.CSTNode, body: Body, source: Source) -> Iterator[cst.BaseExpression]:
+    """The outermost products and reductions under `node` that no step changes; those behind an `if` aside."""
+    if isinstance(node, cst.FunctionDef | cst.Lambda | cst.If | cst.IfExp):
+        return
+    if isinstance(node, cst.BaseExpression) and _is_dear(node, source) and _stays(node, body, source):
+        yield node
+        return
+    for child in node.children:
+        yield from _repeated(child, body, source)
+
+
+def _stays(node: cst.BaseExpression, body: Body, source: Source) -> bool:
+    return _is_invariant(node, body, source, _DEPTH) and _reads_an_array(node, body, source, _DEPTH)
+
+
+def _is_dear(node: cst.CSTNode, source: Source) -> bool:
+    match node:
+        case cst.BinaryOperation(operator=cst.MatrixMultiply()):
+            return True
+        case cst.Call(func=func):
+            return bool(_DEAR.match(source.qualified_name(func) or ""))
+    return False
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    match node:
+        case cst.Name():
+            yield node
+        case cst.Attribute(value=value):
+            yield from _names(value)
+        case cst.Arg(value=value):
+            yield from _names(value)
+        case _:
+            for child in node.children:
+                yield from _names(child)
+
+
+def _is_invariant(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:
+    """Whether every name in `node` is one of the functions around the body, or of the body and invariant itself."""
+    if depth == 0 or any(isinstance(n, cst.Lambda | cst.Yield | cst.NamedExpr) for n in inside(node)):
+        return False
+    return all(_is_from_around(name, body, source, depth) for name in _names(node))
+
+
+def _is_from_around(name: cst.Name, body: Body, source: Source, depth: int) -> bool:
+    scope = source.body_scope(body)
+    bound = source.facts.lookup(source.scope(name), name.value)
+    if bound is None:
+        return name.value in ("True", "False", "None", "float", "int", "len", "slice")
+    if not f"{bound[0]}.".startswith(f"{scope}."):
+        return not _changes(name, source)
+    value = source.value(name)
+    return value is not None and _is_invariant(value, body, source, depth - 1)
+
+
+def _changes(name: cst.Name, source: Source) -> bool:
+    """Whether the function around writes the name more than once: another array with each."""
+    return sum(use.is_write for use in source.uses(name)) > 1
+
+
+def _reads_an_array(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:
+    """Whether an operand is an array that the function around takes or computes: a module's own is a constant."""
+    scope = source.body_scope(body)
+    for name in _names(node) if depth else ():
+        bound = source.facts.lookup(source.scope(name), name.value)
+        if bound is None or not bound[0]:
+            continue
+        if f"{bound[0]}.".startswith(f"{scope}."):
+            value = source.value(name)
+            if value is not None and _reads_an_array(value, body, source, depth - 1):
+                return True
+        elif bound[1].kind == "parameter" and name.value != "self":
+            if kind(name, source) not in ("scalar", "numpy"):
+                return True
+        elif kind(name, source) == "array":
+            return True
+    return False
