@@ -8,18 +8,21 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fusionlint.config import Config, ConfigError, nearest, read_config
+from fusionlint.config import ConfigError, read_config
 
 if TYPE_CHECKING:
+    from fusionlint.checking import Outcome
     from fusionlint.explain import Report
-    from fusionlint.source.check import Result, Scope
+    from fusionlint.report.sarif import RuleText
+    from fusionlint.source.check import Scope
     from fusionlint.tasks import Failure
 
 
@@ -29,6 +32,9 @@ def main() -> None:
     """A linter that flags fusion-breaking JAX code, with XLA's own reasons at your own lines."""
     # Deep expressions are nested deeper than Python's default allows in libcst.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
+
+
+_FORMATS = ["full", "concise", "json", "sarif", "github"]
 
 
 def _names(help_text: str, *flags: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -43,7 +49,10 @@ def _names(help_text: str, *flags: str) -> Callable[[Callable[..., None]], Calla
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change rounding or ties.")
-@click.option("--output-format", type=click.Choice(["full", "concise", "json"]), default="full", show_default=True)
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings it lists.")
+@click.option("--write-baseline", is_flag=True, help="Write the baseline: list what is found now.")
+@click.option("--warn-unused-ignores", is_flag=True, help="Also report ignore comments that silence nothing.")
+@click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
 def check(
@@ -54,12 +63,16 @@ def check(
     fix: bool,
     show_diff: bool,
     unsafe_fixes: bool,
+    baseline: Path | None,
+    write_baseline: bool,
+    warn_unused_ignores: bool,
     output_format: str,
     statistics: bool,
     jobs: int,
 ) -> None:
     """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one."""
-    from fusionlint.report import json, text
+    from fusionlint.checking import baseline_of, outcome, rewritten, scope_of
+    from fusionlint.report import text
     from fusionlint.source.check import check_files
     from fusionlint.source.files import python_files
     from fusionlint.source.fixing import diff, fix_files
@@ -67,38 +80,62 @@ def check(
     paths = paths or [Path()]
     with _one_line_errors():
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
-        scope = _scope(config, _split(select), _split(ignore), _split(target))
+        unused = warn_unused_ignores or config.warn_unused_ignores
+        scope = scope_of(config, _split(select), _split(ignore), _split(target), unused_ignores=unused)
+        known = baseline_of(config, baseline, write=write_baseline)
         files = python_files(paths, config.exclude)
         result = check_files(files, scope, jobs)
-    fixed = fix_files(result, scope, unsafe=unsafe_fixes) if fix or show_diff else []
+    choose = known.new if known and not write_baseline else None
+    fixed = fix_files(result, scope, unsafe=unsafe_fixes, choose=choose) if fix or show_diff else []
+    noun = "finding" if unused else "hazard"
     if show_diff:
         click.echo("".join(map(diff, fixed)), nl=False)
-        click.echo(text.fixed_summary("Would fix", [f.count for f in fixed]), err=True)
+        click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
         sys.exit(1 if fixed else 0)
     with _one_line_errors():
         for one in fixed:
             Path(one.path).write_bytes(one.after)
-    if fixed:
-        result = check_files(files, scope, jobs)
-    if output_format == "json":
-        click.echo(json.findings_json(result.findings, result.problems))
-    else:
-        _print_findings(result, [f.count for f in fixed], output_format, statistics)
-    for problem in result.problems:
-        click.echo(text.problem(problem), err=True)
-    sys.exit(1 if result.findings or result.problems else 0)
+        result = check_files(files, scope, jobs) if fixed else result
+        if known and write_baseline:
+            known = rewritten(known, result, scope, files)
+            known.path.write_bytes(known.text.encode())
+    said = outcome(known, result, scope, files)
+    _print_findings(said, scope, output_format, statistics, text.fixed_summary("Fixed", fixed, noun) if fixed else "")
+    for line in text.notes(said, written=write_baseline):
+        click.echo(line, err=True)
+    sys.exit(1 if said.findings or said.problems else 0)
 
 
-def _print_findings(result: Result, fixed: Sequence[int], output_format: str, statistics: bool) -> None:
-    from fusionlint.report import text
+def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
+    from fusionlint.report import github, json, sarif, text
+    from fusionlint.report.paths import top_folder
 
-    for row in text.rows(result.findings, output_format):
-        click.echo(row)
-    if statistics:
-        click.echo(text.statistics(result.findings))
-    if fixed:
-        click.echo(text.fixed_summary("Fixed", fixed))
-    click.echo(text.summary(result.findings, result.problems, result.files))
+    match output_format:
+        case "json":
+            click.echo(json.findings_json(said))
+        case "sarif":
+            click.echo(sarif.findings_sarif(said, _rule_texts(scope), version("fusionlint"), top_folder(Path())))
+        case "github":
+            for command in github.commands(said, top_folder(Path())):
+                click.echo(command)
+        case _:
+            for row in text.rows(said.findings, output_format):
+                click.echo(row)
+            if statistics:
+                click.echo(text.statistics(said.findings))
+            if fixed:
+                click.echo(fixed)
+            click.echo(text.summary(said))
+
+
+def _rule_texts(scope: Scope) -> list[RuleText]:
+    """The rules of a run, and what else it may find."""
+    from fusionlint.report.sarif import RuleText
+    from fusionlint.rule import all_rules
+    from fusionlint.source.ignores import UNUSED, UNUSED_MEANS
+
+    rules = [RuleText(r.name, r.harm, r.page.summary, r.page.text) for r in all_rules() if r.name in scope.rules]
+    return [*rules, RuleText(UNUSED, "comments", UNUSED_MEANS, UNUSED_MEANS)] if scope.unused_ignores else rules
 
 
 @main.command()
@@ -189,7 +226,9 @@ def list_targets() -> None:
 @click.option("--reasons", is_flag=True, help="XLA's reasons for not fusing, and what they mean.")
 def rule(name: str | None, reasons: bool) -> None:
     """Show the page of a rule; without NAME, list the rules."""
+    from fusionlint.checking import check_known
     from fusionlint.hlo.reasons import catalogue
+    from fusionlint.report.page_text import page_text
     from fusionlint.report.rules_text import rules_text
     from fusionlint.rule import all_rules
 
@@ -197,43 +236,16 @@ def rule(name: str | None, reasons: bool) -> None:
     with _one_line_errors():
         if reasons and name is not None:
             raise ConfigError("--reasons is a list of its own: leave the rule's name out")
-        _known([name] if name else [], rules, "rule")
+        check_known([name] if name else [], rules, "rule")
     if reasons:
         click.echo(catalogue(), nl=False)
     elif name:
-        click.echo(rules[name].page.text)
+        page, width = rules[name].page.text, min(shutil.get_terminal_size().columns, 100)
+        # In a pipe it is the Markdown that it was written in.
+        click.echo(page_text(page, width) if sys.stdout.isatty() else page, nl=False)
     else:
         rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
         click.echo(rules_text(rows, shutil.get_terminal_size().columns), nl=False)
-
-
-def _scope(config: Config, select: list[str], ignore: list[str], targets: list[str]) -> Scope:
-    """What the command line says, else the configuration. ConfigError for names that nobody knows."""
-    from fusionlint.compiling.targets import ATTACHED, TARGETS
-    from fusionlint.rule import all_rules
-    from fusionlint.source.check import Scope, speaking
-
-    known = [r.name for r in all_rules()]
-    select, ignore, targets = select or [*config.select], ignore or [*config.ignore], targets or [*config.target]
-    _known([*select, *ignore], known, "rule")
-    _known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")
-    targets = [_measured(name) for name in targets]
-    names = [name for name in select or known if name not in ignore]
-    return Scope(speaking(names, targets), tuple(targets))
-
-
-def _measured(name: str) -> str:
-    """The target whose numbers stand in the pages: of one platform, hazards are the same."""
-    from fusionlint.compiling.targets import ATTACHED, TARGETS
-
-    platform = ATTACHED.get(name)
-    return next(t.measured_as for t in TARGETS if t.name == name or t.platform == platform)
-
-
-def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"there is no {what} {name!r}{nearest(name, known)}")
 
 
 def _split(names: Sequence[str]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,12 +21,20 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What to check for. Empty `select` is every rule, empty `target` every target; `exclude` reads like .gitignore."""
+    """What to check for. Empty `select` is every rule, empty `target` every target; `exclude` reads like .gitignore.
+
+    `per_file_ignores` pairs a pattern with the rules that its files are not checked for; `baseline` is "" or a file.
+    Both are meant from the folder `root` on, where the pyproject.toml lies.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    baseline: str = ""
+    warn_unused_ignores: bool = False
+    root: Path = field(default=Path(), compare=False)
 
 
 def read_config(start: Path) -> Config:
@@ -52,17 +61,53 @@ def _table(path: Path) -> Mapping[str, object] | None:
 
 
 def _config(table: Mapping[str, object], path: Path) -> Config:
-    known = [f.name for f in fields(Config)]
-    values: dict[str, tuple[str, ...]] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in known:
-            raise ConfigError(f"{path}: [tool.fusionlint] has no key {key!r}{nearest(key, known)}")
-        if isinstance(value, str):
-            value = [value]
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise ConfigError(f"{path}: [tool.fusionlint] {key} has to be a list of strings")
-        values[key] = tuple(value)
-    return Config(**values)
+        if key not in _READ:
+            raise ConfigError(f"{path}: [tool.fusionlint] has no key {key!r}{nearest(key, _READ)}")
+        try:
+            values[key.replace("-", "_")] = _READ[key](value)
+        except TypeError as error:
+            raise ConfigError(f"{path}: [tool.fusionlint] {key} has to be {error}") from None
+    return Config(**values, root=path.parent)
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise TypeError("a list of strings")
+    return tuple(value)
+
+
+def _lists_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise TypeError('a table like {"examples/**" = ["rule-name"]}')
+    return tuple((pattern, _strings(names)) for pattern, names in value.items())
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a string")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("true or false")
+    return value
+
+
+# How the value of each key is read; a TypeError says what it has to be.
+_READ: dict[str, Callable[[object], object]] = {
+    "select": _strings,
+    "ignore": _strings,
+    "target": _strings,
+    "exclude": _strings,
+    "per-file-ignores": _lists_by_pattern,
+    "baseline": _string,
+    "warn-unused-ignores": _flag,
+}
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -25,8 +25,10 @@ ROOMS = {
     "stages": {"hlo", "compiling"},
     "explain": {"finding", "rule", "hlo", "compiling", "stages"},
     "tasks": {"rule", "hlo", "compiling", "explain"},
+    "baseline": {"finding", "config", "source"},
+    "checking": {"finding", "config", "rule", "source", "compiling", "baseline"},
     "report": {"finding", "source", "hlo", "compiling", "explain", "stages"},
-    "cli": {"config", "rule", "source", "compiling", "explain", "tasks", "report", "hlo"},
+    "cli": {"config", "rule", "source", "compiling", "explain", "tasks", "report", "hlo", "baseline", "checking"},
     "__main__": {"cli"},
     "__init__": {"finding"},
 }

@@ -31,9 +31,22 @@ def test_the_nearest_table_above_counts(tmp_path: Path) -> None:
     assert read_config(inner).ignore == ("far",)
 
 
+def test_tables_strings_and_flags_are_read(tmp_path: Path) -> None:
+    text = "[tool.fusionlint]\nbaseline = 'known.json'\nwarn-unused-ignores = true\n"
+    write(tmp_path, f"{text}[tool.fusionlint.per-file-ignores]\n'a/**' = ['b']\n'c.py' = 'd'\n")
+    config = read_config(tmp_path)
+    assert config.per_file_ignores == (("a/**", ("b",)), ("c.py", ("d",)))
+    assert (config.baseline, config.warn_unused_ignores, config.root) == ("known.json", True, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("[tool.fusionlint]\nbaseline = ['a']\n", "baseline has to be a string"),
+        ("[tool.fusionlint]\nwarn-unused-ignores = 'yes'\n", "warn-unused-ignores has to be true or false"),
+        ("[tool.fusionlint]\nper-file-ignores = ['a']\n", "per-file-ignores has to be a table like"),
+        ("[tool.fusionlint.per-file-ignores]\na = 3\n", "per-file-ignores has to be a list of strings"),
+        ("[tool.fusionlint]\nwarn_unused_ignores = true\n", "did you mean 'warn-unused-ignores'?"),
         ("[tool.fusionlint]\nselekt = ['a']\n", "no key 'selekt'; did you mean 'select'?"),
         ("[tool.fusionlint]\nselect = 3\n", "select has to be a list of strings"),
         ("[tool.fusionlint]\nselect = [3]\n", "select has to be a list of strings"),

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fusionlint.finding import Edit, Finding, Problem, Suggestion
+from fusionlint.finding import Edit, Finding, Suggestion
+
+if TYPE_CHECKING:
+    from fusionlint.checking import Outcome
 
 
-def findings_json(findings: Sequence[Finding], problems: Sequence[Problem]) -> str:
+def findings_json(outcome: Outcome) -> str:
     """`{"version": 1, "findings": [...], "errors": [...]}`; columns are 1-based, the end column exclusive."""
-    document = {
+    document: dict[str, Any] = {
         "version": 1,
-        "findings": [_finding(f) for f in findings],
-        "errors": [asdict(p) for p in problems],
+        "findings": [_finding(f) for f in outcome.findings],
+        "errors": [asdict(p) for p in outcome.problems],
+        "warnings": [asdict(w) for w in outcome.warnings],
     }
+    if outcome.baseline:
+        document["baseline"] = {"path": outcome.baseline, "known": outcome.known, "gone": outcome.gone}
     return json.dumps(document, indent=2)
 
 

@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from click import style
+from click import style, unstyle
 
-from fusionlint.finding import Finding, Location, Measurement, Problem
-from fusionlint.source.fix import split_lines
+from fusionlint.finding import Finding, Location, Measurement, Problem, Suggestion
+from fusionlint.source.fix import lines_of
+from fusionlint.source.ignores import UNUSED
+
+if TYPE_CHECKING:
+    from fusionlint.checking import Outcome
+    from fusionlint.source.fixing import Fixed
 
 
 def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
@@ -19,7 +25,7 @@ def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
         if output_format == "concise":
             yield from map(concise, found)
             continue
-        lines = split_lines(Path(path).read_bytes().decode("utf-8", "replace"))
+        lines = lines_of(Path(path).read_bytes())
         yield from (full(finding, lines) for finding in found)
 
 
@@ -49,6 +55,12 @@ def excerpt(where: Location, lines: Sequence[str]) -> list[str]:
     gutter = " " * len(str(where.line))
     carets = style("^" * max(end - where.column, 1), fg="red")
     return [f"{gutter} |", f"{where.line} | {code}", f"{gutter} | {gap}{carets}"]
+
+
+def said(finding: Finding) -> list[str]:
+    """The message, the numbers and the advice, for those who show the code themselves."""
+    advice = f"write: {finding.suggestion.text}" if finding.suggestion else ""
+    return [part for part in (finding.message, unstyle(numbers(finding)), advice) if part]
 
 
 def _remarks(finding: Finding) -> Iterator[str]:
@@ -111,24 +123,45 @@ def statistics(findings: Iterable[Finding]) -> str:
     return "\n".join(f"{count:5} {rule}{marks[rule]}" for rule, count in counts.most_common())
 
 
-def summary(findings: Sequence[Finding], problems: Sequence[Problem], files: int) -> str:
+def summary(outcome: Outcome) -> str:
     """The last line: how much was found, and what to do next."""
-    in_files = f"in {_count(files, 'file')}"
-    could_not = f" {len(problems)} of them could not be checked." if problems else ""
-    if not findings:
-        return f"No hazards found {in_files}.{could_not}"
-    safe = sum(1 for f in findings if f.suggestion and f.suggestion.edits and f.suggestion.safe)
-    unsafe = sum(1 for f in findings if f.suggestion and f.suggestion.edits and not f.suggestion.safe)
-    fixable = [f"{safe} of them fixable with --fix"] if safe else []
-    fixable += [f"{unsafe} with --fix --unsafe-fixes"] if unsafe else []
-    commonest = Counter(f.rule for f in findings).most_common(1)[0][0]
-    found = ", ".join([f"Found {_count(len(findings), 'hazard')} {in_files}", *fixable])
-    return f"{found}.{could_not} `fusionlint rule {commonest}` says more."
+    in_files = f"in {_count(outcome.files, 'file')}"
+    rest = f" {len(outcome.problems)} of them could not be checked." if outcome.problems else ""
+    rest += f" {outcome.known} known from the baseline." if outcome.known else ""
+    if not outcome.findings:
+        return f"No {'new ' if outcome.known else ''}hazards found {in_files}.{rest}"
+    rules = Counter(f.rule for f in outcome.findings)
+    idle = rules.pop(UNUSED, 0)
+    found = " and ".join(
+        [_count(rules.total(), "hazard")] * bool(rules) + [_count(idle, "unused ignore comment")] * bool(idle)
+    )
+    whole = ", ".join([f"Found {found} {in_files}", *_fixable(outcome.findings)])
+    more = f" `fusionlint rule {rules.most_common(1)[0][0]}` says more." if rules else ""
+    return f"{whole}.{rest}{more}"
 
 
-def fixed_summary(done: str, counts: Sequence[int]) -> str:
-    """`Fixed 3 hazards in 2 files.`; `counts` are those of each file."""
-    return f"{done} {_count(sum(counts), 'hazard')} in {_count(len(counts), 'file')}."
+def _fixable(findings: Iterable[Finding]) -> Iterator[str]:
+    edited: list[Suggestion] = [f.suggestion for f in findings if f.suggestion and f.suggestion.edits]
+    safe = sum(suggestion.safe for suggestion in edited)
+    if safe:
+        yield f"{safe} of them fixable with --fix"
+    if unsafe := len(edited) - safe:
+        yield f"{unsafe} with --fix --unsafe-fixes"
+
+
+def notes(outcome: Outcome, *, written: bool) -> Iterator[str]:
+    """What goes to stderr, a line each: files that were not checked, comments to look at, and the baseline."""
+    yield from map(problem, [*outcome.problems, *outcome.warnings])
+    if written:
+        yield f"Wrote {_count(outcome.listed, 'finding')} to {outcome.baseline}."
+    if outcome.gone:
+        occurs = "finding that no longer occurs" if outcome.gone == 1 else "findings that no longer occur"
+        yield f"{outcome.baseline} lists {outcome.gone} {occurs}: --write-baseline takes them out"
+
+
+def fixed_summary(done: str, fixed: Sequence[Fixed], what: str = "hazard") -> str:
+    """`Fixed 3 hazards in 2 files.`"""
+    return f"{done} {_count(sum(one.count for one in fixed), what)} in {_count(len(fixed), 'file')}."
 
 
 def _count(number: int, noun: str) -> str:

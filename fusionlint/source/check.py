@@ -5,7 +5,6 @@ A file that cannot be read or parsed becomes a Problem; the others are checked a
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,12 +19,13 @@ from fusionlint.finding import Finding, Problem
 from fusionlint.rule import Rule, all_rules, catalogue
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import imported_files, module_name, path_in_project
+from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
+from fusionlint.source.per_file import NOWHERE, PerFile
 from fusionlint.source.project import Place, Project
 from fusionlint.source.reading import read_facts
 from fusionlint.source.traced import Context, contexts
 from fusionlint.source.tree import Source
 
-_IGNORE = re.compile(r"#\s*fusionlint:\s*ignore(?:\[([^\]]*)\])?")
 # Below this many files a pool costs more than it saves.
 _WORTH_A_POOL = 24
 
@@ -35,10 +35,17 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to look for: rules by name, and the targets that matter (none is all of them)."""
+    """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
+    for, and whether comments that silence nothing count."""
 
     rules: tuple[str, ...]
     targets: tuple[str, ...] = ()
+    per_file: PerFile = NOWHERE
+    unused_ignores: bool = False
+
+    def rules_in(self, path: str) -> frozenset[str]:
+        """The rules that are asked about the file `path`."""
+        return frozenset(self.rules) - self.per_file.silent(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +58,12 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run found; `files` counts those it was asked to check."""
+    """What one run found; `files` counts those it was asked to check. What `problems` name was not checked, what
+    `warnings` name was."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
     files: int
     world: World
 
@@ -66,10 +75,11 @@ def check_files(paths: Sequence[Path], scope: Scope, jobs: int = 1) -> Result:
     facts = {f.path: f for f in read if isinstance(f, Facts)}
     world = join(facts)
     checked = _map(_check_shared, facts, jobs, world, scope)
-    problems = [p for p in read if isinstance(p, Problem)] + [p for _, more in checked for p in more]
+    problems = [p for p in read if isinstance(p, Problem)] + [p for one in checked for p in one.problems]
     problems += [Problem(package, 0, f"its rules cannot be used: {why}") for package, why in catalogue().broken]
-    findings = sorted((f for found, _ in checked for f in found), key=lambda f: (f.location, f.rule))
-    return Result(tuple(findings), tuple(sorted(problems)), len(paths), world)
+    findings = sorted((f for one in checked for f in one.findings), key=lambda f: (f.location, f.rule))
+    warnings = sorted(w for one in checked for w in one.warnings)
+    return Result(tuple(findings), tuple(sorted(problems)), tuple(warnings), len(paths), world)
 
 
 def join(facts: dict[str, Facts]) -> World:
@@ -89,10 +99,27 @@ def check_text(data: bytes, path: str, scope: Scope, world: World | None = None)
 
 
 def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
-    """The findings of the rules of `scope` in one Source, without those that a comment ignores."""
+    """The findings of the rules of `scope` in one Source without those that a comment ignores; last, where they are
+    asked for, the comments that ignore nothing."""
+    rules = scope.rules_in(source.path)
+    comments = ignores(source.data, source.path)
+    used: list[tuple[Ignore, str]] = []
+    for finding in _found(source, rules, scope):
+        by = [comment for comment in comments if comment.silences(finding)]
+        used += [(comment, finding.rule) for comment in by]
+        if not by and _matters(finding, scope):
+            yield finding
+    if scope.unused_ignores and comments:
+        yield from unused(comments, used, rules, _names())
+
+
+def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Finding]:
+    """What `rules` say of a file, on whatever target."""
+    if not rules:
+        return
     calls = frozenset(_called(source))
     for rule in all_rules():
-        if rule.name not in scope.rules:
+        if rule.name not in rules:
             continue
         for sensor in rule.source_sensors:
             if not sensor.wants(calls, source.facts.attributes) or (sensor.when and not sensor.when(source)):
@@ -100,7 +127,7 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
             for node in source.nodes(*sensor.nodes):
                 for finding in sensor.check(node, source):
                     whole = _complete(finding, rule, scope)
-                    if _matters(whole, scope) and not _is_ignored(source, finding, rule.name):
+                    if whole.targets or not rule.page.measurements:
                         yield whole
 
 
@@ -122,26 +149,25 @@ def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
 
 
 def _matters(finding: Finding, scope: Scope) -> bool:
-    """Whether the pair that was measured shows harm, on a target that was asked for."""
-    if not finding.targets and not finding.evidence:
-        return True
-    return bool(finding.targets) and (not scope.targets or not {*scope.targets, "any"}.isdisjoint(finding.targets))
+    """Whether it does harm on a target that was asked for; a page that is being written says not where."""
+    return not (finding.targets and scope.targets) or not {*scope.targets, "any"}.isdisjoint(finding.targets)
+
+
+def _names() -> tuple[str, ...]:
+    """The rules that speak at all."""
+    return speaking([rule.name for rule in all_rules()], ())
+
+
+def _strange(source: Source) -> tuple[Problem, ...]:
+    """What ignore comments name that no rule is called."""
+    comments = ignores(source.data, source.path)
+    return tuple(unknown_names(comments, _names())) if comments else ()
 
 
 def _called(source: Source) -> Iterator[str]:
     for call in source.facts.calls:
         if name := source.project.callee(Place(source.path, call.scope), call.value):
             yield name
-
-
-def _is_ignored(source: Source, finding: Finding, rule: str) -> bool:
-    where = finding.location
-    for line in {where.line, where.end_line}:
-        for match in _IGNORE.finditer(source.line(line)):
-            names = [name.strip() for name in (match[1] or "").split(",")]
-            if match[1] is None or rule in names:
-                return True
-    return False
 
 
 def _read(path: Path) -> Facts | Problem:
@@ -196,14 +222,23 @@ def _imports(facts: Facts) -> Iterator[str]:
                 yield facts.absolute(binding.target)
 
 
-def _check(path: str, world: World, scope: Scope) -> tuple[list[Finding], list[Problem]]:
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What came of one file."""
+
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def _check(path: str, world: World, scope: Scope) -> _Checked:
     source = Source(path, Path(path).read_bytes(), world.project, world.contexts)
     try:
-        return list(check_source(source, scope)), []
+        return _Checked(tuple(check_source(source, scope)), warnings=_strange(source))
     except cst.ParserSyntaxError as error:
-        return [], [Problem(path, error.raw_line, f"does not parse: {error.message}")]
+        return _Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
     except RecursionError:
-        return [], [Problem(path, 0, "is nested too deeply to check")]
+        return _Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
 
 
 # What this process checks with: set once a run, and handed to each process of a pool when it starts.
@@ -215,7 +250,7 @@ def _share(world: World | None, scope: Scope) -> None:
     _shared = (world, scope) if world else None
 
 
-def _check_shared(path: str) -> tuple[list[Finding], list[Problem]]:
+def _check_shared(path: str) -> _Checked:
     assert _shared is not None
     return _check(path, *_shared)
 

@@ -15,6 +15,11 @@ def split_lines(text: str) -> list[str]:
     return [line for line in _LINE_END.split(text) if line] or [""]
 
 
+def lines_of(data: bytes) -> list[str]:
+    """The lines of a file to show: a mark at its start is left out, and what is not UTF-8 replaced."""
+    return split_lines(data.decode("utf-8-sig", "replace"))
+
+
 def fixes(findings: Iterable[Finding], *, unsafe: bool) -> list[Suggestion]:
     """The suggestions to apply together: those with edits that no earlier one overlaps, safe ones unless `unsafe`."""
     chosen: list[Suggestion] = []

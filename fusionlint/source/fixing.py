@@ -6,7 +6,7 @@ import ast
 import codecs
 import difflib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +16,9 @@ import libcst as cst
 from fusionlint.finding import Finding, Suggestion
 from fusionlint.source.check import Result, Scope, World, check_text
 from fusionlint.source.fix import apply, fixes, split_lines
+
+# Which of the findings in a file's text are to be fixed.
+Chosen = Callable[[Sequence[Finding], bytes], Sequence[Finding]]
 
 # Fixes can make room for others; more rounds than this would mean that two of them undo each other.
 _ROUNDS = 10
@@ -31,19 +34,21 @@ class Fixed:
     count: int
 
 
-def fix_files(result: Result, scope: Scope, *, unsafe: bool) -> list[Fixed]:
-    """The files that fixes change. Writes nothing."""
+def fix_files(result: Result, scope: Scope, *, unsafe: bool, choose: Chosen | None = None) -> list[Fixed]:
+    """The files that fixes change, of all findings or of those that are chosen. Writes nothing."""
     by_path = groupby(result.findings, lambda finding: finding.location.path)
-    fixed = [fix_file(path, list(found), scope, result.world, unsafe=unsafe) for path, found in by_path]
+    fixed = [fix_file(path, list(found), scope, result.world, unsafe=unsafe, choose=choose) for path, found in by_path]
     return [one for one in fixed if one.count]
 
 
-def fix_file(path: str, findings: Sequence[Finding], scope: Scope, world: World, *, unsafe: bool) -> Fixed:
+def fix_file(
+    path: str, findings: Sequence[Finding], scope: Scope, world: World, *, unsafe: bool, choose: Chosen | None = None
+) -> Fixed:
     """Applies what can be applied, checks again, and so on until nothing is left to fix. Writes nothing."""
     before = data = Path(path).read_bytes()
     count = 0
     for _ in range(_ROUNDS):
-        chosen = fixes(findings, unsafe=unsafe)
+        chosen = fixes(choose(findings, data) if choose else findings, unsafe=unsafe)
         after = _rewrite(data, chosen)
         if after is None:  # one of them breaks the file: the others are good without it
             chosen = [one for one in chosen if _rewrite(data, [one]) is not None]

@@ -1,0 +1,58 @@
+"""[Finding] -> workflow commands, which GitHub shows as annotations at the lines of a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fusionlint.finding import Finding, Problem
+from fusionlint.report.paths import from_top
+from fusionlint.report.text import said
+from fusionlint.source.ignores import UNUSED
+
+if TYPE_CHECKING:
+    from fusionlint.checking import Outcome
+
+
+def commands(outcome: Outcome, top: Path) -> Iterator[str]:
+    """An annotation for every finding, and for files that could not be checked or have a comment to look at."""
+    told = {(f.location.path, f.location.line) for f in outcome.findings if f.rule == UNUSED}
+    warnings = [warning for warning in outcome.warnings if (warning.path, warning.line) not in told]
+    yield from (finding_command(finding, top) for finding in outcome.findings)
+    yield from problem_commands(outcome.problems, "error", top)
+    yield from problem_commands(warnings, "warning", top)
+
+
+def finding_command(finding: Finding, top: Path) -> str:
+    """`::warning file=...,line=...::message`; `top` is the repository's folder, which GitHub's paths start from.
+
+    GitHub takes columns only where they are of one line.
+    """
+    where = finding.location
+    place = {"file": from_top(where.path, top) or where.path, "line": where.line, "endLine": where.end_line}
+    if where.line == where.end_line:
+        place |= {"col": where.column, "endColumn": where.end_column}
+    return _command("warning", {**place, "title": finding.rule}, "\n".join(said(finding)))
+
+
+def problem_commands(problems: Iterable[Problem], level: str, top: Path) -> Iterator[str]:
+    """An annotation for each file that could not be checked, or was and needs a word."""
+    for problem in problems:
+        place: dict[str, object] = {"title": "fusionlint"}
+        if Path(problem.path).exists():  # else it is about a package that brings rules
+            place = {"file": from_top(problem.path, top) or problem.path, "line": max(problem.line, 1), **place}
+        yield _command(level, place, problem.message)
+
+
+def _command(name: str, properties: Mapping[str, object], message: str) -> str:
+    written = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{name} {written}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,140 @@
+"""What a file says it wants no findings of: `# fusionlint: ignore[rule]` on a line, `# fusionlint: ignore-file[rule]`.
+
+In: a file's bytes, later what was found in it. Out: the comments, which findings they silence, and which comments
+silence nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
+from fusionlint.source.fix import split_lines
+
+UNUSED = "unused-ignore"
+UNUSED_MEANS = "A `# fusionlint: ignore` comment that silences nothing."
+
+# Without a list of names it is about every rule.
+_IGNORE = re.compile(r"#\s*fusionlint:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<names>[^\]]*)\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One comment; `names` are the rules in its brackets, None without brackets. `code` is the whole line."""
+
+    location: Location
+    names: tuple[str, ...] | None
+    whole_file: bool
+    code: str
+
+    def silences(self, finding: Finding) -> bool:
+        """Whether the finding is of one of its rules, and begins or ends on its line or is anywhere in its file."""
+        lines = (finding.location.line, finding.location.end_line)
+        named = self.names is None or finding.rule in self.names
+        return named and (self.whole_file or self.location.line in lines)
+
+    def without(self, names: Iterable[str]) -> Edit:
+        """Takes the rules `names` out of the brackets; where none is left, the comment is taken away."""
+        dropped = {*names}
+        kept = [name for name in self.names or () if name not in dropped]
+        if kept:
+            return Edit(self.location, f"# fusionlint: {self._word}[{', '.join(kept)}]")
+        return self._removed()
+
+    @property
+    def written(self) -> str:
+        """`# fusionlint: ignore[a, b]`, however it is spaced."""
+        return f"# fusionlint: {self._word}" + ("" if self.names is None else f"[{', '.join(self.names)}]")
+
+    @property
+    def _word(self) -> str:
+        return "ignore-file" if self.whole_file else "ignore"
+
+    def _removed(self) -> Edit:
+        """With the space before it; with its line, if nothing else is on it. Other comments on the line stay."""
+        where, code = self.location, self.code.rstrip("\r\n")
+        before, after = code[: where.column - 1], code[where.end_column - 1 :]
+        if after.strip():
+            end = len(code) - len(after.lstrip()) + 1
+            text = "" if after.lstrip().startswith("#") else "# "
+            return Edit(Location(where.path, where.line, where.column, where.line, end), text)
+        if before.strip() or code == self.code:
+            start = len(before.rstrip()) + 1
+            return Edit(Location(where.path, where.line, start, where.line, len(code) + 1), "")
+        return Edit(Location(where.path, where.line, 1, where.line + 1, 1), "")
+
+
+def ignores(data: bytes, path: str) -> tuple[Ignore, ...]:
+    """The ignore comments of a file that parses; what looks like one in a string is none."""
+    if b"fusionlint:" not in data:
+        return ()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    lines = split_lines(data.decode(encoding))
+    return tuple(_ignores(lines, path))
+
+
+def _ignores(lines: Sequence[str], path: str) -> Iterator[Ignore]:
+    for token in tokenize.generate_tokens(iter([*lines, ""]).__next__):
+        if token.type != tokenize.COMMENT:
+            continue
+        line, start = token.start
+        for match in _IGNORE.finditer(token.string):
+            where = Location(path, line, start + match.start() + 1, line, start + match.end() + 1)
+            names = None if match["names"] is None else tuple(filter(None, map(str.strip, match["names"].split(","))))
+            yield Ignore(where, names, bool(match["file"]), lines[line - 1])
+
+
+def unknown_names(comments: Iterable[Ignore], known: Sequence[str]) -> Iterator[Problem]:
+    """One line for every name in a comment that no rule has."""
+    for comment in comments:
+        where = comment.location
+        if comment.names == ():
+            yield Problem(where.path, where.line, f"`{comment.written}` names no rule")
+        for name in comment.names or ():
+            if name not in known:
+                yield Problem(where.path, where.line, f"`{comment.written}`: {_no_rule(name, known)}")
+
+
+def unused(
+    comments: Iterable[Ignore], used: Iterable[tuple[Ignore, str]], ran: Iterable[str], known: Sequence[str]
+) -> Iterator[Finding]:
+    """A finding for every comment that is too wide: of whose names some silence nothing.
+
+    `used` are comments with the rules that they silenced; only rules that `ran` can be said to silence nothing.
+    """
+    used, ran = {*used}, {*ran}
+    for comment in comments:
+        if comment.names is None:
+            idle = ran.issuperset(known) and not any(one == comment for one, _ in used)
+            if idle:
+                yield _unused(comment, (), "it silences nothing")
+            continue
+        strange = [name for name in comment.names if name not in known]
+        silent = [name for name in comment.names if name in ran and (comment, name) not in used]
+        reasons = [_no_rule(name, known) for name in strange]
+        if silent:
+            found = "is not found" if len(silent) == 1 else "are not found"
+            reasons.insert(0, f"{' and '.join(silent)} {found} {'in this file' if comment.whole_file else 'here'}")
+        if not comment.names:
+            reasons = ["it names no rule"]
+        if reasons:
+            yield _unused(comment, (*silent, *strange), "; ".join(reasons))
+
+
+def _unused(comment: Ignore, names: tuple[str, ...], why: str) -> Finding:
+    some = bool({*(comment.names or ())} - {*names})
+    edit = comment.without(names)
+    advice = edit.text if some else "the line without it"
+    message = f"`{comment.written}`: {why}"
+    return Finding(UNUSED, comment.location, message, Suggestion(advice, (edit,), safe=True))
+
+
+def _no_rule(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]!r}?" if close else "`fusionlint rule` lists them"
+    return f"there is no rule {name!r}; {hint}"

@@ -1,0 +1,154 @@
+"""What comments and per-file-ignores silence, and which comments silence nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import HAZARD, RULE, run
+
+from fusionlint.source.ignores import ignores
+from fusionlint.source.per_file import PerFile
+
+OTHER = "sort-for-max"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "env.py").write_text(HAZARD)
+    return tmp_path
+
+
+def commented(comment: str) -> str:
+    return f"{HAZARD.rstrip()}  {comment}\n"
+
+
+@pytest.mark.parametrize(
+    ("comment", "exit_code"),
+    [
+        ("# fusionlint: ignore-file", 0),
+        (f"# fusionlint: ignore-file[{RULE}]", 0),
+        (f"# fusionlint: ignore-file[{OTHER}]", 1),
+        (f"#fusionlint:ignore-file [{OTHER}, {RULE}]", 0),
+        (f"# fusionlint: ignore[{RULE}]", 1),
+        ("# fusionlint: ignore-files", 1),
+    ],
+)
+def test_a_comment_anywhere_can_silence_a_whole_file(folder: Path, comment: str, exit_code: int) -> None:
+    (folder / "env.py").write_text(f"{comment}\n{HAZARD}")
+    assert run("check").exit_code == exit_code
+    (folder / "env.py").write_text(f"{HAZARD}\n\n{comment}\n")
+    assert run("check").exit_code == exit_code
+
+
+def test_a_string_is_no_comment() -> None:
+    assert ignores(b'x = "# fusionlint: ignore"\ny = """\n# fusionlint: ignore\n"""\n', "a.py") == ()
+    (one,) = ignores("\ufeffx = 'é'  # fusionlint: ignore[a, b]\n".encode(), "a.py")
+    assert (one.names, one.location.column, one.location.end_column) == (("a", "b"), 10, 36)
+
+
+def test_a_name_that_no_rule_has_is_a_line_on_stderr(folder: Path) -> None:
+    (folder / "env.py").write_text(commented("# fusionlint: ignore[columns-by-atset]"))
+    result = run("check")
+    assert result.stderr == (
+        "env.py:6: `# fusionlint: ignore[columns-by-atset]`: "
+        "there is no rule 'columns-by-atset'; did you mean 'columns-by-at-set'?\n"
+    )
+    (folder / "env.py").write_text("x = 1  # fusionlint: ignore[]\n")
+    result = run("check")
+    assert (result.stderr, result.exit_code) == ("env.py:1: `# fusionlint: ignore[]` names no rule\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1  # fusionlint: ignore\n", "x = 1\n"),
+        ("x = 1  # fusionlint: ignore", "x = 1"),
+        ("x = 1\n# fusionlint: ignore-file\ny = 2\n", "x = 1\ny = 2\n"),
+        (f"x = 1  # fusionlint: ignore[{OTHER}]  # noqa\r\n", "x = 1  # noqa\r\n"),
+        (f"x = 1  # noqa # fusionlint: ignore[{OTHER}]\n", "x = 1  # noqa\n"),
+        (f"x = 1  # fusionlint: ignore[{OTHER}] small\n", "x = 1  # small\n"),
+        (commented(f"# fusionlint: ignore[{OTHER},{RULE}]"), commented(f"# fusionlint: ignore[{RULE}]")),
+        (commented(f"# fusionlint: ignore[{RULE}, what]"), commented(f"# fusionlint: ignore[{RULE}]")),
+        (f"# fusionlint: ignore-file[{RULE}, {OTHER}]\n{HAZARD}", f"# fusionlint: ignore-file[{RULE}]\n{HAZARD}"),
+    ],
+)
+def test_a_comment_that_silences_nothing_is_found_and_taken_out(folder: Path, before: str, after: str) -> None:
+    (folder / "env.py").write_bytes(before.encode())
+    assert run("check").exit_code == 0
+    result = run("check", "--warn-unused-ignores", "--output-format", "concise")
+    assert "unused-ignore: `# fusionlint: ignore" in result.stdout
+    assert result.stdout.splitlines()[-1] == "Found 1 unused ignore comment in 1 file, 1 of them fixable with --fix."
+    assert result.exit_code == 1
+    assert "Fixed 1 finding in 1 file." in run("check", "--warn-unused-ignores", "--fix").stdout
+    assert (folder / "env.py").read_bytes().decode() == after
+
+
+@pytest.mark.parametrize("comment", ["# fusionlint: ignore", f"# fusionlint: ignore[{RULE}]"])
+def test_a_comment_that_silences_something_is_none(folder: Path, comment: str) -> None:
+    (folder / "env.py").write_text(commented(comment))
+    assert run("check", "--warn-unused-ignores").exit_code == 0
+    (folder / "env.py").write_text(f"{comment.replace('ignore', 'ignore-file')}\n{HAZARD}")
+    assert run("check", "--warn-unused-ignores").exit_code == 0
+
+
+@pytest.mark.parametrize("comment", ["# fusionlint: ignore", f"# fusionlint: ignore[{RULE}]"])
+@pytest.mark.parametrize("args", [("--select", OTHER), ("--ignore", RULE)])
+def test_nothing_is_said_of_rules_that_did_not_run(folder: Path, comment: str, args: tuple[str, ...]) -> None:
+    (folder / "env.py").write_text(commented(comment))
+    assert run("check", "--warn-unused-ignores", *args).exit_code == 0
+
+
+def test_a_hazard_on_another_target_is_still_silenced(folder: Path) -> None:
+    """lax-map-for-vmap and others have pairs that are harm on some targets alone."""
+    (folder / "env.py").write_text(commented("# fusionlint: ignore"))
+    for target in ("cpu", "h100", "v5e"):
+        assert run("check", "--warn-unused-ignores", "--target", target).exit_code == 0
+
+
+def test_the_configuration_asks_for_it(folder: Path) -> None:
+    (folder / "env.py").write_text("x = 1  # fusionlint: ignore\n")
+    (folder / "pyproject.toml").write_text("[tool.fusionlint]\nwarn-unused-ignores = true\n")
+    assert run("check").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "found"),
+    [
+        (f'"examples/**" = ["{RULE}"]', ["env.py"]),
+        (f'"examples/" = "{RULE}"', ["env.py"]),
+        ('"*.py" = ["all"]', []),
+        (f'"!examples/" = ["{RULE}"]', ["examples/env.py"]),
+        (f'"examples/**" = ["{OTHER}"]', ["env.py", "examples/env.py"]),
+        (f'"/env.py" = ["{RULE}"]', ["examples/env.py"]),
+    ],
+)
+def test_rules_are_ignored_by_file(folder: Path, table: str, found: list[str]) -> None:
+    (folder / "pyproject.toml").write_text(f"[tool.fusionlint.per-file-ignores]\n{table}\n")
+    (folder / "examples").mkdir()
+    (folder / "examples" / "env.py").write_text(HAZARD)
+    lines = run("check", "--output-format", "concise").stdout.splitlines()[:-1]
+    assert [line.partition(":")[0] for line in lines] == found
+
+
+def test_patterns_are_meant_from_the_configurations_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "pyproject.toml").write_text(f'[tool.fusionlint.per-file-ignores]\n"examples/**" = ["{RULE}"]\n')
+    (folder / "examples").mkdir()
+    (folder / "env.py").rename(folder / "examples" / "env.py")
+    monkeypatch.chdir(folder / "examples")
+    assert run("check").exit_code == 0
+    assert PerFile(str(folder), (("*", (RULE,)),)).silent("/elsewhere/env.py") == frozenset()
+
+
+def test_a_rule_that_a_file_is_not_checked_for_makes_no_comment_idle(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text(f'[tool.fusionlint.per-file-ignores]\n"env.py" = ["{RULE}"]\n')
+    (folder / "env.py").write_text(commented(f"# fusionlint: ignore[{RULE}]"))
+    assert run("check", "--warn-unused-ignores").exit_code == 0
+
+
+def test_a_name_in_per_file_ignores_that_no_rule_has_is_an_error(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.fusionlint.per-file-ignores]\n"env.py" = ["columns-by-atset"]\n')
+    result = run("check")
+    assert result.exit_code == 2
+    assert "there is no rule 'columns-by-atset'; did you mean 'columns-by-at-set'?" in result.stderr
