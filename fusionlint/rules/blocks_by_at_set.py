@@ -54,6 +54,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
 
 def _advice(writes: Sequence[Write], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
+    if any(write.method == "add" for write in writes):
+        return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     values = [_shown(write, source) for write in writes]
     filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
     if len(filled) == 1 and len(axes := filled.pop()) == 1:
