@@ -1,5 +1,5 @@
 """The indices of a mask's hits, `jnp.nonzero(m, size=k)`, or the set of an array's values, `jnp.unique(x, size=k)`, for
-what the mask itself says: its first hit, a sum over the hits, how many there are."""
+what the mask itself says: its first hit, a sum over the hits, all rows but one, how many there are."""
 
 from __future__ import annotations
 
@@ -41,6 +41,13 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
                 "all hits of a mask are looked for, and only the first is read",
                 write=f"{beside(node.func, 'argmax', source) or 'jnp.argmax'}({source.code(mask)})",
             )
+    elif fill is None and _drops_one(mask, size):
+        numpy = source.alias("jax.numpy") or "jax.numpy"
+        yield source.finding(
+            node,
+            "all rows but one are looked for by a mask",
+            write=f"i = {numpy}.arange({source.code(size)}); i + (i >= row), where `row` is the one left out",
+        )
     elif read and all(depth in _TO_INDEX.get(name, ()) and _is_reduced(outer, source) for outer, depth in read):
         where = beside(node.func, "where", source) or "jnp.where"
         yield source.finding(
@@ -64,7 +71,19 @@ def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         "all values are sorted to make a set of them, only to count it",
         write="(x[:, None] == jnp.arange(n)).any(0), the values that are there, where these are small integers",
+        pair=1,
     )
+
+
+def _drops_one(mask: cst.BaseExpression, size: cst.BaseExpression) -> bool:
+    """Whether the mask is `a != b`, and as many hits as there are rows but one are asked for."""
+    match mask, size:
+        case (
+            cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.NotEqual())]),
+            cst.BinaryOperation(operator=cst.Subtract(), right=cst.Integer("1")),
+        ):
+            return True
+    return False
 
 
 def _reads(call: cst.Call, source: Source) -> list[tuple[cst.CSTNode, int]]:

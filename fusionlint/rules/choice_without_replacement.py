@@ -1,0 +1,208 @@
+"""A permutation of everything to draw a few: `jax.random.choice(key, x, (k,), replace=False)` in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, elements, inside
+from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.choice import CHOICE
+from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.under import under_loop, under_vmap
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_PERMUTATION = "jax.random.permutation"
+
+
+@rule.source(cst.Call, calls=(CHOICE,))
+def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """One draw that nothing could replace; the same draw of several arrays; a few of many in code that runs often.
+
+    With `p` it is a `top_k` of noise already.
+    """
+    if not _is_distinct(node, source) or not source.is_traced(node):
+        return
+    key, among, shape = (argument(node, i, name) for i, name in enumerate(("key", "a", "shape")))
+    if key is None or among is None:
+        return
+    random = source.alias("jax.random") or "jax.random"
+    k, n = source.code(key), _length(among, source)
+    if _is_one(shape):
+        yield source.finding(
+            node,
+            "everything is permuted to draw one, which nothing can replace",
+            write=f"{random}.choice({k}, {source.code(among)}), without `replace=False`",
+        )
+    elif shape is not None and _is_drawn_twice(node, key, shape, source):
+        yield source.finding(
+            node,
+            "every array is permuted on its own, for the same few draws",
+            write=f"i = {random}.randint({k}, {_tuple(shape, source)}, 0, {n}) once, and x[i] of every array",
+        )
+    elif shape is not None and _is_hot(node, source) and not _is_whole(among, shape, source):
+        yield source.finding(
+            node,
+            "everything is permuted to draw a few",
+            write=_few(k, n, _tuple(shape, source), source),
+            pair=1,
+        )
+
+
+@rule.source(cst.Call, calls=(_PERMUTATION,))
+def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A permutation of which the first, or the first few, are read; or one that is gone through to pick one."""
+    if not source.calls(node, _PERMUTATION) or not has_only(node, 2, "key", "x") or not source.is_traced(node):
+        return
+    key, among = argument(node, 0, "key"), argument(node, 1, "x")
+    parts = _parts_read(node, source)
+    if key is None or among is None or not parts:
+        return
+    random, k, n = source.alias("jax.random") or "jax.random", source.code(key), _length(among, source)
+    if all(isinstance(part, cst.Integer) and part.evaluated_value == 0 for part in parts):
+        write = f"{random}.randint({k}, (), 0, {n}), or {random}.categorical({k}, logits) for one of a mask's hits"
+        yield source.finding(node, "everything is permuted to pick one", write=write)
+    elif _goes_through(node, source):
+        numpy = source.alias("jax.numpy") or "jax.numpy"
+        yield source.finding(
+            node,
+            "everything is permuted to pick one that will do",
+            write=f"{random}.categorical({k}, {numpy}.where(mask, 0.0, -{numpy}.inf)), one of a mask's hits",
+        )
+    elif _is_hot(node, source) and (count := _prefix(parts)) is not None:
+        shape = f"({source.code(count)},)"
+        yield source.finding(node, "everything is permuted to draw a few", write=_few(k, n, shape, source), pair=1)
+
+
+def _is_distinct(node: cst.Call, source: Source) -> bool:
+    if not source.calls(node, CHOICE) or not has_only(node, 4, "key", "a", "shape", "replace", "p"):
+        return False
+    p, replace = argument(node, 4, "p"), argument(node, 3, "replace")
+    without_p = p is None or (isinstance(p, cst.Name) and p.value == "None")
+    return without_p and isinstance(replace, cst.Name) and replace.value == "False"
+
+
+def _is_one(shape: cst.BaseExpression | None) -> bool:
+    match shape:
+        case None:
+            return True
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            return all(constant(part.value) == 1 for part in parts)
+    return False
+
+
+def _is_drawn_twice(node: cst.Call, key: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
+    """Whether the same function draws as many with the same key from something else."""
+    function = source.function(node)
+    for other in inside(function) if function is not None else ():
+        if other is node or not isinstance(other, cst.Call) or not _is_distinct(other, source):
+            continue
+        again, size = argument(other, 0, "key"), argument(other, 2, "shape")
+        if again is None or size is None or source.function(other) is not function:
+            continue
+        if _same(again, key, source) and source.code(size) == source.code(shape):
+            return True
+    return False
+
+
+def _same(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
+    """Whether two names hold the same key: written once, and not made anew in between."""
+    if not isinstance(one, cst.Name) or not isinstance(other, cst.Name):
+        return False
+    written = source.written(one)
+    return one.value == other.value and written is not None and written is source.written(other)
+
+
+def _is_hot(node: cst.CSTNode, source: Source) -> bool:
+    if under_vmap(node, source) or under_loop(node, source):
+        return True
+    function = source.function(node)
+    return function is not None and runs_often(source.project, source.place(node))
+
+
+def _is_whole(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
+    """Whether as many are drawn as there are: a permutation is what is wanted."""
+    code = source.code(_counted(among, source))
+    return any(source.code(size) in (code, f"{code}.shape[0]", f"len({code})") for size in _sizes(shape))
+
+
+def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:
+    match shape:
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            return [part.value for part in parts]
+    return [shape]
+
+
+def _counted(among: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """The n of `jnp.arange(n)`, or of a name for it; else what is drawn from, as written."""
+    value = (source.value(among) or among) if isinstance(among, cst.Name) else among
+    if isinstance(value, cst.Call) and source.calls(value, "jax.numpy.arange") and len(value.args) == 1:
+        return value.args[0].value
+    return among
+
+
+def _length(among: cst.BaseExpression, source: Source) -> str:
+    """How many there are to draw from; "n" where that is unseen."""
+    counted = _counted(among, source)
+    if counted is not among or kind(among, source) == "scalar":
+        return source.code(counted)
+    return f"{among.value}.shape[0]" if isinstance(among, cst.Name) and kind(among, source) == "array" else "n"
+
+
+def _few(key: str, length: str, shape: str, source: Source) -> str:
+    random, lax = source.alias("jax.random") or "jax.random", source.alias("jax.lax") or "jax.lax"
+    noise = f"{random}.uniform({key}, ({length},))"
+    again = f"{random}.randint({key}, {shape}, 0, {length})"
+    return f"{lax}.top_k({noise}, {shape.strip('()[], ')})[1], or {again} where two may be the same"
+
+
+def _tuple(shape: cst.BaseExpression, source: Source) -> str:
+    text = source.code(shape)
+    return f"({text})" if isinstance(shape, cst.Tuple) and not text.startswith("(") else text
+
+
+def _reads(node: cst.Call, source: Source) -> list[cst.CSTNode]:
+    name = source.assigned_name(node)
+    return list(source.reads(name)) if name is not None else [node]
+
+
+def _parts_read(node: cst.Call, source: Source) -> list[cst.BaseExpression | cst.BaseSlice]:
+    """What the subscripts of a permutation take, where it is only subscripted or an index."""
+    found: list[cst.BaseExpression | cst.BaseSlice] = []
+    for read in _reads(node, source):
+        match source.parent(read):
+            case cst.Subscript(value=value) as subscript if value is read:
+                found.extend(elements(subscript.slice)[:1])
+            case cst.Index():
+                found.append(cst.Ellipsis())
+            case _:
+                return []
+    return found
+
+
+def _prefix(parts: list[cst.BaseExpression | cst.BaseSlice]) -> cst.BaseExpression | None:
+    """The k of `[:k]`, where that is all that is read."""
+    match parts:
+        case [cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None)]:
+            return None if isinstance(count, cst.UnaryOperation) else count
+    return None
+
+
+def _goes_through(node: cst.Call, source: Source) -> bool:
+    """Whether something is put in random order, and one place of the order is read afterwards."""
+    picked = indexed = 0
+    for read in _reads(node, source):
+        match source.parent(read):
+            case cst.Index():
+                indexed += 1
+            case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index())]) if value is read:
+                if source.scope(read) != source.scope(node) or source.in_loop(read):
+                    return False
+                picked += 1
+    return picked == 1 and indexed >= 1

@@ -1,0 +1,137 @@
+"""A running sum over a mask to find its first hit: `mask & (jnp.cumsum(mask) == 1)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.calls import argument, beside
+from fusionlint.patterns.lands import argument_of, lands
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_CUMSUM = "jax.numpy.cumsum"
+_AND = "jax.numpy.logical_and"
+_SUMS = ("jax.numpy.sum", "jax.numpy.count_nonzero")
+_MASKS = (
+    "logical_and",
+    "logical_or",
+    "logical_not",
+    "isin",
+    "isnan",
+    "isclose",
+    "equal",
+    "not_equal",
+    "less",
+    "greater",
+)
+
+
+@rule.source(cst.Call, calls=(_CUMSUM,))
+def sums_of_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The running sum is only held against 0 or 1: to keep the first hit, to find it, or to count what is before it."""
+    mask = argument(node, 0, "a")
+    if mask is None or not source.calls(node, _CUMSUM) or not source.is_traced(node):
+        return
+    argmax = beside(node.func, "argmax", source) or "jnp.argmax"
+    axis = argument(node, 1, "axis")
+    where = f", axis={source.code(axis)}" if axis is not None else ""
+    first = f"{argmax}({source.code(_bare(mask))}{where})"
+    places = list(lands(node, source))
+    if any(_keeps_first(place, mask, source) for place in places):
+        message, write, pair = "a running sum over all of a mask keeps its first hit", f"{first}, and take that one", 0
+    elif places and _is_mask(mask, source) and all(_counts_before(place, source) for place in places):
+        message = "a running sum over all of a mask counts what is before its first hit"
+        write, pair = f"{first}, and the length where there is none", 1
+    else:
+        return
+    yield source.finding(node, message, write=write, pair=pair)
+
+
+def _keeps_first(sums: cst.CSTNode, mask: cst.BaseExpression, source: Source) -> bool:
+    """Whether `sums` is compared with 1 and joined with the mask, or joined with what it was not one place before."""
+    one = _compared(sums, source)
+    if one is not None and one[1] == "=1":
+        return any(_joined_with(place, _bare(mask), source) for place in lands(one[0], source))
+    other = _other_of_and(sums, source)
+    if other is None or (inner := _negated(other, source)) is None:
+        return False
+    shifted = (source.value(inner) if isinstance(inner, cst.Name) else inner) or inner
+    return isinstance(sums, cst.Name) and any(
+        isinstance(name, cst.Name) and name.value == sums.value for name in inside(shifted)
+    )
+
+
+def _compared(sums: cst.CSTNode, source: Source) -> tuple[cst.Comparison, str] | None:
+    """`sums == 1` as "=1"; `sums == 0`, `sums < 1` and `sums <= 0` as "=0"."""
+    match above := source.parent(sums):
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]) if (
+            left is sums
+        ):
+            match operator, constant(bound):
+                case cst.Equal(), 1:
+                    return above, "=1"
+                case (cst.Equal() | cst.LessThanEqual(), 0) | (cst.LessThan(), 1):
+                    return above, "=0"
+    return None
+
+
+def _joined_with(hit: cst.CSTNode, mask: cst.BaseExpression, source: Source) -> bool:
+    other = _other_of_and(hit, source)
+    return other is not None and source.code(_bare(other)) == source.code(mask)
+
+
+def _other_of_and(node: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
+    """b of `a & b`, `a * b` and `jnp.logical_and(a, b)`, where `node` is a; or the other way round."""
+    match source.parent(node):
+        case cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.Multiply(), right=right):
+            return right if left is node else left
+    if (found := argument_of(node, source)) and source.calls(found[0], _AND) and len(found[0].args) == 2:
+        return found[0].args[1 - found[1]].value
+    return None
+
+
+def _negated(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    match node:
+        case cst.UnaryOperation(operator=cst.BitInvert(), expression=inner):
+            return inner
+        case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(node, "jax.numpy.logical_not"):
+            return inner
+    return None
+
+
+def _counts_before(sums: cst.CSTNode, source: Source) -> bool:
+    zero = _compared(sums, source)
+    if zero is None or zero[1] != "=0":
+        return False
+    found = argument_of(zero[0], source)
+    if found is not None:
+        return found[1] == 0 and source.calls(found[0], *_SUMS)
+    match source.parent(zero[0]):
+        case cst.Attribute(attr=cst.Name("sum")):
+            return True
+    return False
+
+
+def _bare(mask: cst.BaseExpression) -> cst.BaseExpression:
+    """`mask` of `mask.astype(jnp.int32)`."""
+    match mask:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
+            return inner
+    return mask
+
+
+def _is_mask(node: cst.BaseExpression, source: Source, depth: int = 3) -> bool:
+    match inner := _bare(node):
+        case cst.Comparison() | cst.UnaryOperation(operator=cst.BitInvert()):
+            return True
+        case cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.BitOr()):
+            return _is_mask(left, source, depth)
+        case cst.Name() if depth and (value := source.value(inner)) is not None:
+            return _is_mask(value, source, depth - 1)
+    return source.calls(inner, *(f"jax.numpy.{name}" for name in _MASKS))

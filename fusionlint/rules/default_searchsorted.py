@@ -1,0 +1,60 @@
+"""A binary search in a loop on the device: `jnp.searchsorted(a, v)` without a `method`, and `jnp.interp`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.calls import argument, beside, has_only, holds_comment
+from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.under import under_loop, under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_SEARCHES = ("jax.numpy.searchsorted", "jax.numpy.digitize")
+_INTERP = "jax.numpy.interp"
+_METHOD = 'method="scan_unrolled"'
+
+
+@rule.source(cst.Call, calls=_SEARCHES)
+def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A search whose method is seen not to be given, in code that runs under a trace."""
+    if not source.calls(node, *_SEARCHES) or any(arg.star for arg in node.args) or len(node.args) < 2:
+        return
+    if argument(node, 99, "method") is not None or not source.is_traced(node):
+        return
+    yield source.finding(
+        node,
+        "the default method searches in a loop on the device, a kernel or more for each step",
+        write=f"{source.code(node.func)}(..., {_METHOD})",
+        edits=_edits(node, source),
+        safe=True,
+    )
+
+
+@rule.source(cst.Call, calls=(_INTERP,))
+def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`interp` takes no method: it is worth writing out where it is seen to run often."""
+    if not source.calls(node, _INTERP) or not has_only(node, 5, "x", "xp", "fp", "left", "right"):
+        return
+    if not source.is_traced(node) or source.function(node) is None:
+        return
+    if under_loop(node, source) or under_vmap(node, source) or runs_often(source.project, source.place(node)):
+        search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
+        yield source.finding(
+            node,
+            "`interp` searches in a loop on the device, a kernel or more for each step",
+            write=f"{search}, and the line between the two neighbours, as on the page",
+            pair=1,
+        )
+
+
+def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:
+    last = node.args[-1].value
+    if getattr(last, "lpar", ()) or holds_comment(node):
+        return ()
+    return (source.replace(last, f"{source.code(last)}, {_METHOD}"),)
