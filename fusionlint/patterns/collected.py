@@ -1,0 +1,119 @@
+"""Python loops that collect one array an iteration and join them after: `rows.append(f(x))`, then `jnp.stack(rows)`.
+
+In: a `for` or comprehension of a Source. Out: what each iteration adds, where nothing else reads the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.source.tree import Source
+
+JOINS = frozenset(
+    f"jax.numpy.{name}" for name in ("stack", "array", "asarray", "concatenate", "hstack", "vstack", "concat")
+)
+# Up to so many iterations a loop is as well written out.
+FEW = 3
+
+Comprehension = cst.ListComp | cst.GeneratorExp
+
+
+def collected(loop: cst.For | Comprehension, source: Source) -> list[cst.BaseExpression]:
+    """The values that each iteration of `loop` adds to lists that are joined into arrays; empty where it does not."""
+    if not isinstance(loop, cst.For):
+        return [loop.elt] if loop.for_in.inner_for_in is None and _is_joined(loop, source) else []
+    found = []
+    for call in inside(loop.body):
+        match call:
+            case cst.Call(
+                func=cst.Attribute(value=cst.Name() as name, attr=cst.Name("append")), args=[cst.Arg(value=value)]
+            ) if source.loop(call) is loop and _is_joined_later(name, source):
+                found.append((source.value(value) or value) if isinstance(value, cst.Name) else value)
+    return found
+
+
+def is_few(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether a loop over `iterated` is seen to run few times: `range(3)`, a short list, `jax.random.split(key)`."""
+    if isinstance(iterated, cst.Name):
+        iterated = source.value(iterated) or iterated
+    match iterated:
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            return len(elements) <= FEW
+        case cst.Call(args=[cst.Arg(value=cst.Integer() as count)]) if source.calls(
+            iterated, "range", "jax.numpy.arange"
+        ):
+            return count.evaluated_value <= FEW
+        case cst.Call(args=[_, cst.Arg(value=cst.Integer() as count)]) if source.calls(iterated, "jax.random.split"):
+            return count.evaluated_value <= FEW
+        case cst.Call(args=[_]) if source.calls(iterated, "jax.random.split"):
+            return True
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, "enumerate", "zip", "reversed"):
+            return is_few(inner, source)
+    return False
+
+
+def target_names(loop: cst.For | Comprehension) -> set[str]:
+    """The names that the loop binds anew in every iteration by its own head."""
+    target = loop.target if isinstance(loop, cst.For) else loop.for_in.target
+    return {node.value for node in inside(target) if isinstance(node, cst.Name)}
+
+
+def iterated_by(loop: cst.For | Comprehension) -> cst.BaseExpression:
+    """What the loop goes over."""
+    return loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
+
+
+def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names read in `node`, not those of its attributes and keywords."""
+    match node:
+        case cst.Name():
+            yield node
+        case cst.Attribute(value=value) | cst.Arg(value=value):
+            yield from names_read(value)
+        case _:
+            for child in node.children:
+                yield from names_read(child)
+
+
+def _is_joined(made: cst.BaseExpression, source: Source) -> bool:
+    """Whether `made` is all that a join takes, directly or by its name."""
+    if (name := source.assigned_name(made)) is not None:
+        reads = source.reads(name)
+        return bool(reads) and all(_is_join(read, source) for read in reads)
+    return _is_join(made, source)
+
+
+def _is_join(node: cst.CSTNode, source: Source) -> bool:
+    argument = source.parent(node)
+    call = source.parent(argument) if isinstance(argument, cst.Arg) else None
+    return isinstance(call, cst.Call) and call.args[0] is argument and source.calls(call, *JOINS)
+
+
+def _is_joined_later(name: cst.Name, source: Source) -> bool:
+    """Whether the list `name` starts empty, is only appended to, and is joined in the end."""
+    uses = source.uses(name)
+    writes = [use.node for use in uses if use.is_write]
+    if not writes or not all(_is_empty_list(write, source) for write in writes):
+        return False
+    reads = [use.node for use in uses if not use.is_write]
+    joined = [read for read in reads if _is_join(read, source)]
+    return bool(joined) and all(read in joined or _is_appended_to(read, source) for read in reads)
+
+
+def _is_empty_list(write: cst.Name, source: Source) -> bool:
+    target = source.parent(write)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
+    match statement:
+        case cst.Assign(value=cst.List(elements=[])) | cst.AnnAssign(value=cst.List(elements=[])):
+            return True
+    return False
+
+
+def _is_appended_to(read: cst.Name, source: Source) -> bool:
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name("append")):
+            return value is read
+    return False

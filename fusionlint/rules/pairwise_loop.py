@@ -1,0 +1,171 @@
+"""Python loops that compute something for each pair of rows, or for each species or pair of species."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.collected import is_few, names_read
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_ARRAYS = ("jax.numpy.", "jax.lax.", "jax.nn.")
+
+
+@rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None or source.alias("jax") is not None)
+def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
+    """The loop around `inner`, where both together go over pairs and add up or collect what they find."""
+    outer = source.loop(inner)
+    if not isinstance(outer, cst.For) or not _is_of_a_program(outer, source):
+        return
+    match outer.target, inner.target:
+        case cst.Name(one), cst.Name(other) if one != other:
+            pass
+        case _:
+            return
+    if not _is_counted(outer, source) or not _is_counted(inner, source) or _writes_places(inner):
+        return
+    masks = [_is_mask_of(inner, name, source) for name in (one, other)]
+    if all(masks):
+        yield source.finding(
+            outer,
+            "every pair of species computes all pairs of particles again, and masks most of them away",
+            write="gather what depends on the species, `table[species[:, None], species[None, :]]`; compute once",
+            pair=1,
+        )
+    elif _is_pairwise(inner, one, other, source) and not (is_few(outer.iter, source) and is_few(inner.iter, source)):
+        yield source.finding(
+            outer,
+            "nested Python loops write the computation for one pair into the program once per pair",
+            write="all pairs at once: `x[:, None]` against `y[None, :]`, or jax.vmap of jax.vmap",
+        )
+
+
+@rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None)
+def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding]:
+    """`r[species == s]` in a loop over the species."""
+    if not isinstance(loop.target, cst.Name) or source.loop(loop) is not None or not _is_of_a_program(loop, source):
+        return
+    if is_few(loop.iter, source) or any(isinstance(node, cst.For) for node in inside(loop.body)):
+        return
+    calls = [node for node in inside(loop.body) if isinstance(node, cst.Call)]
+    if not any((source.qualified_name(call.func) or "").startswith(_ARRAYS) for call in calls):
+        return
+    masks = sum(_is_equal(node, loop.target.value) for node in inside(loop.body))
+    if masks < sum(name.value == loop.target.value for name in names_read(loop.body)):
+        return  # what else is of this species may have a shape of its own
+    carry = Carry(loop)
+    for node in inside(loop.body):
+        if isinstance(node, cst.Subscript) and _is_subset(node, loop.target.value, source):
+            carried = {name for write in carry.writes for name in write.names} & {n.value for n in names_read(node)}
+            if not carried:
+                yield source.finding(
+                    node,
+                    "a Python loop picks each species out by a boolean index and computes it by kernels of its own",
+                    write="all at once, then a product with jax.nn.one_hot(species, count) for the sums of each",
+                    pair=2,
+                )
+                return
+
+
+def _is_of_a_program(loop: cst.For, source: Source) -> bool:
+    return source.is_traced(loop) and not is_idle(source.project, source.place(loop))
+
+
+def _is_counted(loop: cst.For, source: Source) -> bool:
+    """Whether the loop goes over numbers: `range(n)`, not in strides, as loops over tiles do."""
+    return isinstance(loop.iter, cst.Call) and source.calls(loop.iter, "range") and len(loop.iter.args) < 3
+
+
+def _writes_places(loop: cst.For) -> bool:
+    """Whether the loop writes places of an array, of which other rules speak, or goes on with a branch of its own."""
+    return any(isinstance(node, cst.Attribute) and node.attr.value == "at" for node in inside(loop.body))
+
+
+def _is_pairwise(inner: cst.For, one: str, other: str, source: Source) -> bool:
+    """Whether a call of jax in `inner` reads a row by `one` and a row by `other`, and nothing that is carried."""
+    carry = Carry(inner)
+    for call in inside(inner.body):
+        if not isinstance(call, cst.Call) or not (source.qualified_name(call.func) or "").startswith(_ARRAYS):
+            continue
+        feeding, names = carry.behind(list(call.args), gated=False)
+        written = {name for write in carry.writes for name in write.names}
+        if any(written & set(_own_reads(write.value)) & set(write.names) for write in feeding) or not names:
+            continue
+        parts = [call, *(write.value for write in feeding)]
+        rows = [node for part in parts for node in inside(part) if isinstance(node, cst.Subscript)]
+        by_one, by_other = ([row for row in rows if _is_row(row, name, source)] for name in (one, other))
+        if (
+            by_one
+            and by_other
+            and not any(row in by_other for row in by_one)
+            and not _feeds_itself(call, carry, source)
+        ):
+            return True
+    return False
+
+
+def _own_reads(node: cst.CSTNode) -> Iterator[str]:
+    return (name.value for name in names_read(node))
+
+
+def _feeds_itself(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether `call` computes with what an earlier iteration stored."""
+    written = carry.write_of(call, source)
+    _, names = carry.behind(list(call.args), gated=True)
+    return written is not None and not names.isdisjoint(written.names)
+
+
+def _is_row(node: cst.Subscript, name: str, source: Source) -> bool:
+    """`x[i]`, of what may be a jax array."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))] if index == name:
+            listed = source.value(node.value) if isinstance(node.value, cst.Name) else None
+            if isinstance(listed, cst.List | cst.ListComp | cst.Tuple):
+                return False  # its elements may be of different shapes
+            return kind(node.value, source) not in ("numpy", "list", "scalar", "key")
+    return False
+
+
+def _is_mask_of(loop: cst.For, name: str, source: Source) -> bool:
+    """Whether `loop` makes a mask of `species == name` that is computed with."""
+    return any(_is_equal(node, name) and _is_computed_with(node, source) for node in inside(loop.body))
+
+
+def _is_equal(node: cst.CSTNode, name: str) -> bool:
+    match node:
+        case cst.Comparison(
+            left=cst.Name() | cst.Attribute(),
+            comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Name(value))],
+        ):
+            return value == name
+    return False
+
+
+def _is_computed_with(node: cst.CSTNode, source: Source) -> bool:
+    """Whether a comparison is of arrays: what tests it, an `if` or `and`, wants a truth value."""
+    match source.parent(node):
+        case cst.Arg() as argument:
+            call = source.parent(argument)
+            return isinstance(call, cst.Call) and (source.qualified_name(call.func) or "").startswith(_ARRAYS)
+        case cst.Subscript(value=value) if value is node:
+            return True
+        case cst.BinaryOperation():
+            return True
+    return False
+
+
+def _is_subset(node: cst.Subscript, name: str, source: Source) -> bool:
+    """`r[species == s]`, of what is not known to be on the host."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=index))] if _is_equal(index, name):
+            return kind(node.value, source) not in ("numpy", "list", "scalar")
+    return False

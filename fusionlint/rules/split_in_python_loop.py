@@ -1,0 +1,127 @@
+"""A Python loop that makes a key and draws in every iteration, where one call draws all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, names_read, target_names
+from fusionlint.patterns.values import element_kind
+from fusionlint.rule import Rule
+from fusionlint.source.project import PARTIAL, Place, Project
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_SPLIT, _FOLD = "jax.random.split", "jax.random.fold_in"
+# What takes a shape, so that one call draws any number of them.
+_DRAWS = frozenset(
+    f"jax.random.{name}"
+    for name in ("normal", "uniform", "bernoulli", "randint", "truncated_normal", "exponential", "gumbel", "laplace",
+                 "logistic", "cauchy", "rademacher", "bits", "categorical", "multivariate_normal", "rayleigh")
+)  # fmt: skip
+
+
+@rule.source(cst.For, calls=(_SPLIT, _FOLD))
+def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterator[Finding]:
+    """`key, sub = split(key); rows.append(normal(sub, shape))`, or with a key folded from the counter."""
+    if not _is_of_a_program(loop, source) or is_few(loop.iter, source):
+        return
+    varying = Carry(loop).varying
+    for value in collected(loop, source):
+        for call in inside(value):
+            if isinstance(call, cst.Call) and (made := _key_of(call, loop, varying, source)) is not None:
+                yield _finding(made, call, source, pair=0)
+                return
+
+
+@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,))
+def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Finding]:
+    """`jnp.stack([normal(k, shape) for k in split(key, n)])`."""
+    keys = iterated_by(loop)
+    if not _is_of_a_program(loop, source) or is_few(keys, source):
+        return
+    if element_kind(keys, source) != "key" or not isinstance(loop.for_in.target, cst.Name):
+        return
+    for value in collected(loop, source):
+        for call in inside(value):
+            if isinstance(call, cst.Call) and source.qualified_name(call.func) in _DRAWS:
+                key, targets = argument(call, 0, "key"), target_names(loop)
+                if isinstance(key, cst.Name) and key.value in targets and not _reads(call, targets, key):
+                    yield _finding(call, call, source, pair=1)
+                    return
+
+
+def _is_of_a_program(loop: cst.CSTNode, source: Source) -> bool:
+    """Whether the loop is traced; what a module declares its parameters with is, under the jit of its `init`."""
+    if is_idle(source.project, source.place(loop)):
+        return False
+    return source.is_traced(loop) or source.place(loop) in _initializers(source.project)
+
+
+@lru_cache(maxsize=2)
+def _initializers(project: Project) -> frozenset[Place]:
+    """The functions that modules hand to `self.param("name", initializer, ...)`."""
+    return frozenset(
+        place
+        for path, facts in project.files.items()
+        for call in facts.calls
+        if call.value.callee and call.value.callee.name.endswith(".param") and len(call.value.arguments) > 1
+        for place in project.functions_behind(Place(path, call.scope), call.value.arguments[1], PARTIAL)
+    )
+
+
+def _key_of(draw: cst.Call, loop: cst.For, varying: frozenset[str], source: Source) -> cst.Call | None:
+    """The split or fold-in in `loop` that makes the key of `draw`, which needs nothing else of this iteration."""
+    if not (source.qualified_name(draw.func) in _DRAWS or isinstance(draw.func, cst.Call)) or not draw.args:
+        return None
+    key = argument(draw, 0, "key")
+    if key is None or _reads(draw, varying, key):
+        return None
+    made = key
+    if isinstance(key, cst.Name):
+        written = source.written(key)
+        made = _unpacked_from(written, source) if written is not None else key
+    if not isinstance(made, cst.Call) or source.loop(made) is not loop:
+        return None
+    if source.calls(made, _FOLD):
+        return made
+    return made if source.calls(made, _SPLIT) and _is_chain(made, varying) else None
+
+
+def _unpacked_from(written: cst.Name, source: Source) -> cst.BaseExpression:
+    """The right-hand side that `key, sub = split(key)` or `sub = ...` takes a name from."""
+    above = next((a for a in source.ancestors(written) if isinstance(a, cst.Assign)), None)
+    return above.value if above is not None else written
+
+
+def _is_chain(split: cst.Call, varying: frozenset[str]) -> bool:
+    """Whether the key that is split is one of the loop's own: else it is not another in every iteration."""
+    key = argument(split, 0, "key")
+    return isinstance(key, cst.Name) and key.value in varying
+
+
+def _reads(call: cst.Call, names: frozenset[str] | set[str], key: cst.BaseExpression) -> bool:
+    """Whether what `call` is called with, its key aside, is another in every iteration."""
+    parts = [call.func, *(arg.value for arg in call.args if arg.value is not key)]
+    return any(name.value in names for part in parts for name in names_read(part))
+
+
+def _finding(made: cst.Call, draw: cst.Call, source: Source, pair: int) -> Finding:
+    name = source.code(draw.func)
+    how = f"{name}(key, (n, ...))" if source.qualified_name(draw.func) in _DRAWS else f"jax.vmap({name})(keys)"
+    how = how if "\n" not in how and len(how) <= 60 else "jax.vmap of the draw over keys"
+    what = "draws" if pair else "makes a key and draws"
+    return source.finding(
+        made,
+        f"a Python loop {what} in every iteration: the generator is in the program once per draw",
+        write=f"one call with a leading axis, `{how}`: the numbers are others, of the same distribution",
+        pair=pair,
+    )
