@@ -39,7 +39,8 @@ class Measurement:
     """One cell of a rule's page: what the compiler made of the bad form and of the good one.
 
     `target` is a target's name, or "any" where the count does not depend on the hardware (compilations, dispatches,
-    transfers). `quantity` is "launches", "bytes", "memory", "compilations", "dispatches" or "transfers".
+    transfers). `quantity` is "launches", "bytes", "memory", "compilations", "dispatches", "transfers", or
+    how much there is to compile: "operations", and "seconds" on a CPU.
     """
 
     target: str

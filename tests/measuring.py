@@ -40,9 +40,14 @@ def is_run(pair: Pair) -> bool:
     return pair.bad.spec.startswith("run ")
 
 
+def is_lowered(pair: Pair) -> bool:
+    """Whether the page tells how much XLA is given to compile, and how long that takes on a CPU."""
+    return pair.bad.spec.startswith("lower ")
+
+
 def call_of(block: Block) -> str:
-    """`update(f32[8])` of a block's spec, with or without `run` or `memory`."""
-    return block.spec.removeprefix("run ").removeprefix("memory ").strip()
+    """`update(f32[8])` of a block's spec, with or without `run`, `memory` or `lower`."""
+    return block.spec.removeprefix("run ").removeprefix("memory ").removeprefix("lower ").strip()
 
 
 def write_block(block: Block, folder: Path, name: str) -> Path:
@@ -86,6 +91,20 @@ def _count(made: Artifacts) -> dict[str, float]:
     return {"launches": launched(found), "bytes": moved, "memory": made.memory}
 
 
+def lowered(pairs: Sequence[Pair], folder: Path) -> list[Cells | str]:
+    """A row for each pair: the operations that XLA is given, and the seconds until a CPU could run them."""
+    blocks = [(i, block) for i, pair in enumerate(pairs) for block in (pair.bad, pair.good)]
+    specs = [spec_of(block, folder, f"{block.role.replace('-', '_')}_{i}_lower") for i, block in blocks]
+    results = jobs.compile_many([parse_spec(s) for s in specs], targets.get("cpu"))
+    counted = [str(r) if isinstance(r, CompileError) else _given(r) for r in results]
+    return [_cells("any", *counted[i : i + 2]) for i in range(0, len(counted), 2)]
+
+
+def _given(made: Artifacts) -> dict[str, float]:
+    seconds = made.trace_seconds + made.lower_seconds + made.compile_seconds
+    return {"operations": counting.operations(made.stablehlo), "seconds": float(f"{seconds:.2g}")}
+
+
 def ran(pairs: Sequence[Pair], folder: Path) -> list[Cells | str]:
     """A row for each pair that is run: what its call compiles and dispatches, in a process of its own."""
     tasks = []
@@ -121,7 +140,10 @@ def measure(pages: Iterable[Page], folder: Path) -> dict[tuple[str, int, str], C
     running = [p for p in pairs if is_run(p[2])]
     for (name, i, _), cells in zip(running, ran([p[2] for p in running], folder), strict=True):
         found[name, i, "any"] = cells
-    compiling = [p for p in pairs if not is_run(p[2])]
+    lowering = [p for p in pairs if is_lowered(p[2])]
+    for (name, i, _), cells in zip(lowering, lowered([p[2] for p in lowering], folder), strict=True):
+        found[name, i, "any"] = cells
+    compiling = [p for p in pairs if not is_run(p[2]) and not is_lowered(p[2])]
     for target in TARGETS:
         if compiling and targets.missing(targets.get(target)) is None:
             rows = compiled([p[2] for p in compiling], target, folder)

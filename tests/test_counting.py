@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from fusionlint.compiling.artifacts import CompileError
-from fusionlint.compiling.counting import Counts, agree, agree_many, agreeing_job, count_calls, count_many, counting_job
+from fusionlint.compiling.counting import (
+    Counts,
+    agree,
+    agree_many,
+    agreeing_job,
+    count_calls,
+    count_many,
+    counting_job,
+    operations,
+)
 
 USER = """
 import functools
@@ -201,3 +210,25 @@ def test_two_files_agree_or_the_first_difference_is_said(
 
 def test_one_pair_alone_is_compared_the_same(two_files: tuple[Path, Path]) -> None:
     assert agree(*two_files, "same(f32[1000])") is None
+
+
+def test_operations_are_those_of_the_text_before_xla_and_a_shared_function_counts_once() -> None:
+    text = """module @m {
+  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>
+    %1 = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = call @f(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    return %2 : tensor<4xf32>
+  }
+  func.func private @f(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0:2 = stablehlo.while(%a = %arg0, %b = %arg0) : tensor<4xf32>, tensor<4xf32>
+     cond {
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %1 = "stablehlo.gather"(%a, %b) : tensor<4xf32>
+      stablehlo.return %1, %b : tensor<4xf32>, tensor<4xf32>
+    }
+    return %0#0 : tensor<4xf32>
+  }
+}"""
+    assert operations(text) == 5

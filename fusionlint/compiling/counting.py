@@ -7,6 +7,7 @@ numpy reads in place on a CPU (`np.asarray(x)`, `x.item()`) is none here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.targets import get
 
+_OPERATION = re.compile(r"^\s*(?:%\S+ = )?\"?(?:stablehlo|chlo)\.(?!return\b)\w+|^\s*(?:%\S+ = )?call @", re.M)
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -24,6 +27,11 @@ class Counts:
     compilations: int
     dispatches: int
     transfers: int = 0
+
+
+def operations(stablehlo: str) -> int:
+    """The operations in a program's text before XLA has seen it: a function that is called often counts once."""
+    return len(_OPERATION.findall(stablehlo))
 
 
 def count_calls(

@@ -1,0 +1,169 @@
+"""A Python loop over identical layers: each of them is in the program that XLA compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.collected import names_read
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="compile-time")
+
+# Not haiku's: a stack of its modules is another model, and those that are written in it today are small.
+_MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
+# A default of so many layers says that they are few.
+_FEW = 4
+# A block that calls fewer things than this is a plain layer.
+_LARGE = 4
+
+
+@rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None or bool(source.facts.classes))
+def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
+    """`for i in range(depth): x = Block(...)(x)`, or `x = block(x, w[i])` of stacked parameters."""
+    count = _count(loop, source)
+    if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
+        return
+    if _is_of_stages(loop, source):
+        return
+    carry = Carry(loop)
+    for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
+        match node:
+            case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Call() as call) as statement]):
+                written = {name for w in carry.writes if w.value is call for name in w.names}
+                handed = {name.value for arg in call.args[:1] for name in names_read(arg.value)}
+                if written & handed and _is_alike(call, loop, source) and _returns_first(statement, written & handed):
+                    yield _finding(loop, source)
+                    return
+
+
+def _is_of_stages(loop: cst.For, source: Source) -> bool:
+    """Whether as many layers stand in each of several stages of the function: they are few."""
+    same = (
+        other
+        for other in source.nodes(cst.For)
+        if isinstance(other, cst.For) and source.function(other) is source.function(loop)
+        if source.code(other.iter) == source.code(loop.iter)
+    )
+    return any(source.in_loop(other) for other in same)
+
+
+def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
+    """n, of `range(n)`, where it is a setting or a length and not seen to be small."""
+    match loop:
+        case cst.For(target=cst.Name(), iter=cst.Call(args=[cst.Arg(value=count)]) as call) if source.calls(
+            call, "range"
+        ):
+            pass
+        case _:
+            return None
+    if isinstance(count, cst.Name):
+        count = source.value(count) or count
+    if isinstance(count, cst.Integer):
+        return None
+    default = _default(count, source)
+    return None if default is not None and default <= _FEW else count
+
+
+def _default(count: cst.BaseExpression, source: Source) -> int | None:
+    """The default that the class of `self` gives a field: `depth: int = 12`."""
+    match count:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
+            owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
+            for node in owner.body.body if owner is not None else ():
+                match node:
+                    case cst.SimpleStatementLine(
+                        body=[cst.AnnAssign(target=cst.Name(name), value=cst.Integer() as value)]
+                    ) if name == field:
+                        return value.evaluated_value
+    return None
+
+
+def _returns_first(statement: cst.Assign, carried: set[str]) -> bool:
+    """Whether what goes round is the first, or all, of what the layer returns."""
+    match statement.targets[0].target:
+        case cst.Name(name):
+            return name in carried
+        case cst.Tuple(elements=[cst.Element(value=cst.Name(name)), *_]):
+            return name in carried
+    return False
+
+
+def _is_alike(call: cst.Call, loop: cst.For, source: Source) -> bool:
+    """Whether the layer that `call` applies is built alike in every iteration, but for its name and its weights."""
+    assert isinstance(loop.target, cst.Name)
+    counter = loop.target.value
+    made = call.func
+    if isinstance(made, cst.Name):
+        value = source.value(made)
+        made = value if isinstance(value, cst.Call) and source.loop(value) is loop else made
+    if isinstance(made, cst.Call):
+        others = [arg for arg in made.args if arg.keyword is None or arg.keyword.value != "name"]
+        return _is_module(loop, source) and not _uses(others, counter, loop) and _is_block(made.func, source)
+    place = source.project.find(source.qualified_name(made))
+    if place is None or source.project.function_at(place) is None or not _is_large(source, place):
+        return False
+    rows = [arg.value for arg in call.args[1:] if isinstance(arg.value, cst.Subscript)]
+    return bool(rows) and len(rows) == len(call.args) - 1 and all(_is_layer_of(row, counter, source) for row in rows)
+
+
+def _uses(args: list[cst.Arg], counter: str, loop: cst.For) -> bool:
+    """Whether `args` are others in another iteration."""
+    varying = {counter} | {name for write in Carry(loop).writes for name in write.names}
+    return any(name.value in varying for arg in args for name in names_read(arg.value))
+
+
+def _is_layer_of(row: cst.Subscript, counter: str, source: Source) -> bool:
+    """`weights[i]`, of what may be an array."""
+    match row.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))] if index == counter:
+            return kind(row.value, source) in ("array", None)
+    return False
+
+
+def _is_module(node: cst.CSTNode, source: Source) -> bool:
+    around = source.facts.class_around(source.scope(node))
+    return bool(around) and source.project.inherits(Place(source.path, around), _MODULES)
+
+
+def _is_block(constructor: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is built is a module of the project that does much, or one that the caller chose."""
+    name = source.qualified_name(constructor)
+    if name is None:
+        match constructor:
+            case cst.Attribute(value=cst.Name("self")):
+                return True  # a class that the module was given: self.block_cls
+        return False
+    place = source.project.find(name)
+    return place is not None and _is_large(source, Place(place.path, f"{place.scope}.__call__"))
+
+
+def _is_large(source: Source, place: Place) -> bool:
+    """Whether the function at `place` makes several calls: more than a product and an activation."""
+    calls = (c for c in source.project.files[place.path].calls if c.scope == place.scope)
+    return sum(1 for _ in calls) >= _LARGE
+
+
+def _finding(loop: cst.For, source: Source) -> Finding:
+    count = source.code(_counted_to(loop))
+    shown = count if len(count) <= 40 and "\n" not in count else "n"
+    return source.finding(
+        loop,
+        f"{shown} identical layers are each written into the program: it compiles longer with every one",
+        write="where compiling takes long, one layer under jax.lax.scan (nn.scan, nnx.scan) over stacked "
+        "parameters; the compiled program gets no faster by it",
+    )
+
+
+def _counted_to(loop: cst.For) -> cst.BaseExpression:
+    """n of `range(n)`, as written."""
+    found = next(node for node in inside(loop.iter) if isinstance(node, cst.Arg))
+    return found.value
