@@ -12,32 +12,42 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
+from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
 _READERS = frozenset(
     ("float", "int", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
 )
 _METHODS = frozenset(("item", "tolist"))
+_TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"))
+# What goes over the parts of a value one by one.
+_PARTS = frozenset(("items", "values"))
 # What computes on the device from what it is given, so that the outcome is there too.
 _ON_DEVICE = re.compile(r"^jax\.(numpy|lax|nn|tree|tree_util|scipy)\.")
 # What takes a value and gives nothing back to the loop.
 _KEEPS = frozenset(("append", "extend", "set_description", "set_postfix", "set_postfix_str", "write", "info", "debug",
                     "warning", "add_scalar", "scalar", "format"))  # fmt: skip
 _KEEPING = re.compile(r"^(print$|logging\.|absl\.logging\.|wandb\.log$|tqdm\.\w+\.write$)")
-_PRINTS = re.compile(r"^(print|(absl\.)?logging\.info)$")
+_PRINTS = re.compile(r"^(print|(absl\.)?logging\.info|wandb\.log)$")
+_SHOWS = frozenset(("set_description", "set_postfix", "set_postfix_str", "add_scalar"))
 _ARITHMETIC = re.compile(
     r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$"
 )
 _DEPTH = 4
 
 
-def fetched(loop: Loop, steps: list[cst.Call], source: Source) -> Iterator[cst.Call]:
-    """The calls in the loop's body that read on the host what one of `steps` returned in this iteration."""
+def fetched(loop: Loop, steps: list[cst.Call], source: Source) -> Iterator[cst.BaseExpression]:
+    """What in the loop's body reads on the host what one of `steps` returned in this iteration."""
     carry = Carry(loop)
     there = _on_device(carry, steps, source)
     for call in calls(loop.body):
         if any(_is_there(what, there, steps, source) for what in _read_by(call, source)):
             yield call
+    for statement in inside(loop.body):
+        match statement:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name() as kept))], value=value):
+                if _is_there(value, there, steps, source) and kind(kept, source) == "numpy":
+                    yield value
 
 
 def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int = _DEPTH) -> bool:
@@ -47,16 +57,10 @@ def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int =
         match above:
             case cst.Call() if above.func is not below and not _hands_on(above, source):
                 return not _keeps(above, source)
-            case cst.If() | cst.While() | cst.IfExp() | cst.Assert() | cst.Return() | cst.Raise() | cst.Comparison():
+            case cst.If() | cst.While() | cst.IfExp() | cst.Assert() | cst.Return() | cst.Raise():
                 return True
             case cst.For():
-                return depth == 0 or any(
-                    is_needed(name, loop, source, depth - 1)
-                    for target in inside(above.target)
-                    if isinstance(target, cst.Name)
-                    for name in source.reads(target)
-                    if loop in source.ancestors(name)
-                )
+                return _is_read_on(above.iter, above.target, loop, source, depth)
             case cst.AugAssign(target=target) | cst.Assign(targets=[cst.AssignTarget(target=target)]):
                 return _is_read_on(above, target, loop, source, depth)
             case cst.BaseSmallStatement():
@@ -68,9 +72,9 @@ def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int =
 def _is_read_on(statement: cst.CSTNode, target: cst.BaseExpression, loop: Loop, source: Source, depth: int) -> bool:
     if isinstance(target, cst.Subscript):
         return False
-    names = [name for name in inside(target) if isinstance(name, cst.Name)]
-    if isinstance(target, cst.Attribute) or depth == 0:
+    if depth == 0 or any(isinstance(part, cst.Attribute | cst.Subscript) for part in inside(target)):
         return True
+    names = [name for name in inside(target) if isinstance(name, cst.Name)]
     reads = (r for name in names for r in source.reads(name) if loop in source.ancestors(r))
     return any(statement not in source.ancestors(r) and is_needed(r, loop, source, depth - 1) for r in reads)
 
@@ -83,10 +87,16 @@ def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
             yield owner
         case cst.Call(args=[cst.Arg(value=what), *_]) if name in _READERS:
             yield what
-        case cst.Call(args=args) if _PRINTS.match(name):
+        case cst.Call(args=[cst.Arg(value=reader), *trees]) if name in _TREE_MAPS:
+            if source.qualified_name(reader) in _READERS:
+                yield from (tree.value for tree in trees)
+        case cst.Call(args=args) if _PRINTS.match(name) or _shows(call):
             for arg in args:
                 yield arg.value
-                yield from (part.expression for part in inside(arg) if isinstance(part, cst.FormattedStringExpression))
+                for part in inside(arg):
+                    match part:
+                        case cst.FormattedStringExpression(expression=value) | cst.DictElement(value=value):
+                            yield value
 
 
 def _is_there(node: cst.BaseExpression, there: set[str], steps: list[cst.Call], source: Source) -> bool:
@@ -98,6 +108,10 @@ def _is_there(node: cst.BaseExpression, there: set[str], steps: list[cst.Call], 
             return any(_is_there(a.value, there, steps, source) for a in args)
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("mean" | "sum" | "max" | "min"))):
             return _is_there(owner, there, steps, source)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in _PARTS:
+            return _is_there(owner, there, steps, source)
+        case cst.Call(args=args) if source.calls(node, "enumerate", "zip"):
+            return any(_is_there(a.value, there, steps, source) for a in args)
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             return any(_is_there(e.value, there, steps, source) for e in elements)
         case cst.BinaryOperation(left=left, right=right):
@@ -114,11 +128,24 @@ def _is_there(node: cst.BaseExpression, there: set[str], steps: list[cst.Call], 
 def _on_device(carry: Carry, steps: list[cst.Call], source: Source) -> set[str]:
     """The names that hold nothing but what `steps` returned, or what jax computes of it, in every iteration."""
     found: set[str] = set()
-    for write in carry.writes:
+    writes = [*carry.writes, *_comprehended(carry.loop)]
+    for write in writes:
         if write.always and _is_there(write.value, found, steps, source):
             found.update(write.names)
-    others = {n for w in carry.writes if not _is_there(w.value, found, steps, source) for n in _from_elsewhere(w)}
+    others = {n for w in writes if not _is_there(w.value, found, steps, source) for n in _from_elsewhere(w)}
     return found - others
+
+
+def _comprehended(loop: Loop) -> Iterator[Write]:
+    """What comprehensions in the loop go over, as assignments: `{k: float(v) for k, v in metrics.items()}`."""
+    for node in inside(loop.body):
+        if isinstance(node, cst.CompFor):
+            names = tuple(name.value for name in inside(node.target) if isinstance(name, cst.Name))
+            yield Write(names, node.iter, always=True)
+
+
+def _shows(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWS
 
 
 def _from_elsewhere(write: Write) -> set[str]:

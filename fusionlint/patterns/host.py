@@ -131,6 +131,16 @@ def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
     return False
 
 
+def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """Whether an `if` or a handler inside the loop decides if `node` runs, or a loop inside it how often."""
+    for above in source.ancestors(node):
+        if above is loop:
+            return False
+        if isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda):
+            return True
+    return True
+
+
 def yields(loop: Loop) -> bool:
     """Whether the loop hands something out in between: a generator or a coroutine."""
     todo: list[cst.CSTNode] = [loop.body]

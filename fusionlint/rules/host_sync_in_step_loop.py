@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.carry import Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed
-from fusionlint.patterns.host import is_short, yields
+from fusionlint.patterns.host import is_gated, is_short, yields
 from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -29,23 +29,26 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
     if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):
         return
-    # What is written out, or a setting, is short.
-    if isinstance(loop, cst.For) and isinstance(loop.iter, cst.List | cst.Tuple | cst.Attribute):
+    # What is written out, a setting, or what a dict holds, is short.
+    if isinstance(loop, cst.For) and (
+        isinstance(loop.iter, cst.List | cst.Tuple | cst.Attribute) or _is_dict(loop.iter, source)
+    ):
         return
     head = [loop.target] if isinstance(loop, cst.For) else []
     if yields(loop) or any(_BIG.search(name) for node in head for name in read(node)):
         return
     steps = [c for c in calls(loop.body) if source.loop(c) is loop and is_jitted(c.func, source)]
-    steps = [step for step in steps if not _is_gated(step, loop, source)]
+    steps = [step for step in steps if not is_gated(step, loop, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
-    if any(source.qualified_name(c.func) in _CLOCKS for c in calls(loop.body)):
+    clocks = (c for c in calls(loop.body) if source.qualified_name(c.func) in _CLOCKS)
+    if any(not is_gated(clock, loop, source) for clock in clocks):
         return
     found = list(fetched(loop, steps, source))
     # Where the host needs one value to go on, it waits for the step anyway.
     if not found or any(is_needed(node, loop, source) for node in found):
         return
-    first = next((node for node in found if not _is_gated(node, loop, source)), None)
+    first = next((node for node in found if not is_gated(node, loop, source)), None)
     if first is not None:
         yield source.finding(
             first,
@@ -55,14 +58,15 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         )
 
 
-def _is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """Whether an `if` or a handler inside the loop decides if `node` runs, or a loop inside it how often."""
-    for above in source.ancestors(node):
-        if above is loop:
-            return False
-        if isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda):
+def _is_dict(iterated: cst.BaseExpression, source: Source) -> bool:
+    match iterated:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("items" | "values" | "keys")), args=[]):
             return True
-    return True
+        case cst.Name():
+            value = source.value(iterated)
+            value = value.body if isinstance(value, cst.IfExp) else value
+            return isinstance(value, cst.Dict | cst.DictComp)
+    return False
 
 
 def _is_big(step: cst.Call, source: Source) -> bool:

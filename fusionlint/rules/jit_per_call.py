@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.anew import made_anew, repeats
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import value
-from fusionlint.patterns.often import is_memoized, runs_often
 from fusionlint.rule import Rule
-from fusionlint.source.project import PARTIAL, Place
-from fusionlint.source.traced import is_idle
+from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="recompile")
@@ -65,18 +63,8 @@ def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
 def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -> cst.CSTNode | None:
     """The loop, or else the function, that makes the jitted function each time; None where it is made once, or
     where one that was made serves a loop of calls."""
-    place = source.place(node)
-    if source.context(node) == "traced" or is_idle(source.project, place) or is_memoized(source.project, place):
-        return None
     loop = source.loop(node)
-    if any(source.loop(call) is not loop for call in calls):
-        return None
-    if isinstance(loop, cst.For | cst.While):
-        return None if is_short(loop, source) else loop
-    function = source.function(node)
-    if loop is not None or not isinstance(function, cst.FunctionDef):
-        return None
-    return function if runs_often(source.project, Place(source.path, source.body_scope(function))) else None
+    return None if any(source.loop(call) is not loop for call in calls) else repeats(node, source)
 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
@@ -98,24 +86,10 @@ def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
 def _new(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> str | None:
     """What the jitted function is, in words, where each time round `where` makes it another object."""
     match function:
-        case cst.Lambda():
-            return "a lambda"
-        case cst.Name():
-            return _new_name(function, where, source)
         case cst.Attribute(value=cst.Name(value="self")):
             defined = source.project.function_at(source.project.find(source.qualified_name(function)))
             return f"the bound method `{source.code(function)}`" if defined and defined.owner else None
-        case cst.Call(func=made_by):
-            name = source.project.callee(source.place(function), value(function))
-            return f"what `{source.code(made_by)}` returns" if name in _WRAPPERS else None
-    return None
-
-
-def _new_name(name: cst.Name, where: cst.CSTNode, source: Source) -> str | None:
-    written = source.written(name)
-    if written is None or where not in source.ancestors(written):
-        return None
-    if isinstance(source.parent(written), cst.FunctionDef):
-        return f"the function `{name.value}`"
-    made = source.value(name)
-    return None if made is None or isinstance(made, cst.Name) else _new(made, where, source)
+        case cst.Name() if isinstance(made := source.value(function), cst.Attribute):
+            written = source.written(function)
+            return _new(made, where, source) if written and where in source.ancestors(written) else None
+    return made_anew(function, where, source, _WRAPPERS)

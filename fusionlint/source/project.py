@@ -6,7 +6,7 @@ else by its dotted name, whatever it was imported as and through however many re
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -138,7 +138,7 @@ class Project:
     def _imported(self, name: str, depth: int) -> str | None:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
         path, rest = self._split(name)
-        if path is None:
+        if path is None or name in JIT:  # also in flax's own examples, where flax.nnx.jit is a def of the project
             return name
         head, _, tail = rest.partition(".")
         binding = self.files[path].bindings[""].get(head)
@@ -223,9 +223,27 @@ class Project:
         found = self.value_of(place, value.name)
         if found and self.is_jitted(*found, depth):
             return True
+        if self._is_jitted_by_a_base(place, value.name, depth):
+            return True
         defined = self.find(self.qualified_name(place, value.name))
         function = self.function_at(defined)
         return bool(defined and function and self._is_decorated_with_jit(defined, function, depth))
+
+    def _is_jitted_by_a_base(self, place: Place, name: str, depth: int) -> bool:
+        """Whether `solver.update`, a method, is wrapped by the class that its own is derived from:
+        `self.update = jax.jit(self.update)`."""
+        owner, _, last = name.rpartition(".")
+        made_by = self.class_of(place, owner, depth) if owner else None
+        bases = deque(self.bases(made_by)) if made_by else deque()
+        for _ in range(_DEPTH):
+            if not bases:
+                break
+            base = bases.popleft()
+            bound = self.files[base.path].bindings.get(base.scope, {}).get(last)
+            if bound and bound.value.is_call and self.callee(base, bound.value) in JIT:
+                return True
+            bases.extend(self.bases(base))
+        return False
 
     def _is_decorated_with_jit(self, place: Place, function: Function, depth: int) -> bool:
         if not JIT.isdisjoint(self.decorators(place.path, function)):

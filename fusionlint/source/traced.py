@@ -49,6 +49,8 @@ _IDLE_FILE = re.compile(
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viewer)"
     r"\.py$"
 )
+# Sphinx-Gallery runs what is called plot_*: examples of everything.
+_GALLERY = re.compile(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
 _IDLE_NAME = re.compile(
     r"^(test_.*|setUp.*|tearDown.*|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
@@ -104,12 +106,16 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
 def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern."""
     names = (scope.partition("#")[0] for scope in place.scope.split("."))
-    return bool(_IDLE_FILE.search(project.files[place.path].inside)) or any(_IDLE_NAME.match(name) for name in names)
+    return _is_idle_file(project.files[place.path].inside) or any(_IDLE_NAME.match(name) for name in names)
+
+
+def _is_idle_file(inside: str) -> bool:
+    return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)
 
 
 def _is_test(project: Project, place: Place) -> bool:
     """Whether this lies in a test or the like: host code even under a trace, for it runs on a handful of elements."""
-    return bool(_IDLE_FILE.search(project.files[place.path].inside)) or place.scope.startswith("test_")
+    return _is_idle_file(project.files[place.path].inside) or place.scope.startswith("test_")
 
 
 def _traced_seeds(project: Project) -> Iterator[Place]:

@@ -1,0 +1,56 @@
+"""Function objects that are made anew every time, and the loop or function that makes them.
+
+In: nodes of a Source. jax finds what it has traced and compiled by the function object: with another it starts anew.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.host import is_short
+from fusionlint.patterns.jit import value
+from fusionlint.patterns.often import is_memoized, runs_often
+from fusionlint.source.project import PARTIAL, Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+
+def repeats(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
+    """The loop, or else the function, that runs the host code at `node` again and again; None where it runs once, a few
+    times, under a trace, or in what nobody needs to be fast."""
+    place = source.place(node)
+    if source.context(node) == "traced" or is_idle(source.project, place) or is_memoized(source.project, place):
+        return None
+    loop = source.loop(node)
+    if isinstance(loop, cst.For | cst.While):
+        return None if is_short(loop, source) else loop
+    function = source.function(node)
+    if loop is not None or not isinstance(function, cst.FunctionDef):
+        return None
+    return function if runs_often(source.project, Place(source.path, source.body_scope(function))) else None
+
+
+def made_anew(
+    function: cst.BaseExpression, where: cst.CSTNode, source: Source, wrappers: frozenset[str] = PARTIAL
+) -> str | None:
+    """What `function` is, in words, where each time round `where` makes it another object: a lambda, a def, what one of
+    `wrappers` returns."""
+    match function:
+        case cst.Lambda():
+            return "a lambda"
+        case cst.Name():
+            return _made_by_name(function, where, source, wrappers)
+        case cst.Call(func=made_by):
+            name = source.project.callee(source.place(function), value(function))
+            return f"what `{source.code(made_by)}` returns" if name in wrappers else None
+    return None
+
+
+def _made_by_name(name: cst.Name, where: cst.CSTNode, source: Source, wrappers: frozenset[str]) -> str | None:
+    written = source.written(name)
+    if written is None or where not in source.ancestors(written):
+        return None
+    if isinstance(source.parent(written), cst.FunctionDef):
+        return f"the function `{name.value}`"
+    made = source.value(name)
+    return None if made is None or isinstance(made, cst.Name) else made_anew(made, where, source, wrappers)

@@ -1,0 +1,92 @@
+"""`lax` control flow and transforms that Python calls outside of any jit, again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.anew import made_anew, repeats
+from fusionlint.patterns.carry import Loop, calls
+from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.jit import is_jitted
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="recompile")
+
+# Where the functions stand among the arguments.
+_FUNCTIONS = {
+    "jax.lax.scan": (0,),
+    "jax.lax.map": (0,),
+    "jax.lax.associative_scan": (0,),
+    "jax.lax.while_loop": (0, 1),
+    "jax.lax.cond": (1, 2),
+    "jax.lax.fori_loop": (2,),
+}
+# One vmap more is nothing beside what calls itself so.
+_BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulate|compile", re.I)
+_TRANSFORMS = frozenset(
+    ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
+)
+
+
+@rule.source(cst.Call, calls=tuple(_FUNCTIONS))
+def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Control flow in host code that is handed a function made anew every time."""
+    name = source.qualified_name(node.func)
+    if name not in _FUNCTIONS or (where := _loop(node, source)) is None:
+        return
+    handed = [
+        arg.value for i, arg in enumerate(node.args) if i in _FUNCTIONS[name] and not arg.keyword and not arg.star
+    ]
+    what = next(filter(None, (made_anew(function, where, source) for function in handed)), None)
+    if what is not None:
+        yield source.finding(
+            node.func,
+            f"outside of a jit, and handed {what}, made anew here every time: it is compiled every time",
+            write="a jitted function around it, made once, with what changes as its arguments",
+        )
+
+
+@rule.source(cst.Call, calls=_TRANSFORMS)
+def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
+    if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:
+        return
+    if is_jitted(node.args[0].value, source):
+        return
+    for call in _calls_of(node, source):
+        if (loop := _loop(call, source)) is not None:
+            if source.calls(node, "jax.vmap") and any(_BIG.search(dotted(c.func)) for c in calls(loop.body)):
+                continue
+            name = source.code(node.func)
+            yield source.finding(
+                call.func,
+                f"outside of a jit: every call traces `{name}` anew and dispatches each operation by itself",
+                write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function",
+                pair=1,
+            )
+
+
+def _loop(call: cst.Call, source: Source) -> Loop | None:
+    """The loop of host code that makes `call` in every iteration. A function that is called per step proves nothing: it
+    may be jitted elsewhere."""
+    loop = source.loop(call)
+    if not isinstance(loop, cst.For | cst.While) or source.context(call) != "host" or is_gated(call, loop, source):
+        return None
+    return loop if repeats(call, source) is loop else None
+
+
+def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
+    parent = source.parent(node)
+    if isinstance(parent, cst.Call) and parent.func is node:
+        yield parent
+    elif (name := source.assigned_name(node)) is not None:
+        for read in source.reads(name):
+            parent = source.parent(read)
+            if isinstance(parent, cst.Call) and parent.func is read and source.value(read) is node:
+                yield parent
