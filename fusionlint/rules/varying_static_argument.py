@@ -1,0 +1,113 @@
+"""A loop's own variable, or a function it makes, handed to a static argument of a jitted function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.anew import made_anew, repeats
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Loop
+from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.jit import dispatches_in_a_loop
+from fusionlint.rule import Rule
+from fusionlint.source.project import JIT, PARTIAL
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="recompile")
+
+# What takes few values, however many iterations there are.
+_FEW = (cst.Comparison, cst.BooleanOperation, cst.IfExp, cst.Modulo, cst.FloorDivide, cst.Not, cst.Call)
+
+
+@rule.source(cst.Call, when=dispatches_in_a_loop)
+def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A call in a loop of host code, of a function of the file that is jitted with static arguments."""
+    loop = source.loop(node)
+    if not isinstance(loop, cst.For | cst.While) or not isinstance(node.func, cst.Name):
+        return
+    made = _jit_of(node.func, source)
+    if made is None or repeats(node, source) is not loop or is_gated(node, loop, source):
+        return
+    numbers, names = _static(made[0])
+    names |= {made[1][i] for i in numbers if i < len(made[1])}
+    for i, arg in enumerate(node.args):
+        name = arg.keyword.value if arg.keyword else (made[1][i] if i < len(made[1]) else "")
+        if name not in names or arg.star:
+            continue
+        what = f"`{source.code(arg.value)}`" if _counts(arg.value, loop, source) else made_anew(arg.value, loop, source)
+        if what is not None:
+            yield source.finding(
+                node,
+                f"`{name}` is a static argument, and {what} another in every iteration: each is compiled anew",
+                write=f"`{name}` as an ordinary, traced argument; for a shape, padded to one",
+            )
+            return
+
+
+def _jit_of(function: cst.Name, source: Source) -> tuple[cst.Call, list[str]] | None:
+    """The `jax.jit(f, static_argnums=...)` that makes `function`, or the decorator, and the parameters of f."""
+    written = source.written(function)
+    match source.parent(written) if written is not None else None:
+        case cst.FunctionDef(decorators=decorators, params=params):
+            for decorator in decorators:
+                match decorator.decorator:
+                    case cst.Call(func=maker, args=[cst.Arg(value=jit), *_]) as call:
+                        names = {source.qualified_name(maker), source.qualified_name(jit)}
+                        if source.qualified_name(maker) in JIT or (names & PARTIAL and names & JIT):
+                            return call, _names(params)
+        case cst.AssignTarget():
+            match source.value(function):
+                case cst.Call(func=maker, args=[cst.Arg(value=jitted), *_]) as call:
+                    handed = _parameters(jitted, source)
+                    if source.qualified_name(maker) in JIT and handed is not None:
+                        return call, _names(handed)
+    return None
+
+
+def _parameters(function: cst.BaseExpression, source: Source) -> cst.Parameters | None:
+    if isinstance(function, cst.Lambda):
+        return function.params
+    written = source.written(function) if isinstance(function, cst.Name) else None
+    defined = source.parent(written) if written is not None else None
+    return defined.params if isinstance(defined, cst.FunctionDef) else None
+
+
+def _names(params: cst.Parameters) -> list[str]:
+    return [param.name.value for param in (*params.posonly_params, *params.params, *params.kwonly_params)]
+
+
+def _static(jit: cst.Call) -> tuple[set[int], set[str]]:
+    numbers: set[int] = set()
+    names: set[str] = set()
+    for arg in jit.args:
+        if arg.keyword is None or not arg.keyword.value.startswith("static_arg"):
+            continue
+        for part in inside(arg.value):
+            if isinstance(part, cst.Integer):
+                numbers.add(part.evaluated_value)
+            elif isinstance(part, cst.SimpleString):
+                names.add(str(part.evaluated_value))
+    return numbers, names
+
+
+def _counts(node: cst.BaseExpression, loop: Loop, source: Source) -> bool:
+    """Whether an expression is another number in every iteration: of a counter of the loop, and of nothing else."""
+    if any(isinstance(part, _FEW) for part in inside(node)):
+        return False
+    return any(isinstance(part, cst.Name) and _is_counter(part, loop, source) for part in inside(node))
+
+
+def _is_counter(name: cst.Name, loop: Loop, source: Source) -> bool:
+    match loop:
+        case cst.For(target=cst.Name(value=counter), iter=iterated):
+            return counter == name.value and source.calls(iterated, "range", "itertools.count")
+        case cst.For(target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=counter)), *_]), iter=iterated):
+            return counter == name.value and source.calls(iterated, "enumerate")
+        case cst.While(body=cst.IndentedBlock(body=statements)):
+            steps = [s for line in statements if isinstance(line, cst.SimpleStatementLine) for s in line.body]
+            added = (s.target for s in steps if isinstance(s, cst.AugAssign) and isinstance(s.operator, cst.AddAssign))
+            return any(isinstance(t, cst.Name) and t.value == name.value for t in added)
+    return False
