@@ -36,11 +36,13 @@ def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]
     reducers = _reducers(node, source)
     if not reducers:
         return
+    closed = _closed_form(write, place, reducers, source)
     yield source.finding(
         node,
         "one place is written by kernels of its own, only for the array to be reduced",
-        write=_advice(write, place, reducers, source),
-        pair=0 if under_vmap(node, source) else 1,
+        write=closed or _compared(write, place, source),
+        # The loss of one label is a case of the first pair: batches of labels go through it, wherever that is written.
+        pair=0 if closed or under_vmap(node, source) else 1,
     )
 
 
@@ -82,14 +84,19 @@ def _reducer(read: cst.BaseExpression, source: Source) -> cst.Call | None:
     return None
 
 
-def _advice(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
+def _closed_form(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str | None:
+    """`logsumexp(x) - x[i]`, for the logsumexp of `(x - x[i]).at[i].set(0)`."""
     match write.array:
         case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=cst.Subscript() as right):
             is_own = source.code(right.value) == source.code(left) and len(write.index) == 1
             if is_own and _mentions(right, place, source) and all(source.calls(r, *_LOGSUMEXP) for r in reducers):
                 logsumexp = source.code(reducers[0].func)
                 return f"{logsumexp}({source.code(left)}) - {source.code(right)}"
+    return None
+
+
+def _compared(write: Write, place: Part, source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
     array = source.code(write.array)
     array = array if len(array) <= _LONG and "\n" not in array else "x"
     value = source.code(write.value) if write.value is not None else "value"
