@@ -26,6 +26,11 @@ def under_loop(node: cst.CSTNode, source: Source) -> bool:
     return _is_in(node, source, _LOOPS)
 
 
+def under_map(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to run for one element after the other, by `jax.lax.map`."""
+    return _is_in(node, source, frozenset(("jax.lax.map",)))
+
+
 def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> bool:
     function = source.function(node)
     if function is None:

@@ -23,7 +23,7 @@ from fusionlint.patterns.branches import (
 )
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -82,9 +82,10 @@ def _case(found: Conditional, source: Source) -> tuple[str, int]:
 
 
 def _is_mapped(found: Conditional, source: Source) -> bool:
-    """Whether this runs under a `vmap`, which makes a choice of it; unless what it asks for is the same for all."""
+    """Whether this runs under a `vmap`, which makes a choice of it, or under a map that had better be one; unless what
+    it asks for is the same for all."""
     if in_environment(found.call, source):
         return depends_on_input(found.test, source)
-    if not under_vmap(found.call, source):
+    if not (under_vmap(found.call, source) or under_map(found.call, source)):
         return False
     return depends_on_input(found.test, source) and not counts_steps(found.test, source)
