@@ -33,6 +33,7 @@ _METHODS = frozenset(
      "set", "add", "subtract", "multiply", "divide", "power", "get", "replace", "_replace", "append", "items", "keys",
      "values")
 )  # fmt: skip
+_TUPLES = frozenset(("typing.NamedTuple",))
 _DEPTH = 6
 
 
@@ -110,4 +111,16 @@ def _is_small_unnamed(project: Project, place: Place, call: Value, depth: int) -
     if called.is_call and project.callee(place, called) in _MAPS:
         functions = list(project.functions_behind(place, called, _MAPS))
         return bool(functions) and all(is_small(project, function, depth - 1) for function in functions)
-    return called.name.rpartition(".")[2] in _METHODS or (not called.name and not called.is_call)
+    name = called.name.rpartition(".")[2]
+    if name in _METHODS or (not called.name and not called.is_call):
+        return True
+    methods = list(_of_tuples(project, place.path, name))
+    return bool(methods) and all(is_small(project, method, depth - 1) for method in methods)
+
+
+def _of_tuples(project: Project, path: str, name: str) -> Iterator[Place]:
+    """The methods of this name of the file's NamedTuples, which are what its loops carry."""
+    for scope in project.files[path].classes:
+        method = Place(path, f"{scope}.{name}")
+        if project.function_at(method) and project.inherits(method.outer, _TUPLES):
+            yield method

@@ -7,18 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole
-from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.step_writes import lone_write
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
 _FORI, _SCAN = "jax.lax.fori_loop", "jax.lax.scan"
-# What is asked of the array without reading what was written.
-_ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
 
 @rule.source(cst.Call, calls=(_FORI, _SCAN))
@@ -30,7 +26,7 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     functions = definitions(bodies, source)
     if len(functions) != 1 or len(bodies) != 1 or not is_small(source.project, bodies[0]):
         return
-    write = _written(functions[0], node, source)
+    write = lone_write(functions[0], node, source)
     if write is None or write.value is None:
         return
     jnp = source.alias("jax.numpy") or "jnp"
@@ -44,73 +40,3 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`{jnp}.where` of a comparison with {jnp}.arange, or jax.vmap for all the values of `{shown}` and one "
         f"`{name}.at[indices].{write.method}(values)`",
     )
-
-
-def _written(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: Source) -> Write | None:
-    """The one write of the carry that `function` returns, None where it does more with it."""
-    parameters = function.params.params
-    if len(parameters) != 2:
-        return None
-    is_scan = source.calls(loop, _SCAN)
-    carry, step = parameters if is_scan else reversed(parameters)
-    result = _result(function)
-    if is_scan:
-        match result:
-            case cst.Tuple(elements=[cst.Element(value=result), cst.Element(value=cst.Name("None"))]):
-                pass
-            case _:
-                return None
-    written = source.value(result) if isinstance(result, cst.Name) else result
-    write = at_write(written)
-    if write is None or root(write) is not write.array or not isinstance(write.array, cst.Name):
-        return None
-    if is_scan and not _counts(loop, source):
-        return None
-    is_carry = source.written(write.array) is carry.name or write.array in source.reads(carry.name)
-    if not is_carry or not _is_own_place(write.index, step.name, source):
-        return None
-    return write if _reads_only_there(carry.name, write, source) else None
-
-
-def _result(function: cst.FunctionDef | cst.Lambda) -> cst.BaseExpression | None:
-    """What the function returns, where it does so in one place, at its end."""
-    if isinstance(function, cst.Lambda):
-        return function.body
-    if sum(isinstance(node, cst.Return) for node in inside(function)) != 1:
-        return None
-    match function.body.body[-1]:
-        case cst.SimpleStatementLine(body=[cst.Return(value=value)]):
-            return value
-    return None
-
-
-def _counts(scan: cst.Call, source: Source) -> bool:
-    """Whether the steps of a scan are 0, 1, 2, ..."""
-    over = argument(scan, 2, "xs")
-    meant = source.value(over) if isinstance(over, cst.Name) else over
-    return meant is not None and source.calls(meant, "jax.numpy.arange")
-
-
-def _is_own_place(index: tuple[Part, ...], step: cst.Name, source: Source) -> bool:
-    """Whether each step has a place of its own: the step itself on one axis, nothing that varies on the others."""
-    reads = source.reads(step)
-    plain = [part for part in index if isinstance(part, cst.Name) and part in reads]
-    others = [part for part in index if part not in plain]
-    return len(plain) == 1 and not any(node in reads for part in others if not is_whole(part) for node in inside(part))
-
-
-def _reads_only_there(carry: cst.Name, write: Write, source: Source) -> bool:
-    """Whether the carry is read no more than as what is written to, and at the place that is written."""
-    place = [source.code(part) for part in write.index]
-    for read in source.reads(carry):
-        if read is write.array:
-            continue
-        match source.parent(read):
-            case cst.Attribute(value=value, attr=cst.Name(about)) if value is read and about in _ABOUT:
-                continue
-            case cst.Subscript(value=value, slice=slices) if value is read:
-                parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
-                if [source.code(part) for part in parts] == place:
-                    continue
-        return False
-    return True

@@ -1,0 +1,155 @@
+"""A `while_loop` whose length the data decides, in vectorized code or in a training step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import elements, inside
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.step import Body
+from fusionlint.patterns.step_writes import result
+from fusionlint.patterns.turns import WHILE, turn_of, walk
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_KEY = re.compile(r"(^|_)(key|rng|prng)s?(_|$)")
+_BRANCHES = ("jax.lax.cond", "jax.lax.switch")
+_TESTS = ("jax.numpy.any", "jax.numpy.all")
+
+
+@rule.source(cst.Call, calls=(WHILE,))
+def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The loop's turns are small, and its condition is more than a count."""
+    if not source.calls(node, WHILE) or not source.is_traced(node):
+        return
+    bodies = bodies_of(node, source)
+    if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
+        return
+    functions = definitions(bodies, source)
+    tests = _tests(node, source)
+    if len(tests) != 1 or any(_only_counts(node, tests[0], body, source) for body in functions):
+        return
+    looked_at = [*functions, *tests]
+    if under_vmap(node, source) or in_environment(node, source):
+        searches = any(map(_searches, looked_at))
+        if searches or not any(_grows(f, source) or _settles(f, source) for f in looked_at):
+            yield source.finding(
+                node,
+                "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
+                write=_advice(searches, source),
+            )
+    elif _settles(tests[0], source) and _in_step(node, source):
+        yield source.finding(
+            node,
+            "this step waits for a loop whose length the data decides, and nothing fuses across it",
+            write="a fixed number of turns in each step, a jax.lax.fori_loop with a mask, or all places that fail the "
+            "test at once; or do it every so many steps",
+        )
+
+
+def _advice(searches: bool, source: Source) -> str:
+    if not searches:
+        return "the array form of all turns at once, or a known number of turns under a mask, which can be unrolled"
+    jnp = source.alias("jax.numpy") or "jnp"
+    return f"a test of all places at once: {jnp}.argmax of it is the first that passes, {jnp}.any whether one does"
+
+
+def _settles(function: Body, source: Source) -> bool:
+    """Whether the loop asks if anything in an array still changes: a fill or an iteration to a fixed point."""
+    return any(_asks_all(node, source) for node in inside(function.body))
+
+
+def _asks_all(node: cst.CSTNode, source: Source) -> bool:
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("any" | "all")), args=[]):
+            return True
+    return source.calls(node, *_TESTS)
+
+
+def _grows(body: Body, source: Source) -> bool:
+    """Whether a turn draws random numbers for more than to draw again: a maze that grows has no array form."""
+    if not any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body)):
+        return False
+    calls = [node for node in inside(body.body) if isinstance(node, cst.Call)]
+    names = [source.qualified_name(call.func) for call in calls]
+    return any(name in _BRANCHES or source.project.find(name) is not None for name in names)
+
+
+def _tests(loop: cst.Call, source: Source) -> list[Body]:
+    """The functions of this file that say whether the loop goes on."""
+    given = argument(loop, 0, "cond_fun")
+    if isinstance(given, cst.Lambda):
+        return [given]
+    if not isinstance(given, cst.Name):
+        return []
+    qualified = source.qualified_name(given)
+    found = source.project.find(qualified)
+    return definitions([found], source) if found is not None else []
+
+
+def _only_counts(loop: cst.Call, test: Body, body: Body, source: Source) -> bool:
+    """Whether the loop goes on while its counter has not reached something that the loop does not change."""
+    match result(test):
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=limit)]) if test.params.params:
+            carry = test.params.params[0].name.value
+        case _:
+            return False
+    if any(isinstance(node, cst.Name) and node.value == carry for node in inside(limit)):
+        return False
+    match left:
+        case cst.Subscript(value=cst.Name(value)) | cst.Attribute(value=cst.Name(value)) if value == carry:
+            if _steps(body, source.code(left)[len(carry) :], source):
+                return True
+    turn = turn_of(loop, body, source)
+    if turn is None:
+        return False
+    match left:
+        case cst.Subscript(value=cst.Name(value), slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+            place = turn.carried.index(turn.counter)
+            return value == carry and isinstance(index, cst.Integer) and index.evaluated_value == place
+        case cst.Name(value):
+            return value == (carry if len(turn.carried) == 1 else turn.counter.value)
+    return False
+
+
+def _steps(body: Body, part: str, source: Source) -> bool:
+    """Whether the body adds one to this part of its carry, `[0]` or `.count`."""
+    following = {f"{parameter.name.value}{part} + 1" for parameter in body.params.params}
+    return any(isinstance(node, cst.BinaryOperation) and source.code(node) in following for node in inside(body))
+
+
+def _searches(function: Body) -> bool:
+    """Whether the function reads an array where its carry says."""
+    if not function.params.params:
+        return False
+    carry = function.params.params[-1].name
+    names = {carry.value}
+    for node in inside(function.body):
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))], value=cst.Name(value)):
+                if value == carry.value:
+                    names.update(part.value.value for part in parts if isinstance(part.value, cst.Name))
+    reads = (node for node in inside(function.body) if isinstance(node, cst.Subscript))
+    return any(
+        isinstance(name, cst.Name) and name.value in names
+        for read in reads
+        if not isinstance(read.value, cst.Attribute) or read.value.attr.value not in ("at", "shape")
+        for part in elements(read.slice)
+        for name in inside(part)
+    )
+
+
+def _in_step(node: cst.CSTNode, source: Source) -> bool:
+    function = source.function(node)
+    return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
