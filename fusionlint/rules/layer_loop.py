@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import names_read
+from fusionlint.patterns.layer_lists import Layers, built_alike
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
@@ -20,6 +21,7 @@ rule = Rule(__name__, harm="compile-time")
 
 # Not haiku's: a stack of its modules is another model, and those that are written in it today are small.
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
+_REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.checkpoint", "equinox.filter_checkpoint")
 # A default of so many layers says that they are few.
 _FEW = 4
 # A block that calls fewer things than this is a plain layer.
@@ -28,8 +30,10 @@ _LARGE = 4
 
 @rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None or bool(source.facts.classes))
 def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
-    """`for i in range(depth): x = Block(...)(x)`, or `x = block(x, w[i])` of stacked parameters."""
-    count = _count(loop, source)
+    """`for i in range(depth): x = Block(...)(x)`, `x = block(x, w[i])` of stacked parameters, or
+    `for block in self.blocks: x = block(x)` of blocks that were built alike."""
+    layers = _layers(loop, source)
+    count = _count(loop.iter if layers is None else layers.over, source)
     if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
         return
     if _is_of_stages(loop, source):
@@ -40,9 +44,38 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
             case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Call() as call) as statement]):
                 written = {name for w in carry.writes if w.value is call for name in w.names}
                 handed = {name.value for arg in call.args[:1] for name in names_read(arg.value)}
-                if written & handed and _is_alike(call, loop, source) and _returns_first(statement, written & handed):
-                    yield _finding(loop, source)
+                if not written & handed or not _returns_first(statement, written & handed):
+                    continue
+                if _is_alike(call, loop, source) if layers is None else _is_one_of(layers, call, loop, source):
+                    yield _finding(loop, count, source)
                     return
+
+
+def _layers(loop: cst.For, source: Source) -> Layers | None:
+    """How the layers are built that the loop goes over, with or without counting them."""
+    match loop.iter:
+        case cst.Call(args=[cst.Arg(value=layers), *_]) if source.calls(loop.iter, "enumerate", "zip"):
+            return built_alike(layers, source)
+    return built_alike(loop.iter, source)
+
+
+def _is_one_of(layers: Layers, call: cst.Call, loop: cst.For, source: Source) -> bool:
+    """Whether `call` applies the layer of this iteration, and says nothing of its number."""
+    layer: cst.BaseExpression = loop.target
+    match loop.target:
+        case cst.Name():
+            pass
+        case cst.Tuple(elements=[cst.Element(value=first), cst.Element(value=second)]):
+            counted = source.calls(loop.iter, "enumerate")
+            layer = second if counted else first
+            if counted and any(name.value == source.code(first) for arg in call.args for name in names_read(arg.value)):
+                return False
+        case _:
+            return False
+    match layer, call.func:
+        case cst.Name(name), cst.Name(called) if name == called:
+            return _is_module(loop, source) and _is_block(layers.built.func, source)
+    return False
 
 
 def _is_of_stages(loop: cst.For, source: Source) -> bool:
@@ -56,12 +89,14 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
     return any(source.in_loop(other) for other in same)
 
 
-def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
-    """n, of `range(n)`, where it is a setting or a length and not seen to be small."""
-    match loop:
-        case cst.For(target=cst.Name(), iter=cst.Call(args=[cst.Arg(value=count)]) as call) if source.calls(
-            call, "range"
-        ):
+def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """n, of `range(n)` or of n keys, where it is a setting or a length and not seen to be small."""
+    if isinstance(over, cst.Name):
+        over = source.value(over) or over
+    match over:
+        case cst.Call(args=[cst.Arg(value=count)]) if source.calls(over, "range"):
+            pass
+        case cst.Call(args=[_, cst.Arg(value=count)]) if source.calls(over, "jax.random.split"):
             pass
         case _:
             return None
@@ -74,8 +109,13 @@ def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
 
 
 def _default(count: cst.BaseExpression, source: Source) -> int | None:
-    """The default that the class of `self` gives a field: `depth: int = 12`."""
+    """The default of a parameter, or what the class of `self` gives a field: `depth: int = 12`."""
     match count:
+        case cst.Name():
+            written = source.written(count)
+            match source.parent(written) if written is not None else None:
+                case cst.Param(default=cst.Integer() as value):
+                    return value.evaluated_value
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
             owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
             for node in owner.body.body if owner is not None else ():
@@ -99,7 +139,8 @@ def _returns_first(statement: cst.Assign, carried: set[str]) -> bool:
 
 def _is_alike(call: cst.Call, loop: cst.For, source: Source) -> bool:
     """Whether the layer that `call` applies is built alike in every iteration, but for its name and its weights."""
-    assert isinstance(loop.target, cst.Name)
+    if not isinstance(loop.target, cst.Name):
+        return False
     counter = loop.target.value
     made = call.func
     if isinstance(made, cst.Name):
@@ -141,9 +182,24 @@ def _is_block(constructor: cst.BaseExpression, source: Source) -> bool:
         match constructor:
             case cst.Attribute(value=cst.Name("self")):
                 return True  # a class that the module was given: self.block_cls
+            case cst.Name():
+                return any(_is_block(cls, source) for cls in _stored_classes(constructor, source))
         return False
     place = source.project.find(name)
     return place is not None and _is_large(source, Place(place.path, f"{place.scope}.__call__"))
+
+
+def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseExpression]:
+    """The classes that a variable holds: `cls = Block`, or `cls = nn.remat(Block, ...)`."""
+    for use in source.uses(constructor):
+        target = source.parent(use.node) if use.is_write else None
+        match source.parent(target) if isinstance(target, cst.AssignTarget) else None:
+            case cst.Assign(value=cst.Call(args=[cst.Arg(value=cst.Name() as wrapped), *_]) as call) if source.calls(
+                call, *_REMAT
+            ):
+                yield wrapped
+            case cst.Assign(value=cst.Name() as value) if value.value != constructor.value:
+                yield value
 
 
 def _is_large(source: Source, place: Place) -> bool:
@@ -152,8 +208,8 @@ def _is_large(source: Source, place: Place) -> bool:
     return sum(1 for _ in calls) >= _LARGE
 
 
-def _finding(loop: cst.For, source: Source) -> Finding:
-    count = source.code(_counted_to(loop))
+def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Finding:
+    count = source.code(_counted_to(loop) if source.calls(loop.iter, "range") else number)
     shown = count if len(count) <= 40 and "\n" not in count else "n"
     return source.finding(
         loop,

@@ -1,0 +1,73 @@
+"""Lists of layers that are built alike: `self.blocks = [Block(width) for _ in range(depth)]`.
+
+In: what a loop of a Source goes over. Out: how one of the layers is built, and by what the list goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.collected import names_read
+from fusionlint.source.tree import Source
+
+# What a layer is called, and what it draws its weights from: other in every layer that is built alike.
+_OWN = frozenset(("name", "parent", "rngs", "rng", "key"))
+_WRAPPERS = ("list", "tuple", "flax.nnx.List")
+
+
+class Layers(NamedTuple):
+    """One layer's constructor with its arguments, and the range or the keys that the list is built over."""
+
+    built: cst.Call
+    over: cst.BaseExpression
+
+
+def built_alike(layers: cst.BaseExpression, source: Source) -> Layers | None:
+    """How the layers of a list are built, where they differ by their names and their weights alone."""
+    for value in _stored(layers, source):
+        if (found := _of_value(value, source)) is not None:
+            return found
+    return None
+
+
+def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:
+    match value:
+        case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(value, *_WRAPPERS):
+            return _of_value(inner, source)
+        case (
+            cst.ListComp(elt=cst.Call() as built, for_in=head) | cst.GeneratorExp(elt=cst.Call() as built, for_in=head)
+        ):
+            names = {node.value for node in inside(head.target) if isinstance(node, cst.Name)}
+            alike = not any(_differs(arg, names) for arg in (*built.args, cst.Arg(built.func)))
+            if alike and head.inner_for_in is None and not head.ifs:
+                return Layers(built, head.iter)
+    return None
+
+
+def _differs(arg: cst.Arg, names: set[str]) -> bool:
+    """Whether an argument is another one for every layer, and more than its name or its key."""
+    own = arg.keyword is not None and arg.keyword.value in _OWN
+    return not own and any(name.value in names for name in names_read(arg.value))
+
+
+def _stored(layers: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What is stored in a variable, or by its class in a field of `self`."""
+    match layers:
+        case cst.Name():
+            for use in source.uses(layers):
+                target = source.parent(use.node) if use.is_write else None
+                statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+                if isinstance(statement, cst.Assign):
+                    yield statement.value
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
+            owner = next((a for a in source.ancestors(layers) if isinstance(a, cst.ClassDef)), None)
+            for node in inside(owner) if owner is not None else ():
+                match node:
+                    case cst.Assign(
+                        targets=[cst.AssignTarget(cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)))]
+                    ) if name == field:
+                        yield node.value
