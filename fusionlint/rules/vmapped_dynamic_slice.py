@@ -1,0 +1,85 @@
+"""A window at a place that differs between the elements of a `vmap`: `vmap(lambda x, i: lax.dynamic_slice(...))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.mapped import differs, is_mapped_by
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_SLICE = "jax.lax.dynamic_slice"
+_UPDATE = "jax.lax.dynamic_update_slice"
+_ROLL = "jax.numpy.roll"
+# Which argument says where.
+_STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
+_VMAP = "jax.vmap"
+
+
+@rule.source(cst.Call, calls=(_SLICE, _UPDATE))
+def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Where the window lies is a mapped number, or of an environment's state."""
+    name = source.qualified_name(node.func)
+    if name not in _STARTS or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    starts = argument(node, *_STARTS[name])
+    if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
+        return
+    yield from _finding(node, name, source)
+
+
+@rule.source(cst.Call, calls=(_VMAP,))
+def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`vmap(lax.dynamic_slice)`; of `jnp.roll` without an axis, which makes one axis of all."""
+    handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
+    name = source.qualified_name(handed) if isinstance(handed, cst.Name | cst.Attribute) else None
+    if name is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    if name == _ROLL or name in _STARTS:
+        place = _STARTS[name][0] if name in _STARTS else 1
+        if is_mapped_by(node, place):
+            yield from _finding(node, name, source)
+
+
+def _finding(node: cst.Call, name: str, source: Source) -> Iterator[Finding]:
+    write = {
+        _SLICE: "x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], the start clipped to what fits",
+        _UPDATE: "jnp.where of a mask, jnp.arange of each axis compared with where the piece begins and ends",
+        _ROLL: "x[(jnp.arange(n) - shift) % n]",
+    }
+    yield source.finding(
+        node,
+        "each element of the batch moves a window of its own: a loop over the batch on a TPU",
+        write=write[name],
+        pair=1 if name == _UPDATE else 0,
+    )
+
+
+def _is_looped_over(name: str, starts: cst.BaseExpression, sizes: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether XLA makes a loop of it: of a window that is free along one of several axes it does only for writes."""
+    if isinstance(starts, cst.Name) and isinstance(value := source.value(starts), cst.Tuple | cst.List):
+        starts = value
+    if not isinstance(starts, cst.Tuple | cst.List):
+        return differs(starts, source)
+    places = [i for i, e in enumerate(starts.elements) if not is_literal(e.value)]
+    if not any(differs(starts.elements[i].value, source) for i in places):
+        return False
+    if name == _UPDATE or len(starts.elements) == 1:
+        return name == _UPDATE or not _is_one(sizes, [0])
+    return len(places) > 1 and not _is_one(sizes, places)
+
+
+def _is_one(sizes: cst.BaseExpression | None, places: list[int]) -> bool:
+    """Whether the window is one element wide wherever it is free."""
+    match sizes:
+        case cst.Tuple(elements=each) | cst.List(elements=each):
+            return all(i < len(each) and isinstance(e := each[i].value, cst.Integer) and e.value == "1" for i in places)
+    return False
