@@ -8,32 +8,44 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.one_hot import EINSUM, MAKERS, letters, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_ONE_HOT = ("jax.nn.one_hot", "flax.linen.one_hot", "flax.nnx.one_hot")
 _PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
-_EINSUM = "jax.numpy.einsum"
+_LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
-@rule.source(cst.BinaryOperation, calls=_ONE_HOT)
+@rule.source(cst.BinaryOperation, calls=MAKERS)
 def picked_by_operator(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`."""
     if isinstance(node.operator, cst.MatrixMultiply):
         yield from _picked(node, node.left, node.right, source)
 
 
-@rule.source(cst.Call, calls=_ONE_HOT)
+@rule.source(cst.Call, calls=MAKERS)
 def picked_by_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jnp.matmul(one_hot(i, n), w)`, `jnp.dot` and the einsums that do so."""
     if source.calls(node, *_PRODUCTS):
         left, right = argument(node, 0, "a"), argument(node, 1, "b")
         if left is not None and right is not None:
             yield from _picked(node, left, right, source)
-    elif source.calls(node, _EINSUM) and has_only(node, 3, "precision", "preferred_element_type", "optimize"):
+    elif source.calls(node, EINSUM) and has_only(node, 3, "precision", "preferred_element_type", "optimize"):
         yield from _picked_by_einsum(node, source)
+    elif isinstance(node.func, cst.Call) and len(node.args) == 1 and source.calls(node.func, *_LAYERS):
+        yield from _picked_by_layer(node, node.func, source)
+
+
+def _picked_by_layer(node: cst.Call, layer: cst.Call, source: Source) -> Iterator[Finding]:
+    """`nn.Dense(features)(one_hot(i, n))`: of a few classes it is cheap, so they have to be seen to be none."""
+    found = one_hot(node.args[0].value, source)
+    if found is None or found.classes is None or isinstance(found.classes, cst.Integer) or not source.is_traced(node):
+        return
+    embed = "hk.Embed" if source.calls(layer, "haiku.Linear") else "nn.Embed"
+    write = f"{embed}({source.code(found.classes)}, ...)({source.code(found.index)}), and a bias if it is needed"
+    yield source.finding(node, _MESSAGE, write=write)
 
 
 def _picked(
@@ -49,16 +61,16 @@ _MESSAGE = "a product with a one-hot reads the whole table, and multiplies it wi
 
 
 def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
-    letters = _letters(argument(node, 0, "subscripts"))
+    axes_of = letters(node)
     operands = [arg.value for arg in node.args[1:] if arg.keyword is None]
-    if letters is None or len(operands) != 2 or not source.is_traced(node):
+    if axes_of is None or len(operands) != 2 or not source.is_traced(node):
         return
-    (first, second), result = letters
-    for one_hot, picks, table, axes in (
+    (first, second), result = axes_of
+    for chosen, picks, table, axes in (
         (operands[0], first, operands[1], second),
         (operands[1], second, operands[0], first),
     ):
-        index = _index(one_hot, source)
+        index = _index(chosen, source)
         if index is None or not _picks(picks, axes, result):
             continue
         if set(picks) & set(axes) == {picks[-1]} and axes[0] == picks[-1] and result == picks[:-1] + axes[1:]:
@@ -81,22 +93,10 @@ def _picks(one_hot: str, table: str, result: str) -> bool:
     return distinct and classes in table and classes != "." and bool(own) and set(result) == kept
 
 
-def _letters(spec: cst.BaseExpression | None) -> tuple[tuple[str, str], str] | None:
-    """The axes of two operands and of the result, one character each, "." for an ellipsis."""
-    if not isinstance(spec, cst.SimpleString) or not isinstance(spec.evaluated_value, str):
-        return None
-    before, arrow, result = spec.evaluated_value.replace(" ", "").replace("...", ".").partition("->")
-    operands = before.split(",")
-    return ((operands[0], operands[1]), result) if arrow and len(operands) == 2 else None
-
-
 def _index(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
-    """i of `one_hot(i, n)`, or of a name for it; None for anything else, or with its classes on another axis."""
-    if isinstance(node, cst.Name):
-        node = source.value(node) or node
-    if not isinstance(node, cst.Call) or not source.calls(node, *_ONE_HOT):
-        return None
-    return argument(node, 0, "x") if has_only(node, 2, "x", "num_classes", "dtype") else None
+    """i of `one_hot(i, n)`, or of a name for it."""
+    found = one_hot(node, source)
+    return found.index if found else None
 
 
 def _operand(node: cst.BaseExpression, source: Source) -> str:

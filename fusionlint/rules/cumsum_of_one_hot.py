@@ -1,0 +1,42 @@
+"""A running sum along the classes of a one-hot, `jnp.cumsum(jax.nn.one_hot(i, n), axis=-1)`: a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.one_hot import MAKERS, one_hot
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
+
+
+@rule.source(cst.Call, attributes=("cumsum",), calls=(*_CUMSUMS, *MAKERS))
+def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Only on the last axis, where the classes are: on another it counts what came before."""
+    if source.calls(node, *_CUMSUMS):
+        array, axis = argument(node, 0, "a") or argument(node, 0, "operand"), argument(node, 1, "axis")
+    else:
+        match node.func:
+            case cst.Attribute(value=array, attr=cst.Name("cumsum")):
+                axis = argument(node, 0, "axis")
+            case _:
+                return
+    if array is None or axis is None or constant(axis) != -1:
+        return
+    found = one_hot(array, source)
+    if found is None or not source.is_traced(node):
+        return
+    numpy = source.alias("jax.numpy") or "jnp"
+    classes = source.code(found.classes) if found.classes is not None else "n"
+    index = source.code(found.index)
+    index = index if isinstance(found.index, cst.Name | cst.Attribute | cst.Call) else f"({index})"
+    write = f"{numpy}.arange({classes}) >= {index}[..., None]"
+    yield source.finding(node, "a running sum finds out which places come after one", write=write)

@@ -1,0 +1,105 @@
+"""`jax.nn.one_hot(i, n).T @ x`: a product with zeros that moves rows, where a scatter writes each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.elementwise import is_worked_on
+from fusionlint.patterns.one_hot import EINSUM, MAKERS, has_many_classes, letters, one_hot
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
+_TRANSPOSES = ("jax.numpy.transpose", "jax.numpy.matrix_transpose")
+_MESSAGE = "a product with a one-hot multiplies every row with every place, to put each into one"
+_ADDED = "a product with a one-hot adds zeros to all of an array, to add to a few places"
+
+
+@rule.source(cst.BinaryOperation, calls=MAKERS)
+def put_by_operator(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
+    """`one_hot(i, n).T @ x`."""
+    if isinstance(node.operator, cst.MatrixMultiply):
+        yield from _put(node, node.left, node.right, source)
+
+
+@rule.source(cst.Call, calls=MAKERS)
+def put_by_call(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`jnp.matmul(one_hot(i, n).T, x)`, `jnp.dot` and the einsums that do so."""
+    if source.calls(node, *_PRODUCTS):
+        left, right = argument(node, 0, "a"), argument(node, 1, "b")
+        if left is not None and right is not None:
+            yield from _put(node, left, right, source)
+    elif source.calls(node, EINSUM) and has_only(node, 3, "precision", "preferred_element_type", "optimize"):
+        yield from _put_by_einsum(node, source)
+
+
+def _put(node: cst.CSTNode, left: cst.BaseExpression, rows: cst.BaseExpression, source: Source) -> Iterator[Finding]:
+    match left:
+        case cst.Attribute(value=inner, attr=cst.Name("T" | "mT")):
+            pass
+        case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(left, *_TRANSPOSES):
+            pass
+        case _:
+            return
+    yield from _put_into(node, inner, rows, source)
+
+
+def _put_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
+    axes_of = letters(node)
+    operands = [arg.value for arg in node.args[1:] if arg.keyword is None]
+    if axes_of is None or len(operands) != 2:
+        return
+    (first, second), result = axes_of
+    for places, axes, rows, others in (
+        (operands[0], first, operands[1], second),
+        (operands[1], second, operands[0], first),
+    ):
+        if not _puts(axes, others, result):
+            continue
+        if not set(axes[:-1]) & set(result):
+            yield from _put_into(node, places, rows, source, is_plain=axes[:-1] == others[:1])
+        elif is_worked_on(node, source):
+            yield from _put_into(node, places, rows, source, is_plain=False, pair=1)
+
+
+def _puts(places: str, rows: str, result: str) -> bool:
+    """Whether the einsum sums over rows, each of which goes to one of the places that the last axis of `places` is.
+
+    Without an axis of its own a row is a number, and what is left is a sum that fuses.
+    """
+    distinct = len(set(places)) == len(places) and len(set(rows)) == len(rows)
+    place, before = places[-1:], set(places[:-1])
+    summed, own = before - set(result), set(rows) - set(places)
+    known = place not in ("", ".") and place in result and place not in rows
+    return distinct and known and bool(summed) and summed <= set(rows) and bool(own) and own <= set(result)
+
+
+def _put_into(
+    node: cst.CSTNode,
+    places: cst.BaseExpression,
+    rows: cst.BaseExpression,
+    source: Source,
+    *,
+    is_plain: bool = True,
+    pair: int = 0,
+) -> Iterator[Finding]:
+    """The finding, where there are many places; a sum over each of a batch's own rows is added to something: `pair`."""
+    found = one_hot(places, source)
+    if found is None or found.classes is None or not has_many_classes(found, source):
+        return
+    if one_hot(rows, source) is not None or not source.is_traced(node):
+        return
+    x, index, count = source.code(rows), source.code(found.index), source.code(found.classes)
+    if pair:
+        yield source.finding(node, _ADDED, write=f"array.at[..., {index}].add({x}), with every axis indexed", pair=1)
+    elif is_plain:
+        yield source.finding(node, _MESSAGE, write=f"jax.ops.segment_sum({x}, {index}, {count})")
+    else:
+        write = f"a scatter: zeros with `.at[...].add({x})`, and `{index}` as the index of the places"
+        yield source.finding(node, _MESSAGE, write=write)

@@ -1,0 +1,177 @@
+"""A rotary embedding by copies of x: `x * cos + concat(-x2, x1) * sin`, or pairs of neighbours, `x[..., ::2]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, elements, inside
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.elementwise import operands
+from fusionlint.patterns.join import axis, parts
+from fusionlint.patterns.lands import lands
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate")
+_STACK = "jax.numpy.stack"
+_RESHAPE = "jax.numpy.reshape"
+_PARTS = {"jax.numpy.real": "real", "jax.numpy.imag": "imag", "jax.lax.real": "real", "jax.lax.imag": "imag"}
+_COMPLEX = "jax.lax.complex"
+_DEPTH = 12
+
+
+@rule.source(cst.Call, calls=_CONCATENATES)
+def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`concat([-x2, x1], axis=-1)` of the halves of one array."""
+    if not source.calls(node, *_CONCATENATES) or axis(node, source) != -1 or not source.is_traced(node):
+        return
+    match parts(node, source):
+        case [cst.UnaryOperation(operator=cst.Minus(), expression=cst.Name() as second), cst.Name() as first]:
+            if _is_half(first, source) and _is_half(second, source):
+                x1, x2 = first.value, second.value
+                write = f"rotate the halves and join once: [{x1} * cos - {x2} * sin, {x2} * cos + {x1} * sin]"
+                yield source.finding(node, "a rotated copy of the whole array is built to be multiplied", write=write)
+
+
+@rule.source(cst.Call, calls=(_STACK,))
+def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`stack([a, b], axis=-1).reshape(...)` of what comes from the even and the odd places of one array."""
+    if not source.calls(node, _STACK) or axis(node, source) != -1 or not source.is_traced(node):
+        return
+    if not any(_is_reshaped(place, source) for place in lands(node, source)):
+        return
+    match parts(node, source):
+        case [one, other] if _rotates(one, other, source) or _is_complex_product(one, other, source):
+            message = "pairs of neighbours are taken apart, rotated and interleaved again"
+            write = "take the two halves for pairs, with the columns of the weights reordered once when they are loaded"
+            yield source.finding(node, message, write=write, pair=1)
+
+
+def _is_half(name: cst.Name, source: Source) -> bool:
+    """One of `x1, x2 = jnp.split(x, 2, axis=-1)`, or `x[..., : n // 2]`."""
+    written = source.written(name)
+    match source.parent(written) if written else None:
+        case cst.Element() as element:
+            assign = next((a for a in source.ancestors(element) if isinstance(a, cst.Assign)), None)
+            match assign.value if isinstance(assign, cst.Assign) else None:
+                case cst.Call() as call if source.calls(call, "jax.numpy.split", "jax.numpy.array_split"):
+                    count = argument(call, 1, "indices_or_sections")
+                    return count is not None and constant(count) == 2
+                case cst.Tuple(elements=values):
+                    return bool(values) and all(_is_cut(value.value) for value in values)
+        case cst.AssignTarget() as target:
+            stored = source.parent(target)
+            return isinstance(stored, cst.Assign) and _is_cut(stored.value)
+    return False
+
+
+def _is_cut(node: cst.BaseExpression) -> bool:
+    """`x[..., :half]` or `x[..., half:]`."""
+    match elements(node.slice) if isinstance(node, cst.Subscript) else ():
+        case [cst.Ellipsis(), cst.Slice(lower=lower, upper=upper, step=None)]:
+            return (lower is None) != (upper is None)
+    return False
+
+
+def _is_reshaped(place: cst.CSTNode, source: Source) -> bool:
+    match above := source.parent(place):
+        case cst.Attribute(attr=cst.Name("reshape")):
+            return True
+        case cst.Arg():
+            call = source.parent(above)
+            return isinstance(call, cst.Call) and source.calls(call, _RESHAPE)
+    return False
+
+
+def _rotates(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
+    """Whether both places of a pair together are made of even and odd places of one array, and do not stay apart."""
+    first, second = _picked(one, source), _picked(other, source)
+    both = {parity for _, parity in first | second} == {0, 1} and len({array for array, _ in first | second}) == 1
+    stays = {parity for _, parity in first} == {0} and {parity for _, parity in second} == {1}
+    return both and not stays
+
+
+def _picked(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> frozenset[tuple[str, int]]:
+    """The even and odd places that elementwise work on the way to `node` reads: which array, and 0 or 1."""
+    if depth == 0:
+        return frozenset()
+    match node:
+        case cst.Name():
+            value = _value(node, source)
+            return _picked(value, source, depth - 1) if value is not None else frozenset()
+        case cst.Subscript(value=array):
+            parity = _parity(node, source)
+            return frozenset() if parity is None else frozenset([(source.code(array), parity)])
+    found = operands(node, source)
+    return frozenset().union(*(_picked(each, source, depth - 1) for each in found)) if found else frozenset()
+
+
+def _value(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What `name` was written with, in `x1, x2 = x[..., ::2], x[..., 1::2]` too."""
+    written = source.written(name)
+    match source.parent(written) if written else None:
+        case cst.Element() as element:
+            match source.parent(element):
+                case cst.Tuple(elements=targets) as unpacked:
+                    assign = next((a for a in source.ancestors(unpacked) if isinstance(a, cst.Assign)), None)
+                    if assign and isinstance(assign.value, cst.Tuple) and len(assign.value.elements) == len(targets):
+                        return assign.value.elements[list(targets).index(element)].value
+            return None
+    return source.value(name)
+
+
+def _parity(node: cst.Subscript, source: Source) -> int | None:
+    """0 for `x[..., ::2]`, 1 for `x[..., 1::2]`; or of `[..., 0]` and `[..., 1]` of what was cut into pairs."""
+    match elements(node.slice):
+        case [cst.Ellipsis(), cst.Slice(lower=lower, upper=None, step=cst.Integer("2"))]:
+            return 0 if lower is None else constant(lower)
+        case [cst.Ellipsis(), place] if constant(place) in (0, 1) and _is_in_pairs(node.value, source):
+            return constant(place)
+    return None
+
+
+def _is_in_pairs(node: cst.BaseExpression, source: Source) -> bool:
+    """`x.reshape(..., 2)`."""
+    value = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    match value:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
+            return _is_in_pairs(inner, source)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=[*_, cst.Arg(value=last)]):
+            match last:
+                case cst.Tuple(elements=[*_, cst.Element(value=end)]):
+                    return constant(end) == 2
+            return constant(last) == 2
+    return False
+
+
+def _is_complex_product(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
+    """`real(z)` and `imag(z)` of `z = (a + 1j * b) * freqs`."""
+    first, second = _part(one, source), _part(other, source)
+    if first is None or second is None or (first[0], second[0]) != ("real", "imag"):
+        return False
+    z = (source.value(first[1]) or first[1]) if isinstance(first[1], cst.Name) else first[1]
+    if source.code(first[1]) != source.code(second[1]) or not isinstance(z, cst.BinaryOperation):
+        return False
+    return isinstance(z.operator, cst.Multiply) and any(_is_complex(side, source) for side in (z.left, z.right))
+
+
+def _part(node: cst.BaseExpression, source: Source) -> tuple[str, cst.BaseExpression] | None:
+    match node:
+        case cst.Attribute(value=z, attr=cst.Name("real" | "imag" as name)):
+            return name, z
+        case cst.Call(args=[cst.Arg(value=z)]) if found := _PARTS.get(source.qualified_name(node.func) or ""):
+            return found, z
+    return None
+
+
+def _is_complex(node: cst.BaseExpression, source: Source) -> bool:
+    """`a + 1j * b` or `lax.complex(a, b)` of the places of pairs."""
+    value = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    if not (source.calls(value, _COMPLEX) or any(isinstance(part, cst.Imaginary) for part in inside(value))):
+        return False
+    return any(isinstance(part, cst.Subscript) and _parity(part, source) is not None for part in inside(value))
