@@ -25,7 +25,7 @@ _UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _BYTES_THAT_MATTER = 1.25
 # Launches saved by moving this many times the bytes are no gain: a CPU that unrolls a loop computes its steps anew.
 _BYTES_TOO_MANY = 4
-_SIZES = ("bytes", "memory")
+_SIZES = ("bytes", "memory", "flops")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,8 @@ def _harmed_targets(cells: tuple[Measurement, ...]) -> Iterator[str]:
 
 
 def _harmed(cells: list[Measurement]) -> bool:
-    """More launches, compilations or dispatches; or as many of them, and clearly more bytes or memory."""
+    """More launches, compilations or dispatches; or as many of them, and clearly more bytes, memory or
+    arithmetic."""
     counts = [m for m in cells if m.quantity not in _SIZES]
     sizes = [m for m in cells if m.quantity in _SIZES]
     if any(m.bad > m.good for m in counts):

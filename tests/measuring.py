@@ -11,6 +11,7 @@ from fusionlint.compiling import counting, jobs, targets
 from fusionlint.compiling.artifacts import Artifacts, CompileError
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.arithmetic import flops
 from fusionlint.hlo.kernels import kernels, launched
 from fusionlint.page import Block, Page, Pair
 from fusionlint.report.text import nbytes
@@ -45,9 +46,22 @@ def is_lowered(pair: Pair) -> bool:
     return pair.bad.spec.startswith("lower ")
 
 
+def is_of_flops(pair: Pair) -> bool:
+    """Whether the page tells how much a CPU computes: there alone arithmetic is dear and launches are cheap."""
+    return pair.bad.spec.startswith("flops ")
+
+
+def targets_of(pair: Pair) -> tuple[str, ...]:
+    """The targets that a pair's table has rows of."""
+    if is_run(pair) or is_lowered(pair):
+        return ("any",)
+    return ("cpu",) if is_of_flops(pair) else TARGETS
+
+
 def call_of(block: Block) -> str:
-    """`update(f32[8])` of a block's spec, with or without `run`, `memory` or `lower`."""
-    return block.spec.removeprefix("run ").removeprefix("memory ").removeprefix("lower ").strip()
+    """`update(f32[8])` of a block's spec, with or without `run`, `memory`, `lower` or `flops`."""
+    first, _, rest = block.spec.partition(" ")
+    return rest.strip() if first in ("run", "memory", "lower", "flops") else block.spec.strip()
 
 
 def write_block(block: Block, folder: Path, name: str) -> Path:
@@ -71,24 +85,25 @@ def compiled(pairs: Sequence[Pair], target: str, folder: Path) -> list[Cells | s
     results = jobs.compile_many([parse_spec(s) for s in specs], targets.get(target))
     counted = [str(r) if isinstance(r, CompileError) else _count(r) for r in results]
     rows = [_cells(target, *counted[i : i + 2]) for i in range(0, len(counted), 2)]
-    return [row if _is_of_memory(pair) else _without(row, "memory") for pair, row in zip(pairs, rows, strict=True)]
+    return [_only(row, _told(pair)) for pair, row in zip(pairs, rows, strict=True)]
 
 
-def _is_of_memory(pair: Pair) -> bool:
-    """Whether the page tells the memory that the pair's programs need: few pages are about it."""
-    return pair.bad.spec.startswith("memory ")
+def _told(pair: Pair) -> tuple[str, ...]:
+    """The quantities that a pair's table tells: few pages are about memory, or about arithmetic."""
+    if is_of_flops(pair):
+        return ("flops", "bytes")
+    return ("launches", "bytes", "memory") if pair.bad.spec.startswith("memory ") else ("launches", "bytes")
 
 
-def _without(row: Cells | str, quantity: str) -> Cells | str:
-    if isinstance(row, str):
-        return row
-    return replace(row, counts={q: counts for q, counts in row.counts.items() if q != quantity})
+def _only(row: Cells | str, told: Sequence[str]) -> Cells | str:
+    return row if isinstance(row, str) else replace(row, counts={q: row.counts[q] for q in told})
 
 
 def _count(made: Artifacts) -> dict[str, float]:
-    found = kernels(hlo.parse(made.after))
+    module = hlo.parse(made.after)
+    found = kernels(module)
     moved = sum(k.launches * (k.bytes_read + k.bytes_written) for k in found)
-    return {"launches": launched(found), "bytes": moved, "memory": made.memory}
+    return {"launches": launched(found), "bytes": moved, "memory": made.memory, "flops": flops(module)}
 
 
 def lowered(pairs: Sequence[Pair], folder: Path) -> list[Cells | str]:
@@ -143,8 +158,8 @@ def measure(pages: Iterable[Page], folder: Path) -> dict[tuple[str, int, str], C
     lowering = [p for p in pairs if is_lowered(p[2])]
     for (name, i, _), cells in zip(lowering, lowered([p[2] for p in lowering], folder), strict=True):
         found[name, i, "any"] = cells
-    compiling = [p for p in pairs if not is_run(p[2]) and not is_lowered(p[2])]
     for target in TARGETS:
+        compiling = [p for p in pairs if target in targets_of(p[2])]
         if compiling and targets.missing(targets.get(target)) is None:
             rows = compiled([p[2] for p in compiling], target, folder)
             found.update({(name, i, target): row for (name, i, _), row in zip(compiling, rows, strict=True)})

@@ -114,7 +114,7 @@ def of_cells() -> pytest.MarkDecorator:
         for p in PAGES
         for i, pair in enumerate(p.pairs)
         if pair.bad.spec
-        for target in (["any"] if measuring.is_run(pair) or measuring.is_lowered(pair) else measuring.TARGETS)
+        for target in measuring.targets_of(pair)
     ]
     ids = [f"{name}:{i}:{target}" for name, i, target in found]
     return pytest.mark.parametrize(("name", "number", "target"), found, ids=ids)

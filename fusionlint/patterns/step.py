@@ -1,6 +1,6 @@
 """What one step of a loop of jax.lax does: whether it is elementwise and short.
 
-In: a def or lambda that a loop runs. What is not seen to be elementwise is not.
+In: a def or lambda that a loop runs, or a scan. What is not seen to be elementwise is not.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
+from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.source.tree import Source
 
 Body = cst.FunctionDef | cst.Lambda
@@ -23,6 +25,26 @@ _MAKES_NO_KERNEL = frozenset(
 _BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
 _METHODS = frozenset(("astype", "clip", "squeeze"))
 _LOOPS = (cst.For, cst.While, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp, cst.FunctionDef, cst.Lambda)
+
+
+def recurrence(scan: cst.Call, source: Source) -> Body | None:
+    """The one function of this file that a scan over rows runs as it is, where it is a short elementwise step that
+    uses what the one before it left. Steps that only repeat are a simulation, which seldom stays so small; those that
+    read nothing of what was carried are one `vmap`."""
+    rows = argument(scan, 2, "xs")
+    if rows is None or (isinstance(rows, cst.Name) and rows.value == "None"):
+        return None
+    bodies = bodies_of(scan, source)
+    functions = definitions(bodies, source)
+    if len(bodies) != 1 or len(functions) != 1 or len(functions[0].params.params) != 2:
+        return None
+    (body,) = functions
+    return body if is_elementwise_step(body, source) and source.reads(body.params.params[0].name) else None
+
+
+def except_on_cpu(steps: int, source: Source) -> str:
+    """The `unroll` of a recurrence, as code: a CPU would compute for every stored row all rows before it anew."""
+    return f'{steps} if {source.alias("jax") or "jax"}.default_backend() != "cpu" else 1'
 
 
 def is_elementwise_step(body: Body, source: Source) -> bool:
