@@ -1,0 +1,151 @@
+"""A loop of host code that reads the elements of a jax array one by one: a dispatch and a wait for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.carry import calls as calls_in
+from fusionlint.patterns.collected import is_few, names_read
+from fusionlint.patterns.host import is_short
+from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="transfer")
+
+_NUMBERS = frozenset(("float", "int", "bool"))
+_READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
+_METHODS = frozenset(("item", "tolist"))
+
+# What counts axes counts few.
+_AXES = re.compile(r"dim|axis|axes", re.I)
+
+_Loop = cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
+
+
+def _reads_in_a_loop(source: Source) -> bool:
+    """Whether anything of a file is read by `float(...)` and the like: asked of the facts, before libcst parses."""
+    callees = (call.value.callee for call in source.facts.calls)
+    names = {callee.name.rpartition(".")[2] for callee in callees if callee}
+    return not names.isdisjoint(_METHODS | {name.rpartition(".")[2] for name in _READERS})
+
+
+@rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, when=_reads_in_a_loop)
+def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
+    """The first element that the loop reads of an array of the device that it does not change."""
+    if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)):
+        return
+    target, iterated, body = _parts(loop)
+    if is_few(iterated, source) or (isinstance(loop, cst.For) and is_short(loop, source)):
+        return
+    if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
+        return
+    targets = {name.value for name in inside(target) if isinstance(name, cst.Name)}
+    varying = Carry(loop).varying if isinstance(loop, cst.For) else frozenset(targets)
+    for part in body:
+        for call in calls_in(part):
+            what = _read_by(call, source)
+            if what is None or source.loop(call) is not loop:
+                continue
+            array = _array_of(what, targets, varying)
+            if array is not None and (kind(array, source) == "array" or _is_output(array, call, source)):
+                yield _dispatched(call, array, source)
+                return
+            if (whole := _iterated_for(what, target, iterated, source)) is not None:
+                yield _waited_for(call, whole, source)
+                return
+
+
+def _dispatched(call: cst.Call, array: cst.Name, source: Source) -> Finding:
+    return source.finding(
+        call,
+        f"every element of `{array.value}` is cut out by a program of its own, and waited for",
+        write=f"jax.device_get({array.value}) once, before the loop, and in it the elements of that",
+    )
+
+
+def _waited_for(call: cst.Call, array: cst.BaseExpression, source: Source) -> Finding:
+    text, jax = source.code(array), source.alias("jax")
+    edits = (source.replace(array, f"{jax}.device_get({text})"),) if jax and not source.has_comment(array) else ()
+    return source.finding(
+        call,
+        f"every element of `{text}` is waited for by itself",
+        write=f"jax.device_get({text}) in the head of the loop",
+        edits=edits,
+        pair=1,
+    )
+
+
+def _parts(loop: _Loop) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst.CSTNode]]:
+    """What the loop binds, what it goes over, and what it does every time."""
+    match loop:
+        case cst.For():
+            return loop.target, loop.iter, [loop.body]
+        case cst.DictComp():
+            return loop.for_in.target, loop.for_in.iter, [loop.key, loop.value, *loop.for_in.ifs]
+    return loop.for_in.target, loop.for_in.iter, [loop.elt, *loop.for_in.ifs]
+
+
+def _read_by(call: cst.Call, source: Source) -> cst.BaseExpression | None:
+    """x, of `float(x)` or `x.item()`."""
+    match call:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in _METHODS:
+            return owner
+        case cst.Call(args=[cst.Arg(value=what, keyword=None), *_]) if source.calls(call, *_READERS):
+            return what
+    return None
+
+
+def _array_of(what: cst.BaseExpression, targets: set[str], varying: frozenset[str]) -> cst.Name | None:
+    """x, of `x[i]`, where i counts and x stays what it is."""
+    match what:
+        case cst.Subscript(value=cst.Name() as array, slice=slices) if array.value not in varying:
+            indices = [name.value for element in slices for name in names_read(element)]
+            if not targets.isdisjoint(indices):
+                return array
+    return None
+
+
+def _iterated_for(
+    what: cst.BaseExpression, target: cst.BaseExpression, iterated: cst.BaseExpression, source: Source
+) -> cst.BaseExpression | None:
+    """The array whose element `what` is: of `for x in xs`, `enumerate(xs)`, `zip(xs, ...)`."""
+    if not isinstance(what, cst.Name):
+        return None
+    match target:
+        case cst.Name(value=name) if name == what.value:
+            return iterated if kind(iterated, source) == "array" else None
+        case cst.Tuple(elements=elements) if isinstance(iterated, cst.Call):
+            names = [e.value.value if isinstance(e.value, cst.Name) else "" for e in elements]
+            place = names.index(what.value) if what.value in names else -1
+            if source.calls(iterated, "enumerate"):
+                place -= 1
+            elif not source.calls(iterated, "zip"):
+                return None
+            if 0 <= place < len(iterated.args) and not iterated.args[place].star:
+                array = iterated.args[place].value
+                return array if kind(array, source) == "array" else None
+    return None
+
+
+def _is_output(array: cst.Name, call: cst.Call, source: Source) -> bool:
+    """Whether `array` is one of the outputs of a jitted function, of which `call` makes a number: no part of a tree."""
+    if source.qualified_name(call.func) not in (*_NUMBERS, None):
+        return False
+    written = source.written(array)
+    element = source.parent(written) if written is not None else None
+    above = source.parent(element) if isinstance(element, cst.Element) else None
+    match source.parent(above) if above is not None else None:
+        case cst.AssignTarget() as assigned:
+            statement = source.parent(assigned)
+            value = statement.value if isinstance(statement, cst.Assign) else None
+            return isinstance(value, cst.Call) and is_jitted(value.func, source)
+    return False
