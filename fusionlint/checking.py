@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from fusionlint.baseline import Baseline, Entry, read_baseline
 from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
+from fusionlint.evidence import Compiled, EvidenceError, fresh, judged, read_evidence, stale
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import all_rules
-from fusionlint.source.check import Result, Scope, speaking
+from fusionlint.source.check import Result, Scope, matters, speaking
+from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
 
+# The target whose numbers stand in the pages, by what a report is about: hazards are those of the platform.
+_MEASURED_AS = {t.name: t.measured_as for t in TARGETS} | {
+    name: next(t.measured_as for t in TARGETS if t.platform == platform) for name, platform in ATTACHED.items()
+}
 # In per-file-ignores: every rule.
 _ALL = "all"
 
@@ -23,7 +30,8 @@ _ALL = "all"
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run has to say: what was found that the baseline does not know, how many it knows, how many it lists,
-    and how many of those are no longer there. `baseline` is "" without one."""
+    and how many of those are no longer there. `baseline` is "" without one. `reports` are those of --evidence,
+    `refuted` the findings that they took away."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
@@ -33,6 +41,8 @@ class Outcome:
     known: int = 0
     listed: int = 0
     gone: int = 0
+    reports: int = 0
+    refuted: int = 0
 
 
 def scope_of(
@@ -44,18 +54,12 @@ def scope_of(
     check_known([*select, *ignore], known, "rule")
     check_known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")
     check_known([name for _, names in config.per_file_ignores for name in names], [*known, _ALL], "rule")
-    targets = [_measured(name) for name in targets]
+    targets = [_MEASURED_AS[name] for name in targets]
     names = [name for name in select or known if name not in ignore]
     per_file = tuple(
         (pattern, tuple(known) if _ALL in silent else silent) for pattern, silent in config.per_file_ignores
     )
     return Scope(speaking(names, targets), tuple(targets), PerFile(str(config.root), per_file), unused_ignores)
-
-
-def _measured(name: str) -> str:
-    """The target whose numbers stand in the pages: of one platform, hazards are the same."""
-    platform = ATTACHED.get(name)
-    return next(t.measured_as for t in TARGETS if t.name == name or t.platform == platform)
 
 
 def check_known(names: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -76,6 +80,86 @@ def baseline_of(config: Config, path: Path | None, *, write: bool) -> Baseline |
     return Baseline(path) if write and not path.exists() else read_baseline(path)
 
 
+# What findings are recognised by in a file that fixes changed: path, rule, and the line without the space around.
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A result beside the evidence of `reports`: without what they refute, and with what confirms the others."""
+
+    result: Result
+    reports: tuple[Compiled, ...] = ()
+    refuted: tuple[Finding, ...] = ()
+    keys: frozenset[_Key] = frozenset()
+
+    def kept(self, findings: Sequence[Finding], data: bytes) -> list[Finding]:
+        """Those of `findings` in the text `data` of a file that do not look like one that is refuted."""
+        lines = lines_of(data)
+        return [one for one in findings if _key(one, lines) not in self.keys]
+
+
+def evidence_of(paths: Iterable[Path]) -> tuple[Compiled, ...]:
+    """The reports in the files `paths`. ConfigError for a file that holds none."""
+    try:
+        return tuple(report for path in paths for report in read_evidence(path))
+    except EvidenceError as error:
+        raise ConfigError(str(error)) from None
+
+
+def weighed(
+    result: Result,
+    reports: tuple[Compiled, ...],
+    scope: Scope,
+    before: Weighed | None = None,
+    fixed: Collection[str] = (),
+) -> Weighed:
+    """`result` beside the evidence of `reports`. Of the files `fixed`, which are no longer what was compiled, it goes
+    by what was refuted `before`."""
+    if not reports:
+        return Weighed(result)
+    found: list[Finding] = []
+    refuted: list[Finding] = []
+    warnings: list[Problem] = []
+    keys: set[_Key] = set()
+    for path, group in groupby(result.findings, lambda finding: finding.location.path):
+        data, known = Path(path).read_bytes(), list(group)
+        if before and path in fixed:
+            found += (kept := before.kept(known, data))
+            refuted += [one for one in known if one not in kept]
+            continue
+        if stale(str(Path(path).resolve()), data, reports):
+            warnings.append(Problem(path, 0, "is not what was compiled: evidence from another text of it is not used"))
+        lines = lines_of(data)
+        for finding in known:
+            one = _judged_by(finding, data, reports)
+            gone = bool(one.refuted) and not (one.targets and matters(one, scope))
+            (refuted if gone else found).append(one)
+            keys |= {_key(one, lines)} if gone else set()
+    left = replace(result, findings=tuple(found), warnings=tuple(sorted([*result.warnings, *warnings])))
+    return Weighed(left, reports, tuple(refuted), frozenset(keys))
+
+
+def chosen(weighed: Weighed, baseline: Baseline | None) -> Callable[[Sequence[Finding], bytes], Sequence[Finding]]:
+    """Which findings in a file's text are to be fixed: neither refuted ones nor those that the baseline knows."""
+
+    def choose(findings: Sequence[Finding], data: bytes) -> Sequence[Finding]:
+        kept = weighed.kept(findings, data)
+        return baseline.new(kept, data) if baseline else kept
+
+    return choose
+
+
+def _judged_by(finding: Finding, data: bytes, reports: Sequence[Compiled]) -> Finding:
+    path = str(Path(finding.location.path).resolve())
+    harm = next((rule.harm for rule in all_rules() if rule.name == finding.rule), "")
+    return judged(finding, path, fresh(path, data, reports), _MEASURED_AS, fusion=harm == "fusion")
+
+
+def _key(finding: Finding, lines: Sequence[str]) -> _Key:
+    return finding.location.path, finding.rule, lines[finding.location.line - 1].strip()
+
+
 def rewritten(baseline: Baseline, result: Result, scope: Scope, files: Sequence[Path]) -> Baseline:
     """A new baseline: all that was found, and what the old one says of what this run did not look at."""
     _, unseen = _judged(baseline, result, scope, files)
@@ -83,16 +167,31 @@ def rewritten(baseline: Baseline, result: Result, scope: Scope, files: Sequence[
     return Baseline(baseline.path, tuple(entries), scope.targets)
 
 
-def outcome(baseline: Baseline | None, result: Result, scope: Scope, files: Sequence[Path]) -> Outcome:
-    """What is left to say of `result` beside the baseline."""
+def outcome(baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Sequence[Path]) -> Outcome:
+    """What is left to say of a result beside the evidence and the baseline."""
+    result = weighed.result
+    said = Outcome(
+        result.findings,
+        result.problems,
+        result.warnings,
+        result.files,
+        reports=len(weighed.reports),
+        refuted=len(weighed.refuted),
+    )
     if baseline is None:
-        return Outcome(result.findings, result.problems, result.warnings, result.files)
+        return said
     new = baseline.new(result.findings)
     seen, _ = _judged(baseline, result, scope, files)
-    gone = Counter(seen) - Counter(entry for _, entry in baseline.listed(result.findings))
-    known = len(result.findings) - len(new)
-    numbers = known, len(baseline.entries), gone.total()
-    return Outcome(tuple(new), result.problems, result.warnings, result.files, str(baseline.path), *numbers)
+    # What is refuted is still there: without the evidence it would be a finding again.
+    gone = Counter(seen) - Counter(entry for _, entry in baseline.listed([*result.findings, *weighed.refuted]))
+    return replace(
+        said,
+        findings=tuple(new),
+        baseline=str(baseline.path),
+        known=len(result.findings) - len(new),
+        listed=len(baseline.entries),
+        gone=gone.total(),
+    )
 
 
 def _judged(baseline: Baseline, result: Result, scope: Scope, files: Sequence[Path]) -> tuple[list[Entry], list[Entry]]:

@@ -51,6 +51,13 @@ def _names(help_text: str, *flags: str) -> Callable[[Callable[..., None]], Calla
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change rounding or ties.")
 @click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings it lists.")
 @click.option("--write-baseline", is_flag=True, help="Write the baseline: list what is found now.")
+@click.option(
+    "--evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Confirm and refute findings by what `explain --output-format json` wrote; repeatable.",
+)
 @click.option("--warn-unused-ignores", is_flag=True, help="Also report ignore comments that silence nothing.")
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
@@ -65,13 +72,14 @@ def check(
     unsafe_fixes: bool,
     baseline: Path | None,
     write_baseline: bool,
+    evidence: Sequence[Path],
     warn_unused_ignores: bool,
     output_format: str,
     statistics: bool,
     jobs: int,
 ) -> None:
     """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one."""
-    from fusionlint.checking import baseline_of, outcome, rewritten, scope_of
+    from fusionlint.checking import baseline_of, chosen, evidence_of, outcome, rewritten, scope_of, weighed
     from fusionlint.report import text
     from fusionlint.source.check import check_files
     from fusionlint.source.files import python_files
@@ -83,10 +91,11 @@ def check(
         unused = warn_unused_ignores or config.warn_unused_ignores
         scope = scope_of(config, _split(select), _split(ignore), _split(target), unused_ignores=unused)
         known = baseline_of(config, baseline, write=write_baseline)
+        reports = evidence_of(evidence)
         files = python_files(paths, config.exclude)
-        result = check_files(files, scope, jobs)
-    choose = known.new if known and not write_baseline else None
-    fixed = fix_files(result, scope, unsafe=unsafe_fixes, choose=choose) if fix or show_diff else []
+        result = weighed(check_files(files, scope, jobs), reports, scope)
+    choose = chosen(result, None if write_baseline else known)
+    fixed = fix_files(result.result, scope, unsafe=unsafe_fixes, choose=choose) if fix or show_diff else []
     noun = "finding" if unused else "hazard"
     if show_diff:
         click.echo("".join(map(diff, fixed)), nl=False)
@@ -95,9 +104,10 @@ def check(
     with _one_line_errors():
         for one in fixed:
             Path(one.path).write_bytes(one.after)
-        result = check_files(files, scope, jobs) if fixed else result
+        if fixed:
+            result = weighed(check_files(files, scope, jobs), reports, scope, result, [one.path for one in fixed])
         if known and write_baseline:
-            known = rewritten(known, result, scope, files)
+            known = rewritten(known, result.result, scope, files)
             known.path.write_bytes(known.text.encode())
     said = outcome(known, result, scope, files)
     _print_findings(said, scope, output_format, statistics, text.fixed_summary("Fixed", fixed, noun) if fixed else "")

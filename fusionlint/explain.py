@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fusionlint.compiling.artifacts import Artifacts
@@ -12,6 +12,7 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
 from fusionlint.hlo.limits import limits
+from fusionlint.hlo.lines import Lines, lines, lines_of_kernels
 from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
 from fusionlint.hlo.thunks import as_launched, loops_as_launched, read_thunks
 from fusionlint.hlo.times import Price, Rates, microseconds, price, spoken_by, timed
@@ -63,6 +64,10 @@ class Report:
     barriers: tuple[ExplainedBarrier, ...]  # dearest first
     stages: Stages
     notes: tuple[str, ...] = ()  # what the compilation cannot know, as far as it matters here
+    # The source lines of the program that the compiler was given (of what it made of it where only that is there: what
+    # was optimized away then counts as never compiled), and of the work inside each kernel, by its name.
+    lines: Lines = field(default_factory=dict)
+    lines_of_kernels: Mapping[str, Lines] = field(default_factory=dict)
 
 
 def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
@@ -89,6 +94,8 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         barriers=tuple(sorted(explained, key=_dearest_first)),
         stages=stages(artifacts.jaxpr, artifacts.stablehlo, before, after, every),
         notes=limits(after, every, platform, artifacts.attached),
+        lines=lines(before or after),
+        lines_of_kernels=lines_of_kernels(after, every),
     )
 
 

@@ -39,8 +39,8 @@ class Measurement:
     """One cell of a rule's page: what the compiler made of the bad form and of the good one.
 
     `target` is a target's name, or "any" where the count does not depend on the hardware (compilations, dispatches,
-    transfers). `quantity` is "launches", "bytes", "memory", "compilations", "dispatches", "transfers", or
-    how much there is to compile: "operations", and "seconds" on a CPU.
+    transfers). `quantity` is "launches", "bytes", "memory", "flops", "compilations", "dispatches",
+    "transfers", or how much there is to compile: "operations", and "seconds" on a CPU.
     """
 
     target: str
@@ -50,10 +50,31 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What the compiler did at a finding's lines when `entry` was compiled for `target`: values cross memory there.
+
+    `cause` and `reason` (XLA's own, "" where it gives none) are those of the dearest, at `line`, `rule` the one that
+    explains it ("" where none does). Launches and bytes are of all of them in one call, or `per_iteration` of a loop of
+    unknown length.
+    """
+
+    target: str
+    entry: str
+    line: int
+    cause: str
+    reason: str
+    launches: int
+    bytes: int
+    per_iteration: bool
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One hazard at one place. `targets` are those on which the rule's page shows harm; `evidence` is what was
     measured there; `stack` is the call path to the line, innermost first. `pair` is the number of the measured pair
-    of the page that this is a case of."""
+    of the page that this is a case of; `confirmed` is what compilations of the code itself showed, `refuted` the
+    targets for which they showed no harm."""
 
     rule: str
     location: Location
@@ -63,6 +84,8 @@ class Finding:
     evidence: tuple[Measurement, ...] = ()
     stack: tuple[Location, ...] = ()
     pair: int = 0
+    confirmed: tuple[Confirmation, ...] = ()
+    refuted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)

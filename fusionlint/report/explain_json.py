@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from fusionlint.explain import ExplainedBarrier, Report
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import Kernel, Loop
+from fusionlint.hlo.lines import Lines
 
 VERSION = 1
 
@@ -34,14 +38,36 @@ def _report(report: Report) -> dict[str, Any]:
         "timed_by": list(report.totals.timed_by),
         "scalar_ops": report.totals.scalar_ops,
         "notes": list(report.notes),
-        "kernels": [_kernel(kernel) for kernel in report.kernels],
+        "kernels": [_kernel(kernel, report.lines_of_kernels.get(kernel.name, {})) for kernel in report.kernels],
         "loops": [_loop(loop) for loop in report.loops],
         "barriers": [_barrier(barrier) for barrier in report.barriers],
         "stages": asdict(report.stages),
+        "lines": _lines(report.lines),
+        "sha256": {path: _sha256(path, report.entry) for path in report.lines},
     }
 
 
-def _kernel(kernel: Kernel) -> dict[str, Any]:
+def _lines(lines: Lines) -> dict[str, list[list[int]]]:
+    return {path: [[first, last] for first, last in stretches] for path, stretches in lines.items()}
+
+
+def _sha256(source: str, entry: str) -> str | None:
+    """The file that was compiled, by its bytes. None where they are not known: it is not on this machine, or it changed
+    after the dump or program that `entry` names was written."""
+    program = Path(entry.rpartition(" from ")[2])
+    try:
+        written = program.stat().st_mtime
+    except (OSError, ValueError):  # it names a function, and was compiled just now
+        written = math.inf
+    try:
+        if Path(source).stat().st_mtime > written:
+            return None
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _kernel(kernel: Kernel, lines: Lines) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "kind": kernel.kind,
@@ -53,6 +79,8 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
         "timed_by": kernel.timed_by or None,
         "graph": kernel.graph,
         "location": _location(kernel.stack[0] if kernel.stack else None),
+        "stack": [_location(frame) for frame in kernel.stack],
+        "lines": _lines(lines),
         "loop": kernel.loop,
     }
 

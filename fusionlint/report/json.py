@@ -22,6 +22,9 @@ def findings_json(outcome: Outcome) -> str:
     }
     if outcome.baseline:
         document["baseline"] = {"path": outcome.baseline, "known": outcome.known, "gone": outcome.gone}
+    if outcome.reports:
+        confirmed = sum(bool(finding.confirmed) for finding in outcome.findings)
+        document["evidence"] = {"reports": outcome.reports, "confirmed": confirmed, "refuted": outcome.refuted}
     return json.dumps(document, indent=2)
 
 
@@ -33,6 +36,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "targets": list(finding.targets),
         "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
         "evidence": [asdict(m) for m in finding.evidence],
+        "confirmed": [asdict(one) for one in finding.confirmed],
+        "refuted": list(finding.refuted),
         "stack": [asdict(where) for where in finding.stack],
     }
 

@@ -89,7 +89,11 @@ def _result(finding: Finding, index: dict[str, int], mark: str, top: Path) -> di
         "message": _message("\n".join(said(finding))),
         "locations": [_location(finding.location, top)],
         "partialFingerprints": {"primaryLocationLineHash": mark},
-        "properties": {"targets": list(finding.targets), "evidence": [asdict(m) for m in finding.evidence]},
+        "properties": {
+            "targets": list(finding.targets),
+            "evidence": [asdict(m) for m in finding.evidence],
+            "confirmed": [asdict(one) for one in finding.confirmed],
+        },
     }
     if finding.stack:
         result["relatedLocations"] = [_location(where, top) for where in finding.stack]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from click import style, unstyle
 
-from fusionlint.finding import Finding, Location, Measurement, Problem, Suggestion
+from fusionlint.finding import Confirmation, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 
@@ -60,12 +60,14 @@ def excerpt(where: Location, lines: Sequence[str]) -> list[str]:
 def said(finding: Finding) -> list[str]:
     """The message, the numbers and the advice, for those who show the code themselves."""
     advice = f"write: {finding.suggestion.text}" if finding.suggestion else ""
-    return [part for part in (finding.message, unstyle(numbers(finding)), advice) if part]
+    told = map(unstyle, (numbers(finding), *compiled(finding)))
+    return [part for part in (finding.message, *told, advice) if part]
 
 
 def _remarks(finding: Finding) -> Iterator[str]:
     if measured := numbers(finding):
         yield measured
+    yield from compiled(finding)
     suggestion = finding.suggestion
     if suggestion is not None:
         first, *more = suggestion.text.splitlines()
@@ -92,6 +94,24 @@ def numbers(finding: Finding) -> str:
     if without and parts:
         parts.append(f"no gain on {' and '.join(without)}")
     return f"measured on the rule's page: {'; '.join(parts)}" if parts else ""
+
+
+def compiled(finding: Finding) -> Iterator[str]:
+    """`XLA on h100: concatenate: the consumer is not fusible; 1000 launches, 32.8 MB`: for each target for which the
+    code itself was compiled, the compilation that launches most."""
+    dearest: dict[str, Confirmation] = {}
+    for told in sorted(finding.confirmed, key=lambda told: (-told.launches, -told.bytes)):
+        dearest.setdefault(told.target, told)
+    yield from map(_confirmation, dearest.values())
+    if finding.refuted:
+        yield f"XLA on {' and '.join(style(target, bold=True) for target in finding.refuted)}: fused away"
+
+
+def _confirmation(told: Confirmation) -> str:
+    why = f"{told.cause}: {told.reason.rstrip('.')}" if told.reason else told.cause
+    each = " per iteration" if told.per_iteration else ""
+    cost = f"{_count(told.launches, 'launch', 'launches')}, {nbytes(told.bytes)}{each}"
+    return f"XLA on {style(told.target, bold=True)}: {why}; {cost}, in {told.entry}"
 
 
 def _telling(cells: list[Measurement]) -> Measurement | None:
@@ -128,6 +148,10 @@ def summary(outcome: Outcome) -> str:
     in_files = f"in {_count(outcome.files, 'file')}"
     rest = f" {len(outcome.problems)} of them could not be checked." if outcome.problems else ""
     rest += f" {outcome.known} known from the baseline." if outcome.known else ""
+    if outcome.reports:
+        confirmed = _count(sum(bool(finding.confirmed) for finding in outcome.findings), "finding")
+        rest += f" Evidence from {_count(outcome.reports, 'report')}: {confirmed} confirmed, {outcome.refuted} refuted"
+        rest += " (dropped)." if outcome.refuted else "."
     if not outcome.findings:
         return f"No {'new ' if outcome.known else ''}hazards found {in_files}.{rest}"
     rules = Counter(f.rule for f in outcome.findings)
@@ -164,8 +188,8 @@ def fixed_summary(done: str, fixed: Sequence[Fixed], what: str = "hazard") -> st
     return f"{done} {_count(sum(one.count for one in fixed), what)} in {_count(len(fixed), 'file')}."
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _count(number: int, noun: str, many: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {many or f'{noun}s'}"
 
 
 def problem(what: Problem) -> str:

@@ -107,7 +107,7 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
     for finding in _found(source, rules, scope):
         by = [comment for comment in comments if comment.silences(finding)]
         used += [(comment, finding.rule) for comment in by]
-        if not by and _matters(finding, scope):
+        if not by and matters(finding, scope):
             yield finding
     if scope.unused_ignores and comments:
         yield from unused(comments, used, rules, _names())
@@ -148,7 +148,7 @@ def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
     return replace(finding, rule=rule.name, targets=page.targets_of[finding.pair], evidence=evidence)
 
 
-def _matters(finding: Finding, scope: Scope) -> bool:
+def matters(finding: Finding, scope: Scope) -> bool:
     """Whether it does harm on a target that was asked for; a page that is being written says not where."""
     return not (finding.targets and scope.targets) or not {*scope.targets, "any"}.isdisjoint(finding.targets)
 
