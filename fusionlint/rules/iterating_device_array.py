@@ -32,10 +32,13 @@ _Loop = cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
 
 
 def _reads_in_a_loop(source: Source) -> bool:
-    """Whether anything of a file is read by `float(...)` and the like: asked of the facts, before libcst parses."""
+    """Whether a file that imports jax reads anything by `float(...)` and the like: asked of the facts alone."""
     callees = (call.value.callee for call in source.facts.calls)
     names = {callee.name.rpartition(".")[2] for callee in callees if callee}
-    return not names.isdisjoint(_METHODS | {name.rpartition(".")[2] for name in _READERS})
+    if names.isdisjoint(_METHODS | {name.rpartition(".")[2] for name in _READERS}):
+        return False
+    bound = (b for scope in source.facts.bindings.values() for b in scope.values())
+    return any(b.kind == "import" and b.target.split(".")[0] == "jax" for b in bound)
 
 
 @rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, when=_reads_in_a_loop)
