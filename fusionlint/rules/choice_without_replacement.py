@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, inside
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.choice import CHOICE
+from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.patterns.values import kind
@@ -46,7 +47,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
             "every array is permuted on its own, for the same few draws",
             write=f"i = {random}.randint({k}, {_tuple(shape, source)}, 0, {n}) once, and x[i] of every array",
         )
-    elif shape is not None and _is_hot(node, source) and not _is_whole(among, shape, source):
+    elif shape is not None and _is_drawn_often(node, source) and _is_few(among, shape, source):
         yield source.finding(
             node,
             "everything is permuted to draw a few",
@@ -126,10 +127,15 @@ def _is_hot(node: cst.CSTNode, source: Source) -> bool:
     return function is not None and runs_often(source.project, source.place(node))
 
 
-def _is_whole(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
-    """Whether as many are drawn as there are: a permutation is what is wanted."""
-    code = source.code(_counted(among, source))
-    return any(source.code(size) in (code, f"{code}.shape[0]", f"len({code})") for size in _sizes(shape))
+def _is_drawn_often(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code is hot, or an environment's: one that resets by itself draws in every step under a `vmap`."""
+    return _is_hot(node, source) or in_environment(node, source)
+
+
+def _is_few(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
+    """Whether one row is drawn, and not as many as there are: then a permutation is what is wanted."""
+    code, sizes = source.code(_counted(among, source)), _sizes(shape)
+    return len(sizes) == 1 and source.code(sizes[0]) not in (code, f"{code}.shape[0]", f"len({code})")
 
 
 def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:
