@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.branches import COND, Branch, conditional, is_unchanged, writes
 from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small
+from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
@@ -39,9 +39,15 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
 
 
 def _is_step(node: cst.Call, source: Source) -> bool:
-    """Whether the function around is itself what a loop runs: what it calls is seldom about the carry."""
+    """Whether the function around is itself what a loop runs: what it calls is seldom about the carry. What a game
+    counts by `fori_loop` is a board or its pieces, as small as what is written."""
     function = source.function(node)
-    return function is not None and Place(source.path, source.body_scope(function)) in all_loop_bodies(source.project)
+    if function is None:
+        return False
+    body = Place(source.path, source.body_scope(function))
+    if in_environment(node, source) and loop_bodies(source.project).get(body) == "jax.lax.fori_loop":
+        return False
+    return body in all_loop_bodies(source.project)
 
 
 def _writes_little(branch: Branch, source: Source) -> bool:

@@ -18,11 +18,11 @@ from fusionlint.patterns.branches import (
     depends_on_input,
     is_cheap,
     is_nothing,
-    is_one_number,
     is_unchanged,
 )
-from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.environments import in_environment, in_sampler
 from fusionlint.patterns.first_step import asks_for_first_step
+from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -74,17 +74,17 @@ def _is_choice(found: Conditional, source: Source) -> bool:
 
 def _case(found: Conditional, source: Source) -> tuple[str, int]:
     """The message, and which pair of the page it is."""
+    if chooses_numbers(found, source):
+        return "a conditional chooses between a few numbers: a kernel for each part, where one choice would do", 2
     if any(map(is_unchanged, found.branches)):
         return "a branch that does nothing still copies what it hands on, and nothing fuses with the conditional", 0
-    if any(is_one_number(branch.result, source) for branch in found.branches):
-        return "a conditional chooses between two numbers: a kernel for each part, where one choice would do", 2
     return "cheap branches are programs of their own: what they read and return goes through memory", 1
 
 
 def _is_mapped(found: Conditional, source: Source) -> bool:
     """Whether this runs under a `vmap`, which makes a choice of it, or under a map that had better be one; unless what
     it asks for is the same for all."""
-    if in_environment(found.call, source):
+    if in_environment(found.call, source) or in_sampler(found.call, source):
         return depends_on_input(found.test, source)
     if not (under_vmap(found.call, source) or under_map(found.call, source)):
         return False
