@@ -1,7 +1,6 @@
-"""Code of environments, games and samplers: who uses one runs many of it under a `vmap`, seldom in the same project.
+"""Code of environments and games: who uses one runs many of it under a `vmap`, seldom in the same project.
 
-In: nodes of a Source. An environment is a class with a step and a reset; its code is its methods and all they call. A
-sampler's step is a `kernel(key, state)`.
+In: nodes of a Source. An environment is a class with a step and a reset; its code is its methods and all they call.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from fusionlint.source.tree import Source
 
 _STEP = re.compile(r"_?step(_env)?$")
 _RESET = re.compile(r"_?(reset|init|initial_state)(_env\w*)?$")
-_KERNEL = re.compile(r"_?(kernel|one_step)$")
-_KEY = re.compile(r"_?((rng|prng|random)_?)?(key|rng)$")
 _BASE = re.compile(r"(^|\.|[a-z])Env(ironment)?$")
 
 
@@ -29,26 +26,9 @@ def in_environment(node: cst.CSTNode, source: Source) -> bool:
     return function is not None and Place(source.path, source.body_scope(function)) in _games(source.project)
 
 
-def in_sampler(node: cst.CSTNode, source: Source) -> bool:
-    """Whether the code at `node` is part of the step of one Markov chain, or called by one."""
-    function = source.function(node)
-    return function is not None and Place(source.path, source.body_scope(function)) in _chains(source.project)
-
-
 @lru_cache(maxsize=2)
 def _games(project: Project) -> frozenset[Place]:
     return _reached(project, _methods(project))
-
-
-@lru_cache(maxsize=2)
-def _chains(project: Project) -> frozenset[Place]:
-    return _reached(project, _kernels(project))
-
-
-def _kernels(project: Project) -> Iterator[Place]:
-    for place, function in project.functions():
-        if _KERNEL.match(place.scope.rpartition(".")[2]) and any(map(_KEY.match, function.parameters[:1])):
-            yield place
 
 
 def _reached(project: Project, start: Iterator[Place]) -> frozenset[Place]:

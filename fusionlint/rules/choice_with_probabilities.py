@@ -21,10 +21,12 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node):
         return
+    is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(
         node,
         "`choice` with `p` sums the probabilities up and searches the sums in a loop",
-        write=_two(made, made.p, source) or _many(made, made.p, source),
+        write=_two(made, made.p, source) or (_sorted if is_many else _few)(made, made.p, source),
+        pair=1 if is_many else 0,
     )
 
 
@@ -38,7 +40,7 @@ def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:
     return f"{numpy}.where({coin(made.key, source.code(chances[0]), made.shape, source)}, {first}, {second})"
 
 
-def _many(made: Choice, p: cst.BaseExpression, source: Source) -> str:
+def _few(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     shape = f", shape={written_shape(made.shape, source)}" if made.shape is not None else ""
     text = f"{random}.categorical({source.code(made.key)}, {numpy}.log({source.code(p)}){shape})"
@@ -46,9 +48,18 @@ def _many(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     among = source.code(made.among)
     if not is_index:
         text += f" (an index into `{among}`, if an array)" if _is_short(among) else " (an index)"
-    if made.shape is not None and not is_literal(made.shape):
-        text += f'; for thousands of draws {numpy}.searchsorted(..., method="sort"), as on the page'
     return text
+
+
+def _sorted(made: Choice, p: cst.BaseExpression, source: Source) -> str:
+    """Of many draws each would look at every value: one sort of draws and sums together finds all places."""
+    assert made.shape is not None
+    random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
+    draws = f"{random}.uniform({source.code(made.key)}, {written_shape(made.shape, source)})"
+    return (
+        f"`sums = {numpy}.cumsum({source.code(p)})`, then "
+        f'`{numpy}.searchsorted(sums, sums[-1] * (1 - {draws}), method="sort")`: the same draws, as indices'
+    )
 
 
 def _is_short(code: str) -> bool:

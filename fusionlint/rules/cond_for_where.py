@@ -20,7 +20,7 @@ from fusionlint.patterns.branches import (
     is_nothing,
     is_unchanged,
 )
-from fusionlint.patterns.environments import in_environment, in_sampler
+from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.under import under_map, under_vmap
@@ -42,7 +42,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_inside_another(node, source):
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)) or _is_mapped(found, source):
+    # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
+    if source.context(node) != "traced" or is_idle(source.project, source.place(node)) or _is_mapped(found, source):
         return
     message, pair = _case(found, source)
     text = as_where(found, source)
@@ -84,7 +85,7 @@ def _case(found: Conditional, source: Source) -> tuple[str, int]:
 def _is_mapped(found: Conditional, source: Source) -> bool:
     """Whether this runs under a `vmap`, which makes a choice of it, or under a map that had better be one; unless what
     it asks for is the same for all."""
-    if in_environment(found.call, source) or in_sampler(found.call, source):
+    if in_environment(found.call, source):
         return depends_on_input(found.test, source)
     if not (under_vmap(found.call, source) or under_map(found.call, source)):
         return False
