@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument, has_only, holds_comment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.rule import Rule
@@ -97,7 +98,14 @@ def _calls(project: Project, place: Place) -> list[tuple[Place, Value]]:
 
 
 def _is_on_purpose(node: cst.Call, source: Source) -> bool:
-    """Whether a comment in the call, or just above it, says why one at a time."""
+    """Whether a comment in the call, or just above it, says why one at a time, or another platform does otherwise."""
+    if any(isinstance(above, cst.If) and _asks_platform(above.test, source) for above in source.ancestors(node)):
+        return True
     where = source.location(node)
     first = max(1, where.line - _LINES_ABOVE)
     return any(_ON_PURPOSE.search(source.line(number)) for number in range(first, where.end_line + 1))
+
+
+def _asks_platform(test: cst.BaseExpression, source: Source) -> bool:
+    calls = (node for node in inside(test) if isinstance(node, cst.Call))
+    return any(source.calls(call, "jax.default_backend", "jax.lib.xla_bridge.get_backend") for call in calls)

@@ -16,7 +16,7 @@ from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.step import Body
 from fusionlint.patterns.step_writes import result
 from fusionlint.patterns.turns import WHILE, turn_of, walk
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -24,7 +24,6 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _KEY = re.compile(r"(^|_)(key|rng|prng)s?(_|$)")
-_BRANCHES = ("jax.lax.cond", "jax.lax.switch")
 _TESTS = ("jax.numpy.any", "jax.numpy.all")
 
 
@@ -41,9 +40,9 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
     if len(tests) != 1 or any(_only_counts(node, tests[0], body, source) for body in functions):
         return
     looked_at = [*functions, *tests]
-    if under_vmap(node, source) or in_environment(node, source):
+    if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
         searches = any(map(_searches, looked_at))
-        if searches or not any(_grows(f, source) or _settles(f, source) for f in looked_at):
+        if searches or not any(_grows(f) or _settles(f, source) for f in looked_at):
             yield source.finding(
                 node,
                 "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
@@ -77,13 +76,9 @@ def _asks_all(node: cst.CSTNode, source: Source) -> bool:
     return source.calls(node, *_TESTS)
 
 
-def _grows(body: Body, source: Source) -> bool:
-    """Whether a turn draws random numbers for more than to draw again: a maze that grows has no array form."""
-    if not any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body)):
-        return False
-    calls = [node for node in inside(body.body) if isinstance(node, cst.Call)]
-    names = [source.qualified_name(call.func) for call in calls]
-    return any(name in _BRANCHES or source.project.find(name) is not None for name in names)
+def _grows(body: Body) -> bool:
+    """Whether a turn draws random numbers: a maze that grows, or a draw that may be rejected, has no array form."""
+    return any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body))
 
 
 def _tests(loop: cst.Call, source: Source) -> list[Body]:
