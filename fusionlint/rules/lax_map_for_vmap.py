@@ -9,7 +9,6 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument, has_only, holds_comment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.rule import Rule
