@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.annotations import annotated
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
@@ -40,7 +41,7 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
         case cst.Attribute(attr=cst.Name(field)) if field in _STATIC:
             return False
         case cst.Attribute(value=value):
-            return differs(value, source, depth) or _is_of_a_tree(value, source)
+            return differs(value, source, depth) or _is_of_an_array(value, source)
         case cst.Arg(value=value):
             return differs(value, source, depth)
         case cst.Call(func=cst.Name("len" | "range")) | cst.Lambda():
@@ -50,8 +51,14 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
     return any(differs(child, source, depth) for child in node.children)
 
 
-def is_mapped_by(call: cst.Call, position: int) -> bool:
-    """Whether this `vmap` maps the parameter at `position`, as far as its `in_axes` are written out."""
+def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
+    """Whether this `vmap` maps the parameter at `position` over numbers that XLA does not know."""
+    handed = _handed(call, position, source)
+    return _is_axis(call, position) and not (handed and all(_is_constant(each, source) for each in handed))
+
+
+def _is_axis(call: cst.Call, position: int) -> bool:
+    """Whether `in_axes`, as far as they are written out, name an axis for `position`."""
     axes = argument(call, 1, "in_axes")
     match axes:
         case None:
@@ -63,11 +70,47 @@ def is_mapped_by(call: cst.Call, position: int) -> bool:
     return False
 
 
+def _handed(vmap: cst.Call, position: int, source: Source) -> list[cst.BaseExpression]:
+    """What the function that `vmap` makes is called with at `position`, wherever that is seen in this file."""
+    name = source.assigned_name(vmap)
+    made = [vmap] if name is None else source.reads(name)
+    calls = [call for each in made if isinstance(call := source.parent(each), cst.Call) and call.func is each]
+    return [found for call in calls if (found := argument(call, position, "")) is not None]
+
+
+def _is_constant(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether the compiler knows this array: `-jnp.arange(n)`, numpy's, one picked by a mask, which traced code
+    can do with constants only."""
+    if depth == 0:
+        return False
+    match node:
+        case cst.Integer() | cst.Float():
+            return True
+        case cst.Name():
+            value = source.value(node)
+            return value is not None and _is_constant(value, source, depth - 1)
+        case cst.UnaryOperation(expression=inner):
+            return _is_constant(inner, source, depth)
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_constant(left, source, depth) and _is_constant(right, source, depth)
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+            return _is_mask(index, source) or _is_constant(node.value, source, depth)
+        case cst.Call():
+            name = source.qualified_name(node.func) or ""
+            return name == "jax.numpy.arange" or name.startswith("numpy.")
+    return False
+
+
+def _is_mask(index: cst.BaseExpression, source: Source) -> bool:
+    mask = source.value(index) if isinstance(index, cst.Name) else index
+    return isinstance(mask, cst.Comparison)
+
+
 def _name_differs(name: cst.Name, source: Source, depth: int) -> bool:
     written = source.written(name)
     parent = source.parent(written) if written is not None else None
     if isinstance(parent, cst.Param):
-        return _parameter_differs(parent, source)
+        return _parameter_differs(parent, source, depth)
     while isinstance(parent, cst.Element | cst.Tuple | cst.List):
         parent = source.parent(parent)
     match parent:
@@ -79,18 +122,28 @@ def _name_differs(name: cst.Name, source: Source, depth: int) -> bool:
     return False
 
 
-def _is_of_a_tree(owner: cst.BaseExpression, source: Source) -> bool:
-    """Whether `owner.field` is read of an object that code under a `vmap` takes: numbers known early seldom are."""
+def _is_of_an_array(owner: cst.BaseExpression, source: Source) -> bool:
+    """Whether `owner.field` is read of an argument under a `vmap` that is said to be an array: no field of a model."""
     written = source.written(owner) if isinstance(owner, cst.Name) else None
     parameter = source.parent(written) if written is not None else None
     function = source.function(owner)
     if not isinstance(parameter, cst.Param) or function is None or _SHARED.match(parameter.name.value):
         return False
+    said = parameter.annotation
+    if said is None or annotated(said.annotation, parameter.name.value, parameter, source) != "array":
+        return False
     in_body = Place(source.path, source.body_scope(function)) in all_loop_bodies(source.project)
     return under_vmap(owner, source) and not in_body
 
 
-def _parameter_differs(parameter: cst.Param, source: Source) -> bool:
+def _differs_by(vmap: cst.Call, position: int, source: Source, depth: int) -> bool:
+    """Whether this `vmap` maps the parameter, or hands on what differs already."""
+    if is_mapped_by(vmap, position, source):
+        return True
+    return any(differs(each, source, depth - 1) for each in _handed(vmap, position, source))
+
+
+def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool:
     function = next((a for a in source.ancestors(parameter) if isinstance(a, Function)), None)
     if function is None or _SHARED.match(parameter.name.value):
         return False
@@ -100,7 +153,7 @@ def _parameter_differs(parameter: cst.Param, source: Source) -> bool:
     calls = list(_vmaps_of(function, source))
     if calls and parameter.name.value in names:
         place = names.index(parameter.name.value)
-        return any(not isinstance(call, cst.Call) or is_mapped_by(call, place) for call in calls)
+        return any(not isinstance(call, cst.Call) or _differs_by(call, place, source, depth) for call in calls)
     return in_environment(function.body, source)
 
 

@@ -45,7 +45,7 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if name == _ROLL or name in _STARTS:
         place = _STARTS[name][0] if name in _STARTS else 1
-        if is_mapped_by(node, place):
+        if is_mapped_by(node, place, source):
             yield from _finding(node, name, source)
 
 
