@@ -12,7 +12,7 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import taken_along
+from fusionlint.source.traced import taken_on
 from fusionlint.source.tree import Source
 
 _STEP = re.compile(r"_?step(_env)?$")
@@ -28,19 +28,7 @@ def in_environment(node: cst.CSTNode, source: Source) -> bool:
 
 @lru_cache(maxsize=2)
 def _games(project: Project) -> frozenset[Place]:
-    return _reached(project, _methods(project))
-
-
-def _reached(project: Project, start: Iterator[Place]) -> frozenset[Place]:
-    edges = taken_along(project)
-    reached = set(start)
-    todo = list(reached)
-    while todo:
-        for place in edges.get(todo.pop(), ()):
-            if place not in reached:
-                reached.add(place)
-                todo.append(place)
-    return frozenset(reached)
+    return taken_on(project, _methods(project))
 
 
 def _methods(project: Project) -> Iterator[Place]:

@@ -77,7 +77,7 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 def contexts(project: Project) -> dict[Place, Context]:
     """The context of every function that is not "library"."""
-    traced = _reached(_traced_seeds(project), taken_along(project))
+    traced = _reached(_traced_seeds(project), _taken_along(project))
     traced = {place for place in traced if not _is_test(project, place)}
     host = {place for place in _host_seeds(project) if place not in traced}
     host |= _set_up(project, host, traced)
@@ -90,7 +90,12 @@ def contexts(project: Project) -> dict[Place, Context]:
 def reached_from(project: Project, transforms: frozenset[str]) -> frozenset[Place]:
     """The functions that run inside what one of `transforms` is handed: `{"jax.vmap"}` gives those seen to be
     vectorized, directly or through the functions that call them."""
-    return frozenset(_reached(_handed_to(project, transforms), taken_along(project)))
+    return taken_on(project, _handed_to(project, transforms))
+
+
+def taken_on(project: Project, seeds: Iterable[Place]) -> frozenset[Place]:
+    """The functions `seeds`, and all that run when they are traced: what they call, define and are overridden by."""
+    return frozenset(_reached(seeds, _taken_along(project)))
 
 
 def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
@@ -132,7 +137,7 @@ def _calls(project: Project) -> Iterator[tuple[Place, Call]]:
 
 
 @lru_cache(maxsize=2)
-def taken_along(project: Project) -> dict[Place, list[Place]]:
+def _taken_along(project: Project) -> dict[Place, list[Place]]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
     callbacks = set(_callback_functions(project))
