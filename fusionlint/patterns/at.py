@@ -112,3 +112,15 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
     for child in node.children:
         yield from inside(child)
+
+
+def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names read in `node`, not those of its attributes and keywords."""
+    match node:
+        case cst.Name():
+            yield node
+        case cst.Attribute(value=value) | cst.Arg(value=value):
+            yield from names_read(value)
+        case _:
+            for child in node.children:
+                yield from names_read(child)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, at_write, elements, inside
+from fusionlint.patterns.at import Write, at_write, elements, inside, names_read
 from fusionlint.patterns.at_chain import is_element, root, write_on
 from fusionlint.source.tree import Source
 
@@ -24,7 +24,7 @@ class Piecewise:
 def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
     """The writes of `loop` whose place depends on what it counts by; None where there are none."""
     depends = _dependencies(loop)
-    counted = {name.value for name in _names(loop.target)}
+    counted = {name.value for name in names_read(loop.target)}
     found = [
         (write, array)
         for call in _own_calls(loop, source)
@@ -59,7 +59,7 @@ def _carried(write: Write, loop: cst.For, source: Source) -> cst.Name | None:
 def _is_counted(write: Write, array: cst.Name, counted: set[str], depends: dict[str, set[str]]) -> bool:
     """Whether the place is another in each iteration, and does not hang on what was written before."""
     reached: set[str] = set()
-    todo = [name.value for part in write.index for name in _names(part)]
+    todo = [name.value for part in write.index for name in names_read(part)]
     while todo:
         name = todo.pop()
         if name not in reached:
@@ -100,24 +100,12 @@ def _dependencies(loop: cst.For) -> dict[str, set[str]]:
     for node in inside(loop.body):
         match node:
             case cst.Assign(targets=targets, value=value):
-                of = {name.value for name in _names(value)}
-                for target in (name for t in targets for name in _names(t.target)):
+                of = {name.value for name in names_read(value)}
+                for target in (name for t in targets for name in names_read(t.target)):
                     made.setdefault(target.value, set()).update(of)
             case (
                 cst.AugAssign(target=cst.Name(name), value=value)
                 | cst.AnnAssign(target=cst.Name(name), value=cst.BaseExpression() as value)
             ):
-                made.setdefault(name, set()).update(n.value for n in _names(value))
+                made.setdefault(name, set()).update(n.value for n in names_read(value))
     return made
-
-
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    """The names read in `node`, not those of its attributes and keywords."""
-    match node:
-        case cst.Name():
-            yield node
-        case cst.Attribute(value=value) | cst.Arg(value=value):
-            yield from _names(value)
-        case _:
-            for child in node.children:
-                yield from _names(child)

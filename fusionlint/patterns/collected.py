@@ -5,8 +5,6 @@ In: a `for` or comprehension of a Source. Out: what each iteration adds, where n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from fusionlint.patterns.at import inside
@@ -64,18 +62,6 @@ def target_names(loop: cst.For | Comprehension) -> set[str]:
 def iterated_by(loop: cst.For | Comprehension) -> cst.BaseExpression:
     """What the loop goes over."""
     return loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
-
-
-def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
-    """The names read in `node`, not those of its attributes and keywords."""
-    match node:
-        case cst.Name():
-            yield node
-        case cst.Attribute(value=value) | cst.Arg(value=value):
-            yield from names_read(value)
-        case _:
-            for child in node.children:
-                yield from names_read(child)
 
 
 def _is_joined(made: cst.BaseExpression, source: Source) -> bool:

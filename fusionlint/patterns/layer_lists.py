@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.collected import names_read
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.source.tree import Source
 
 # What a layer is called, and what it draws its weights from: other in every layer that is built alike.

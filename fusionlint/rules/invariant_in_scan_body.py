@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -76,24 +76,11 @@ def _is_dear(node: cst.CSTNode, source: Source) -> bool:
     return False
 
 
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    match node:
-        case cst.Name():
-            yield node
-        case cst.Attribute(value=value):
-            yield from _names(value)
-        case cst.Arg(value=value):
-            yield from _names(value)
-        case _:
-            for child in node.children:
-                yield from _names(child)
-
-
 def _is_invariant(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:
     """Whether every name in `node` is one of the functions around the body, or of the body and invariant itself."""
     if depth == 0 or any(isinstance(n, cst.Lambda | cst.Yield | cst.NamedExpr) for n in inside(node)):
         return False
-    return all(_is_from_around(name, body, source, depth) for name in _names(node))
+    return all(_is_from_around(name, body, source, depth) for name in names_read(node))
 
 
 def _is_from_around(name: cst.Name, body: Body, source: Source, depth: int) -> bool:
@@ -115,7 +102,7 @@ def _changes(name: cst.Name, source: Source) -> bool:
 def _reads_an_array(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:
     """Whether an operand is an array that the function around takes or computes: a module's own is a constant."""
     scope = source.body_scope(body)
-    for name in _names(node) if depth else ():
+    for name in names_read(node) if depth else ():
         bound = source.facts.lookup(source.scope(name), name.value)
         if bound is None or not bound[0]:
             continue

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
-from fusionlint.patterns.collected import is_few, names_read
+from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.values import kind

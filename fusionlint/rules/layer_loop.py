@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.collected import names_read
 from fusionlint.patterns.layer_lists import Layers, built_alike
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.collected import is_few, names_read
+from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle

@@ -8,10 +8,10 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, names_read, target_names
+from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values import element_kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import PARTIAL, Place, Project
