@@ -130,9 +130,9 @@ def weighed(
             continue
         if stale(str(Path(path).resolve()), data, reports):
             warnings.append(Problem(path, 0, "is not what was compiled: evidence from another text of it is not used"))
-        lines = lines_of(data)
+        lines, compiled = lines_of(data), fresh(str(Path(path).resolve()), data, reports)
         for finding in known:
-            one = _judged_by(finding, data, reports)
+            one = _judged_by(finding, compiled)
             gone = bool(one.refuted) and not (one.targets and matters(one, scope))
             (refuted if gone else found).append(one)
             keys |= {_key(one, lines)} if gone else set()
@@ -150,10 +150,10 @@ def chosen(weighed: Weighed, baseline: Baseline | None) -> Callable[[Sequence[Fi
     return choose
 
 
-def _judged_by(finding: Finding, data: bytes, reports: Sequence[Compiled]) -> Finding:
+def _judged_by(finding: Finding, reports: Sequence[Compiled]) -> Finding:
     path = str(Path(finding.location.path).resolve())
     harm = next((rule.harm for rule in all_rules() if rule.name == finding.rule), "")
-    return judged(finding, path, fresh(path, data, reports), _MEASURED_AS, fusion=harm == "fusion")
+    return judged(finding, path, reports, _MEASURED_AS, fusion=harm == "fusion")
 
 
 def _key(finding: Finding, lines: Sequence[str]) -> _Key:
