@@ -41,3 +41,8 @@ def beside(function: cst.BaseExpression, name: str, source: Source) -> str | Non
 def holds_comment(node: cst.CSTNode) -> bool:
     """Whether a comment stands inside `node`: an edit that replaces it would lose that."""
     return any(isinstance(part, cst.Comment) for part in inside(node))
+
+
+def brief(text: str, longest: int, otherwise: str = "...") -> str:
+    """Code as it can stand in a message: `text` itself if it is one line of at most `longest` characters."""
+    return text if len(text) <= longest and "\n" not in text else otherwise

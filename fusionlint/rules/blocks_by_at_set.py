@@ -11,6 +11,7 @@ from fusionlint.patterns.at import Write, at_write, is_whole
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
+from fusionlint.patterns.calls import brief
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -85,4 +86,4 @@ def _is_diagonal(write: Write, source: Source) -> bool:
 
 def _shown(write: Write, source: Source) -> str:
     text = source.code(write.value) if write.value is not None else "..."
-    return text if "\n" not in text and len(text) <= _LONG else "..."
+    return brief(text, _LONG)

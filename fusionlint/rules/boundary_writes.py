@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_places import edge, is_boundary
+from fusionlint.patterns.calls import brief
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -43,10 +44,10 @@ def _advice(writes: list[Write], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     values = {source.code(write.value) for write in writes if write.value is not None}
     array = source.code(root(writes[0]))
-    array = array if len(array) <= _LONG and "\n" not in array else "u"
+    array = brief(array, _LONG, "u")
     if len(values) == 1 and all(write.method == "set" for write in writes):
         value = values.pop()
-        value = value if len(value) <= _LONG and "\n" not in value else "value"
+        value = brief(value, _LONG, "value")
         return f"{jnp}.where(inner, {array}, {value}), where `inner` compares {jnp}.arange with the edges"
     if any(isinstance(write.value, cst.Subscript) for write in writes):
         return f"{jnp}.pad of the inner part with mode='wrap', 'edge' or 'reflect', or {jnp}.concatenate of the parts"

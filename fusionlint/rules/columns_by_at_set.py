@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import Write, at_write, column, constant, is_fresh, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
+from fusionlint.patterns.calls import brief
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -58,7 +59,7 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
 
 def _shown(write: Write, source: Source) -> str:
     text = source.code(write.value) if write.value is not None and write.method == "set" else "..."
-    return text if "\n" not in text and len(text) <= 30 else "..."
+    return brief(text, 30)
 
 
 def _axis(write: Write) -> int:

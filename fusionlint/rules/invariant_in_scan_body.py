@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -48,8 +49,7 @@ def same_in_every_step(body: Body, source: Source) -> Iterator[Finding]:
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
-    text = source.code(node)
-    return text if "\n" not in text and len(text) <= 60 else "this"
+    return brief(source.code(node), 60, "this")
 
 
 def _repeated(node: cst.CSTNode, body: Body, source: Source) -> Iterator[cst.BaseExpression]:

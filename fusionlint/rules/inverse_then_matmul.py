@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.calls import as_argument, beside, has_only, holds_comment
+from fusionlint.patterns.calls import as_argument, beside, brief, has_only, holds_comment
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -60,5 +60,4 @@ def _product(inverse: cst.BaseExpression, source: Source) -> tuple[cst.BaseExpre
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
-    text = source.code(node)
-    return text if "\n" not in text and len(text) <= _LONG else "..."
+    return brief(source.code(node), _LONG)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import argument, as_argument, has_only, holds_comment
+from fusionlint.patterns.calls import argument, as_argument, brief, has_only, holds_comment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
@@ -49,7 +49,7 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
             )
         return
     text = source.code(function)
-    shown = text if "\n" not in text and len(text) <= 60 else "..."
+    shown = brief(text, 60)
     edits: tuple[Edit, ...] = ()
     if source.alias("jax") is not None and not holds_comment(node):
         edits = (source.replace(node, f"{_jax(source)}.vmap({text})({as_argument(over, source)})"),)

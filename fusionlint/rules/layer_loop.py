@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.layer_lists import Layers, built_alike
 from fusionlint.patterns.values import kind
@@ -209,7 +210,7 @@ def _is_large(source: Source, place: Place) -> bool:
 
 def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Finding:
     count = source.code(_counted_to(loop) if source.calls(loop.iter, "range") else number)
-    shown = count if len(count) <= 40 and "\n" not in count else "n"
+    shown = brief(count, 40, "n")
     return source.finding(
         loop,
         f"{shown} identical layers are each written into the program: it compiles longer with every one",

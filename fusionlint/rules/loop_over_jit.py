@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
 from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop, trains
@@ -93,7 +94,7 @@ def _is_big(step: cst.Call, carry: Carry, source: Source) -> bool:
 
 def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Source) -> Finding:
     name = source.code(step.func)
-    name = name if "\n" not in name and len(name) <= 40 else "the compiled function"
+    name = brief(name, 40, "the compiled function")
     how = "jax.lax.scan or fori_loop" if isinstance(loop, cst.For) else "jax.lax.while_loop"
     return source.finding(
         step,

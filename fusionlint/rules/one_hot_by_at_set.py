@@ -10,7 +10,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import Part, Write, at_write, constant, elements
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -147,5 +147,4 @@ def _compared(write: Write, source: Source) -> str:
 
 
 def _shown(node: Part, source: Source) -> str:
-    text = source.code(node)
-    return text if "\n" not in text and len(text) <= _LONG else "..."
+    return brief(source.code(node), _LONG)

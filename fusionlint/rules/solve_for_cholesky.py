@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.calls import argument, as_argument, has_only, holds_comment
+from fusionlint.patterns.calls import argument, as_argument, brief, has_only, holds_comment
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -108,5 +108,4 @@ def _transposed(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
-    text = source.code(node)
-    return text if "\n" not in text and len(text) <= _LONG else "..."
+    return brief(source.code(node), _LONG)

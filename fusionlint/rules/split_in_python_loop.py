@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values import element_kind
@@ -117,7 +117,7 @@ def _reads(call: cst.Call, names: frozenset[str] | set[str], key: cst.BaseExpres
 def _finding(made: cst.Call, draw: cst.Call, source: Source, pair: int) -> Finding:
     name = source.code(draw.func)
     how = f"{name}(key, (n, ...))" if source.qualified_name(draw.func) in _DRAWS else f"jax.vmap({name})(keys)"
-    how = how if "\n" not in how and len(how) <= 60 else "jax.vmap of the draw over keys"
+    how = brief(how, 60, "jax.vmap of the draw over keys")
     what = "draws" if pair else "makes a key and draws"
     return source.finding(
         made,

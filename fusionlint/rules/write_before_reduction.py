@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Part, Write, at_write, constant, inside, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -98,7 +99,7 @@ def _closed_form(write: Write, place: Part, reducers: list[cst.Call], source: So
 def _compared(write: Write, place: Part, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array = source.code(write.array)
-    array = array if len(array) <= _LONG and "\n" not in array else "x"
+    array = brief(array, _LONG, "x")
     value = source.code(write.value) if write.value is not None else "value"
     return f"{jnp}.where({jnp}.arange(n) == {source.code(place)}, {value}, {array})"
 

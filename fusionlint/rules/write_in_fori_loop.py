@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.step_writes import lone_write
 from fusionlint.rule import Rule
@@ -32,7 +33,7 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     jnp = source.alias("jax.numpy") or "jnp"
     where = "" if not isinstance(functions[0], cst.FunctionDef) else f" in `{functions[0].name.value}`"
     value = source.code(write.value)
-    shown = value if "\n" not in value and len(value) <= 40 else "value"
+    shown = brief(value, 40, "value")
     name = source.code(write.array)
     yield source.finding(
         node,

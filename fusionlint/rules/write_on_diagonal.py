@@ -10,6 +10,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import Write, at_write, is_literal
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
+from fusionlint.patterns.calls import brief
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -90,5 +91,4 @@ def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
-    text = source.code(node)
-    return text if "\n" not in text and len(text) <= _LONG else "..."
+    return brief(source.code(node), _LONG)
