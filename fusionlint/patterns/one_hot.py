@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from fusionlint.source.tree import Source
 
 ONE_HOTS = ("jax.nn.one_hot", "flax.linen.one_hot", "flax.nnx.one_hot", "haiku.one_hot")
 EINSUM = "jax.numpy.einsum"
+_PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
 _EYE = ("jax.numpy.eye", "jax.numpy.identity")
 _ARANGE = "jax.numpy.arange"
 # What makes a one-hot, for the sensors of rules.
@@ -89,6 +91,25 @@ def has_many_classes(found: OneHot, source: Source) -> bool:
         case cst.Call(func=cst.Name("len")):
             return True
     return False
+
+
+def factors(
+    node: cst.BinaryOperation | cst.Call, source: Source
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The two sides of `a @ b`, `jnp.matmul(a, b)` and `jnp.dot(a, b)`."""
+    if isinstance(node, cst.BinaryOperation):
+        return (node.left, node.right) if isinstance(node.operator, cst.MatrixMultiply) else None
+    if not source.calls(node, *_PRODUCTS):
+        return None
+    left, right = argument(node, 0, "a"), argument(node, 1, "b")
+    return (left, right) if left is not None and right is not None else None
+
+
+def is_einsum(node: cst.BinaryOperation | cst.Call, source: Source) -> TypeGuard[cst.Call]:
+    """Whether `node` is an einsum that says no more than its axes and how exact it is."""
+    if not isinstance(node, cst.Call) or not source.calls(node, EINSUM):
+        return False
+    return has_only(node, 3, "precision", "preferred_element_type", "optimize")
 
 
 def letters(call: cst.Call) -> tuple[tuple[str, str], str] | None:

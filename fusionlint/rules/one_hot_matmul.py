@@ -7,39 +7,30 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.one_hot import EINSUM, MAKERS, letters, one_hot
+from fusionlint.patterns.one_hot import MAKERS, factors, is_einsum, letters, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
-@rule.source(cst.BinaryOperation, calls=MAKERS)
-def picked_by_operator(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
-    """`one_hot(i, n) @ w`."""
-    if isinstance(node.operator, cst.MatrixMultiply):
-        yield from _picked(node, node.left, node.right, source)
-
-
-@rule.source(cst.Call, calls=MAKERS)
-def picked_by_call(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """`jnp.matmul(one_hot(i, n), w)`, `jnp.dot` and the einsums that do so."""
-    if source.calls(node, *_PRODUCTS):
-        left, right = argument(node, 0, "a"), argument(node, 1, "b")
-        if left is not None and right is not None:
-            yield from _picked(node, left, right, source)
-    elif source.calls(node, EINSUM) and has_only(node, 3, "precision", "preferred_element_type", "optimize"):
+@rule.source(cst.BinaryOperation, cst.Call, calls=MAKERS)
+def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
+    """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot."""
+    if (sides := factors(node, source)) is not None:
+        yield from _picked(node, *sides, source)
+    elif is_einsum(node, source):
         yield from _picked_by_einsum(node, source)
-    elif isinstance(node.func, cst.Call) and len(node.args) == 1 and source.calls(node.func, *_LAYERS):
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and len(node.args) == 1:
         yield from _picked_by_layer(node, node.func, source)
 
 
 def _picked_by_layer(node: cst.Call, layer: cst.Call, source: Source) -> Iterator[Finding]:
     """`nn.Dense(features)(one_hot(i, n))`: of a few classes it is cheap, so they have to be seen to be none."""
+    if not source.calls(layer, *_LAYERS):
+        return
     found = one_hot(node.args[0].value, source)
     if found is None or found.classes is None or isinstance(found.classes, cst.Integer) or not source.is_traced(node):
         return

@@ -7,35 +7,24 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.elementwise import is_worked_on
-from fusionlint.patterns.one_hot import EINSUM, MAKERS, has_many_classes, letters, one_hot
+from fusionlint.patterns.one_hot import MAKERS, factors, has_many_classes, is_einsum, letters, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
 _TRANSPOSES = ("jax.numpy.transpose", "jax.numpy.matrix_transpose")
 _MESSAGE = "a product with a one-hot multiplies every row with every place, to put each into one"
 _ADDED = "a product with a one-hot adds zeros to all of an array, to add to a few places"
 
 
-@rule.source(cst.BinaryOperation, calls=MAKERS)
-def put_by_operator(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
-    """`one_hot(i, n).T @ x`."""
-    if isinstance(node.operator, cst.MatrixMultiply):
-        yield from _put(node, node.left, node.right, source)
-
-
-@rule.source(cst.Call, calls=MAKERS)
-def put_by_call(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """`jnp.matmul(one_hot(i, n).T, x)`, `jnp.dot` and the einsums that do so."""
-    if source.calls(node, *_PRODUCTS):
-        left, right = argument(node, 0, "a"), argument(node, 1, "b")
-        if left is not None and right is not None:
-            yield from _put(node, left, right, source)
-    elif source.calls(node, EINSUM) and has_only(node, 3, "precision", "preferred_element_type", "optimize"):
+@rule.source(cst.BinaryOperation, cst.Call, calls=MAKERS)
+def put_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
+    """`one_hot(i, n).T @ x`, `jnp.matmul`, `jnp.dot` and the einsums that do so."""
+    if (sides := factors(node, source)) is not None:
+        yield from _put(node, *sides, source)
+    elif is_einsum(node, source):
         yield from _put_by_einsum(node, source)
 
 
