@@ -1,0 +1,38 @@
+"""An instance made anew, of a class that compiles its methods for each instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.anew import repeats
+from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.instances import compiled_methods, makes_one
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="recompile")
+
+
+@rule.source(cst.Call, when=makes_one)
+def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`Solver(0.1).step(x)`, or `solver = Solver(0.1)`, then `solver.step(x)`, in host code that runs often."""
+    where = repeats(node, source)
+    if where is None or not _could_be_made_before(node, where):
+        return
+    for method, call in compiled_methods(node, source):
+        if where in source.ancestors(call):
+            yield source.finding(
+                node,
+                f"`{method}` is compiled for each instance, and this makes another one every time",
+                write="make the instance once, or tell jax which are equal: `__eq__` and `__hash__`, as a frozen "
+                "dataclass has them",
+            )
+            return
+
+
+def _could_be_made_before(made: cst.Call, where: cst.CSTNode) -> bool:
+    """Whether what a loop makes is the same each time: other settings may well need programs of their own."""
+    return not isinstance(where, cst.For | cst.While) or not any(Carry(where).varies(arg) for arg in made.args)
