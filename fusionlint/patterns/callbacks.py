@@ -31,7 +31,7 @@ def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Body |
     place = Place(source.path, source.body_scope(function))
     if place in all_loop_bodies(source.project):
         return function
-    if source.project.calls_of.get(source.project.name_of(place)) is None:
+    if not source.project.calls_of(source.project.name_of(place)):
         return None
     calls = (c for c in source.nodes(cst.Call) if isinstance(c, cst.Call))
     found = (c for c in calls if source.qualified_name(c.func) == source.project.name_of(place))

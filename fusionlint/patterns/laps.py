@@ -128,7 +128,7 @@ def _laps(function: Function, output: Output, source: Source) -> Iterator[tuple[
     """Pairs of places that a loop of the project ties together: it hands on what it got at the second as the first."""
     here = Place(source.path, source.body_scope(function))
     for loop, (position, keyword, carried, returned) in _LOOPS.items():
-        for place, call in source.project.calls_of.get(loop, ()):
+        for place, call in source.project.calls_of(loop):
             body = _argument(call, position, keyword)
             for found in source.project.functions_behind(place, body, TRANSFORMS) if body else ():
                 rest = output.path[len(returned) :]

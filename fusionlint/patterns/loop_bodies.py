@@ -43,7 +43,7 @@ def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
     name = source.qualified_name(scan.func) or ""
     return [
         body
-        for place, call in source.project.calls_of.get(name, ())
+        for place, call in source.project.calls_of(name)
         if place == source.place(scan) and call.line == where.line
         for body in _bodies(source.project, place, call, name)
     ]
@@ -72,7 +72,7 @@ def _run_by(project: Project, loops: Iterable[str]) -> dict[Place, str]:
     return {
         body: name
         for name in loops
-        for place, call in project.calls_of.get(name, ())
+        for place, call in project.calls_of(name)
         for body in _bodies(project, place, call, name)
     }
 

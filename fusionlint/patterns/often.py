@@ -29,7 +29,7 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
         return False
     if _STEP.match(name):
         return True
-    for caller, call in project.calls_of.get(project.name_of(place), ()):
+    for caller, call in project.calls_of(project.name_of(place)):
         if is_idle(project, caller):
             continue
         if call.loops or (depth and caller.scope and runs_often(project, caller, depth - 1)):

@@ -77,7 +77,7 @@ def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Cal
     """Every call of a def; None where files call it that are not seen here, or where it goes anywhere else."""
     place = Place(source.path, source.body_scope(function))
     name = source.project.name_of(place)
-    others = (p for p, _ in source.project.calls_of.get(name, ()) if p.path != source.path)
+    others = (p for p, _ in source.project.calls_of(name) if p.path != source.path)
     if any(not is_idle(source.project, other) for other in others):
         return None
     if not source.facts.functions[place.scope].owner:

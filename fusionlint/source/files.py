@@ -83,11 +83,16 @@ def path_in_project(path: Path) -> str:
 
     What lies above a project says nothing about it: /home/me/tests/brax/math.py is no test.
     """
-    full = path.resolve()
-    root = _project_root(full.parent)
+    folder = _real(path.parent)
+    root = _project_root(folder)
     if root is None:
-        root = Path.cwd() if full.is_relative_to(Path.cwd()) else package_root(full)
-    return full.relative_to(root).as_posix()
+        root = Path.cwd() if folder.is_relative_to(Path.cwd()) else package_root(path)
+    return (folder / path.name).relative_to(root).as_posix()
+
+
+@cache
+def _real(folder: Path) -> Path:
+    return folder.resolve()
 
 
 @cache
@@ -99,7 +104,11 @@ def _project_root(folder: Path) -> Path | None:
 
 def package_root(path: Path) -> Path:
     """The folder that holds the outermost package `path` is in; a package has a name that can be imported."""
-    folder = path.resolve().parent
+    return _package_root(_real(path.parent))
+
+
+@cache
+def _package_root(folder: Path) -> Path:
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         folder = folder.parent
     return folder
@@ -107,9 +116,10 @@ def package_root(path: Path) -> Path:
 
 def module_name(path: Path) -> str:
     """`brax.envs.ant` for src/brax/envs/ant.py, by the __init__.py files around it."""
-    parts = list(path.resolve().relative_to(package_root(path)).with_suffix("").parts)
+    folder = _real(path.parent)
+    parts = [*folder.relative_to(_package_root(folder)).parts, path.stem]
     if parts[-1] == "__init__":
-        parts = parts[:-1] or [path.resolve().parent.name]
+        parts = parts[:-1] or [folder.name]
     return ".".join(parts)
 
 
@@ -117,10 +127,23 @@ def imported_files(path: Path, names: Iterable[str]) -> Iterator[Path]:
     """The files beside `path`'s package that the dotted `names` could come from: for each its longest prefix."""
     root = package_root(path)
     for name in names:
-        parts = name.split(".")
-        for length in range(len(parts), 0, -1):
-            stem = root.joinpath(*parts[:length])
-            candidates = (stem.with_suffix(".py"), stem / "__init__.py")
-            if found := next((c for c in candidates if c.is_file()), None):
-                yield found
-                break
+        if found := _imported_file(root, name):
+            yield found
+
+
+@cache
+def _imported_file(root: Path, name: str) -> Path | None:
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if length > 1 and not _is_folder(root.joinpath(*parts[: length - 1])):
+            continue
+        stem = root.joinpath(*parts[:length])
+        candidates = (stem.parent / f"{stem.name}.py", stem / "__init__.py")
+        if found := next((c for c in candidates if c.is_file()), None):
+            return found
+    return None
+
+
+@cache
+def _is_folder(path: Path) -> bool:
+    return path.is_dir()

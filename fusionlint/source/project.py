@@ -6,13 +6,13 @@ else by its dotted name, whatever it was imported as and through however many re
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from fusionlint.source.facts import NOTHING, Binding, Call, Facts, Function, Value
+from fusionlint.source.facts import NOTHING, Binding, Call, Facts, Function, RawValue, Value, unpacked, unpacked_call
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
@@ -48,7 +48,11 @@ class Project:
     """Answers about names. `files` maps a path to its facts."""
 
     files: dict[str, Facts]
-    _jitted: dict[Bound, bool] = field(default_factory=dict, compare=False, repr=False)
+    _jitted: dict[Bound, bool] = field(default_factory=dict, repr=False)
+    _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
+    _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
+    _origins: dict[str, str | None] = field(default_factory=dict, repr=False)
+    _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -56,6 +60,7 @@ class Project:
         return {facts.module: path for path, facts in reversed(self.files.items()) if facts.module}
 
     def functions(self) -> Iterator[tuple[Place, Function]]:
+        """Every def and lambda."""
         for path, facts in self.files.items():
             for function in facts.functions.values():
                 yield Place(path, function.scope), function
@@ -67,10 +72,15 @@ class Project:
 
     def find(self, qualified: str | None) -> Place | None:
         """Where "its.module:Scope.name" stands; None for what is not a def or class of the project."""
+        if qualified not in self._found:
+            self._found[qualified] = self._find(qualified)
+        return self._found[qualified]
+
+    def _find(self, qualified: str | None) -> Place | None:
         module, colon, scope = (qualified or "").partition(":")
         path = self.modules.get(module, module) if colon else ""
         facts = self.files.get(path)
-        if facts is None or not (scope in facts.functions or scope in facts.classes):
+        if facts is None or not (scope in facts.raw.functions or scope in facts.raw.classes):
             return None
         return Place(path, scope)
 
@@ -82,6 +92,14 @@ class Project:
 
         None for what is local, unknown, or bound to different things.
         """
+        if depth < _DEPTH:
+            return self._qualified_name(place, name, depth)
+        key = (place, name)
+        if key not in self._names:
+            self._names[key] = self._qualified_name(place, name, depth)
+        return self._names[key]
+
+    def _qualified_name(self, place: Place, name: str, depth: int) -> str | None:
         head, _, rest = name.partition(".")
         if head in ("self", "cls") and rest:
             return self._member(place, rest, depth)
@@ -123,7 +141,7 @@ class Project:
         facts = self.files[owner.path]
         if owner.scope not in facts.classes or depth <= 0:
             return None
-        if binding := facts.bindings.get(owner.scope, {}).get(name):
+        if binding := facts.bound(owner.scope, name):
             return owner, binding
         bases = self.bases(owner, depth)
         return next((found for base in bases if (found := self.attribute(base, name, depth - 1))), None)
@@ -137,11 +155,18 @@ class Project:
 
     def _imported(self, name: str, depth: int) -> str | None:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
+        if depth < _DEPTH - 1:
+            return self._origin(name, depth)
+        if name not in self._origins:
+            self._origins[name] = self._origin(name, depth)
+        return self._origins[name]
+
+    def _origin(self, name: str, depth: int) -> str | None:
         path, rest = self._split(name)
         if path is None or name in JIT:  # also in flax's own examples, where flax.nnx.jit is a def of the project
             return name
         head, _, tail = rest.partition(".")
-        binding = self.files[path].bindings[""].get(head)
+        binding = self.files[path].bound("", head)
         return self._named(Place(path, ""), binding, tail, depth) if binding else name
 
     def _split(self, name: str) -> tuple[str | None, str]:
@@ -182,7 +207,7 @@ class Project:
         if bound[1].kind != "import":
             return None
         path, left = self._split(facts.absolute(bound[1].target) + (f".{rest}" if rest else ""))
-        binding = self.files[path].bindings[""].get(left) if path else None
+        binding = self.files[path].bound("", left) if path else None
         if not (path and binding):
             return None
         if binding.kind == "import" and depth > 0 and binding.value == NOTHING:
@@ -239,7 +264,7 @@ class Project:
             if not bases:
                 break
             base = bases.popleft()
-            bound = self.files[base.path].bindings.get(base.scope, {}).get(last)
+            bound = self.files[base.path].bound(base.scope, last)
             if bound and bound.value.is_call and self.callee(base, bound.value) in JIT:
                 return True
             bases.extend(self.bases(base))
@@ -300,18 +325,42 @@ class Project:
         elif (made_at := self.find(called)) and (factory := self.function_at(made_at)):
             yield from (Bound(made_at, returned) for returned in factory.returns)
 
-    @cached_property
-    def calls_of(self) -> dict[str, list[tuple[Place, Call]]]:
-        """Qualified name -> the calls of it, each with the scope that it stands in."""
-        calls: dict[str, list[tuple[Place, Call]]] = defaultdict(list)
-        for path, facts in self.files.items():
-            for call in facts.calls:
-                place = Place(path, call.scope)
-                if name := self.callee(place, call.value):
-                    calls[name].append((place, call))
-        return calls
+    def calls_of(self, name: str) -> list[tuple[Place, Call]]:
+        """The calls of what is called `name`, each with the scope that it stands in."""
+        found = self.called.get(name, ())
+        return [(place, unpacked_call(self.files[place.path].raw.calls[i])) for place, i in found]
+
+    def callers(self, name: str) -> list[Place]:
+        """The scopes that call what is called `name`, one for each call."""
+        return [place for place, _ in self.called.get(name, ())]
 
     @cached_property
-    def callers(self) -> dict[str, list[Place]]:
-        """Qualified name of a def of the project -> the scopes that call it."""
-        return {name: [place for place, _ in calls] for name, calls in self.calls_of.items() if ":" in name}
+    def called(self) -> dict[str, list[tuple[Place, int]]]:
+        """Qualified name -> the calls of it, each as its scope and its place among the file's calls."""
+        found: dict[str, list[tuple[Place, int]]] = {}
+        for path in self.files:
+            for i, (place, name) in enumerate(self.calls_in(path)):
+                if name is not None:
+                    found.setdefault(name, []).append((place, i))
+        return found
+
+    def calls_in(self, path: str) -> list[tuple[Place, str | None]]:
+        """The scope of each call of a file, and the qualified name of what it calls."""
+        if path not in self._calls:
+            self._calls[path] = list(self._calls_in(path))
+        return self._calls[path]
+
+    def _calls_in(self, path: str) -> Iterator[tuple[Place, str | None]]:
+        scopes: dict[str, tuple[Place, dict[RawValue, str | None]]] = {}
+        for (called, _, _), scope, _, _ in self.files[path].raw.calls:
+            if scope not in scopes:
+                scopes[scope] = Place(path, scope), {}
+            place, names = scopes[scope]
+            if called not in names:
+                names[called] = self._name_called(place, called)
+            yield place, names[called]
+
+    def _name_called(self, place: Place, called: RawValue) -> str | None:
+        if isinstance(called, str):
+            return self.qualified_name(place, called)
+        return self.callee(place, Value("", unpacked(called))) if called else None

@@ -1,49 +1,26 @@
-"""The text of a file -> its Facts, by the standard `ast`. It costs a tenth of a libcst parse: every file gets it."""
+"""The text of a file -> its Facts, by the standard `ast`. It costs a tenth of a libcst parse: every file gets it.
+
+The walk over the tree costs less than the parse as long as it is one function call a node and makes no objects but
+those that are kept.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from fusionlint.source.facts import NOTHING, Binding, Call, Class, Facts, Function, Value
+from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawValue
+
+_OTHER: RawBinding = ("other", "", None)
 
 
 def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = "", is_package: bool = False) -> Facts:
     """The facts of one file. SyntaxError (ValueError for NUL bytes) when it does not parse."""
-    visitor = _Visitor()
-    visitor.body(ast.parse(text, filename=path).body)
-    return Facts(
-        path,
-        inside or path,
-        module,
-        is_package,
-        visitor.bindings,
-        visitor.functions,
-        visitor.classes,
-        tuple(visitor.calls),
-        frozenset(visitor.attributes),
-    )
-
-
-def value_of(node: ast.expr | None, lambdas: dict[ast.Lambda, str] | None = None) -> Value:
-    """The Value of an expression; what it cannot say is NOTHING."""
-    line = getattr(node, "lineno", 0)
-    match node:
-        case ast.Name() | ast.Attribute():
-            return Value(dotted(node), line=line)
-        case ast.Lambda():
-            return Value((lambdas or {}).get(node, "<lambda>"), line=line)
-        case ast.Call():
-            arguments = tuple(value_of(a, lambdas) for a in node.args)
-            keywords = tuple((k.arg or "**", value_of(k.value, lambdas)) for k in node.keywords)
-            return Value("", value_of(node.func, lambdas), arguments, keywords, line)
-        case ast.Tuple() | ast.List():
-            return Value("", None, tuple(value_of(e, lambdas) for e in node.elts), (), line)
-        case ast.IfExp():
-            return value_of(node.body, lambdas)
-        case _:
-            return Value(line=line)
+    reader = _Reader()
+    reader.visit_all(ast.parse(text, filename=path).body)
+    raw = Raw(reader.bindings, reader.functions, reader.classes, tuple(reader.calls), frozenset(reader.attributes))
+    return Facts(path, inside or path, module, raw, is_package=is_package)
 
 
 def dotted(node: ast.expr) -> str:
@@ -54,241 +31,327 @@ def dotted(node: ast.expr) -> str:
         node = node.value
     if not isinstance(node, ast.Name):
         return ""
-    return ".".join([node.id, *reversed(parts)])
+    return ".".join([node.id, *reversed(parts)]) if parts else node.id
 
 
-class _Visitor(ast.NodeVisitor):
+class _Reader:
     """Walks a file once, keeping the scope and the loops around the place where it stands."""
 
     def __init__(self) -> None:
         self.scope = ""
         self.loops: tuple[int, ...] = ()
-        self.bindings: dict[str, dict[str, Binding]] = {"": {}}
-        self.functions: dict[str, Function] = {}
-        self.classes: dict[str, Class] = {}
-        self.calls: list[Call] = []
+        self.bindings: dict[str, dict[str, RawBinding]] = {"": {}}
+        self.functions: dict[str, tuple[int, tuple[RawValue, ...], tuple[str, ...], tuple[RawValue, ...], str]] = {}
+        self.classes: dict[str, tuple[tuple[RawValue, ...], tuple[RawValue, ...]]] = {}
+        self.returns: list[RawValue] = []
+        self.calls: list[RawCall] = []
         self.attributes: set[str] = set()
-        self.lambdas: dict[ast.Lambda, str] = {}
+        self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
-    def body(self, statements: Iterable[ast.AST]) -> None:
-        for statement in statements:
-            self.visit(statement)
+    def visit(self, node: Any) -> None:
+        kind = node.__class__
+        if handler := _HANDLERS.get(kind):
+            handler(self, node)
+            return
+        for name in _FIELDS.get(kind, ()):
+            child = getattr(node, name)
+            if child.__class__ is list:
+                for one in child:
+                    if one.__class__ in _FIELDS:
+                        self.visit(one)
+            elif child.__class__ in _FIELDS:
+                self.visit(child)
 
-    def bind(self, name: str, binding: Binding, scope: str | None = None) -> None:
+    def visit_all(self, nodes: Iterable[Any]) -> None:
+        for node in nodes:
+            if node.__class__ in _FIELDS:  # names and constants, half of a tree, are not
+                self.visit(node)
+
+    def value(self, node: ast.expr) -> RawValue:
+        """What is kept of an expression that was visited."""
+        kind = node.__class__
+        if kind is ast.Name:
+            return node.id  # type: ignore[attr-defined, no-any-return]
+        if kind is ast.Attribute:
+            return dotted(node) or None
+        if kind is ast.Call or kind is ast.Lambda:
+            return self.made[node]
+        if kind is ast.Tuple or kind is ast.List:
+            return (tuple(map(self.value, node.elts)),)  # type: ignore[attr-defined]
+        if kind is ast.IfExp:
+            return self.value(node.body)  # type: ignore[attr-defined]
+        return None
+
+    def bind(self, name: str, binding: RawBinding, scope: str | None = None) -> None:
         """The first import or def of a name wins (`try: ... except ImportError:`); two values make it unknown."""
         names = self.bindings.setdefault(self.scope if scope is None else scope, {})
         old = names.get(name)
-        if old is None or old == Binding("other"):
-            names[name] = binding if old is None else old
+        if old is None:
+            names[name] = binding
+        elif old == _OTHER:
+            pass
         elif wrapped := _wrapped(name, old, binding):
             names[name] = wrapped
-        elif "value" in (old.kind, binding.kind) and old != binding:
-            names[name] = Binding("other")
+        elif "value" in (old[0], binding[0]) and old != binding:
+            names[name] = _OTHER
 
-    def visit_Import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            name = alias.asname or alias.name.partition(".")[0]
-            self.bind(name, Binding("import", alias.name if alias.asname else name))
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        origin = "." * node.level + (node.module or "")
-        joint = "" if origin.endswith(".") else "."
-        for alias in node.names:
-            self.bind(alias.asname or alias.name, Binding("import", f"{origin}{joint}{alias.name}"))
-
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.body(node.decorator_list)
-        self.body([*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)])
-        scope = self.inner(node.name)
-        self.bind(node.name, Binding("function", scope))
-        owner = self.scope if self.scope in self.classes else ""
-        decorators = tuple(self.value(d) for d in node.decorator_list)
-        parameters = tuple(a.arg for a in _parameters(node.args))
-        returns = tuple(self.within(scope, parameters, node.body, list(_returns(node.body))))
-        self.functions[scope] = Function(scope, node.lineno, decorators, parameters, returns, owner)
-
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - NodeVisitor's names
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        scope = self.inner("<lambda>")
-        self.bindings[scope] = {}  # taken, before the lambdas among its defaults
-        self.body([*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)])
-        self.lambdas[node] = scope
-        parameters = tuple(a.arg for a in _parameters(node.args))
-        returns = tuple(self.within(scope, parameters, [node.body], [node.body]))
-        self.functions[scope] = Function(scope, node.lineno, (), parameters, returns, "")
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.body(node.decorator_list)
-        scope = self.inner(node.name)
-        self.bind(node.name, Binding("class", scope))
-        self.body([*node.bases, *(keyword.value for keyword in node.keywords)])
-        self.classes[scope] = Class(scope, tuple(self.value(b) for b in node.bases))
-        self.within(scope, (), node.body, [])
-
-    def within(
-        self, scope: str, parameters: tuple[str, ...], statements: Iterable[ast.AST], values: list[ast.expr]
-    ) -> list[Value]:
-        """Visits `statements` as the body of `scope`; the Values of the expressions `values` in it."""
-        outside = self.scope, self.loops
-        self.scope, self.loops = scope, ()
-        self.bindings.setdefault(scope, {})
-        for name in parameters:
-            self.bind(name, Binding("parameter", scope))
-        self.body(statements)
-        found = [self.value(v) for v in values]
-        self.scope, self.loops = outside
-        return found
+    def bind_target(self, target: ast.AST, value: RawValue) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.bind(name, ("value", "", value))
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                # self.step = jax.jit(...) is a fact about the class
+                self.bind(attr, ("value", "", value), self.scope.rpartition(".")[0])
+            case ast.Tuple() | ast.List():
+                parts = value[0] if isinstance(value, tuple) and len(value) == 1 else ()
+                matching = len(parts) == len(target.elts)
+                for i, element in enumerate(target.elts):
+                    self.bind_target(element, parts[i] if matching else None)
+            case ast.Starred():
+                self.bind_target(target.value, None)
+            case _:
+                pass
 
     def inner(self, name: str) -> str:
         """A scope's name, unique in the file: `train.update`, `train.update#2` for a second def of the name."""
         plain = f"{self.scope}.{name}" if self.scope else name
         taken, number = plain, 1
-        while taken in self.functions or taken in self.classes or taken in self.bindings:
+        while taken in self.bindings or taken in self.functions or taken in self.classes:
             number += 1
             taken = f"{plain}#{number}"
         return taken
 
-    def value(self, node: ast.expr | None) -> Value:
-        return value_of(node, self.lambdas)
+    def within(self, scope: str, parameters: tuple[str, ...], statements: Iterable[ast.AST]) -> tuple[RawValue, ...]:
+        """Visits `statements` as the body of `scope`; what its own return statements give."""
+        outside = self.scope, self.loops, self.returns
+        self.scope, self.loops, self.returns = scope, (), []
+        self.bindings.setdefault(scope, {})
+        for name in parameters:
+            self.bind(name, ("parameter", scope, None))
+        self.visit_all(statements)
+        found = tuple(self.returns)
+        self.scope, self.loops, self.returns = outside
+        return found
 
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.visit(node.value)
-        for target in node.targets:
-            self.bind_target(target, self.value(node.value))
-            self.visit(target)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self.visit(node.value)
-            self.bind_target(node.target, self.value(node.value))
-        elif isinstance(node.target, ast.Name):
-            self.bind(node.target.id, Binding("other"))
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        self.visit(node.value)
-        self.visit(node.target)
-        self.bind_target(node.target, NOTHING)
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        self.visit(node.value)
-        self.bind_target(node.target, self.value(node.value))
-
-    def bind_target(self, target: ast.expr, value: Value) -> None:
-        match target:
-            case ast.Name(id=name):
-                self.bind(name, Binding("value", value=value))
-            case ast.Attribute(value=ast.Name(id="self"), attr=attr):
-                # self.step = jax.jit(...) is a fact about the class
-                self.bind(attr, Binding("value", value=value), self.scope.rpartition(".")[0])
-            case ast.Tuple() | ast.List():
-                parts = value.arguments if not value.is_call and len(value.arguments) == len(target.elts) else ()
-                for i, element in enumerate(target.elts):
-                    self.bind_target(element, parts[i] if parts else NOTHING)
-            case ast.Starred():
-                self.bind_target(target.value, NOTHING)
-            case _:
-                pass
-
-    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        self.visit(node.iter)
-        self.bind_target(node.target, NOTHING)
-        self.loop(node.lineno, node.body)
-        self.body(node.orelse)
-
-    visit_AsyncFor = visit_For  # noqa: N815
-
-    def visit_While(self, node: ast.While) -> None:
-        self.loop(node.lineno, [node.test, *node.body])
-        self.body(node.orelse)
-
-    def loop(self, line: int, statements: Iterable[ast.AST]) -> None:
+    def loop(self, line: int, nodes: Iterable[ast.AST]) -> None:
+        """Visits `nodes` as what a loop that begins in `line` runs again and again."""
         outside = self.loops
         self.loops = (*outside, line)
-        self.body(statements)
+        self.visit_all(nodes)
         self.loops = outside
 
-    def visit_comprehension_of(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
-        first, *others = node.generators
-        self.visit(first.iter)
-        self.bind_target(first.target, NOTHING)
-        self.loop(node.lineno, first.ifs)
-        for generator in others:
-            self.loop(node.lineno, [generator.iter])
-            self.bind_target(generator.target, NOTHING)
-            self.loop(node.lineno, generator.ifs)
-        self.loop(node.lineno, [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
 
-    visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_comprehension_of  # noqa: N815
-
-    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
-        for item in node.items:
-            self.visit(item.context_expr)
-            if item.optional_vars is not None:
-                self.bind_target(item.optional_vars, NOTHING)
-        self.body(node.body)
-
-    visit_AsyncWith = visit_With  # noqa: N815
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        self.bind_captured(node.name)
-        self.generic_visit(node)
-
-    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar) -> None:
-        self.bind_captured(node.name)
-        self.generic_visit(node)
-
-    visit_MatchStar = visit_MatchAs  # noqa: N815
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self.bind_captured(node.rest)
-        self.generic_visit(node)
-
-    def bind_captured(self, name: str | None) -> None:
-        if name is not None:
-            self.bind(name, Binding("other"))
-
-    def visit_Call(self, node: ast.Call) -> None:
-        self.generic_visit(node)
-        self.calls.append(Call(self.value(node), self.scope, self.loops, node.lineno))
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self.attributes.add(node.attr)
-        self.generic_visit(node)
+def _import(reader: _Reader, node: ast.Import) -> None:
+    for alias in node.names:
+        name = alias.asname or alias.name.partition(".")[0]
+        reader.bind(name, ("import", alias.name if alias.asname else name, None))
 
 
-def _wrapped(name: str, old: Binding, new: Binding) -> Binding | None:
+def _import_from(reader: _Reader, node: ast.ImportFrom) -> None:
+    origin = "." * node.level + (node.module or "")
+    joint = "" if origin.endswith(".") else "."
+    for alias in node.names:
+        reader.bind(alias.asname or alias.name, ("import", f"{origin}{joint}{alias.name}", None))
+
+
+def _function(reader: _Reader, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    reader.visit_all(node.decorator_list)
+    reader.visit_all(node.args.defaults)
+    reader.visit_all(node.args.kw_defaults)
+    scope = reader.inner(node.name)
+    reader.bind(node.name, ("function", scope, None))
+    owner = reader.scope if reader.scope in reader.classes else ""
+    decorators = tuple(map(reader.value, node.decorator_list))
+    parameters = _parameters(node.args)
+    returns = reader.within(scope, parameters, node.body)
+    reader.functions[scope] = (node.lineno, decorators, parameters, returns, owner)
+
+
+def _lambda(reader: _Reader, node: ast.Lambda) -> None:
+    scope = reader.inner("<lambda>")
+    reader.bindings[scope] = {}  # taken, before the lambdas among its defaults
+    reader.visit_all(node.args.defaults)
+    reader.visit_all(node.args.kw_defaults)
+    reader.made[node] = scope
+    parameters = _parameters(node.args)
+    returns = reader.within(scope, parameters, [ast.Return(node.body)])
+    reader.functions[scope] = (node.lineno, (), parameters, returns, "")
+
+
+def _class(reader: _Reader, node: ast.ClassDef) -> None:
+    reader.visit_all(node.decorator_list)
+    scope = reader.inner(node.name)
+    reader.bind(node.name, ("class", scope, None))
+    reader.visit_all(node.bases)
+    reader.visit_all(keyword.value for keyword in node.keywords)
+    reader.classes[scope] = tuple(map(reader.value, node.bases)), tuple(map(reader.value, node.decorator_list))
+    reader.within(scope, (), node.body)
+
+
+def _return(reader: _Reader, node: ast.Return) -> None:
+    if node.value is not None:
+        reader.visit(node.value)
+        reader.returns.append(reader.value(node.value))
+
+
+def _assign(reader: _Reader, node: ast.Assign) -> None:
+    reader.visit(node.value)
+    value = reader.value(node.value)
+    for target in node.targets:
+        reader.bind_target(target, value)
+        reader.visit(target)
+
+
+def _annotated_assign(reader: _Reader, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        reader.visit(node.value)
+        reader.bind_target(node.target, reader.value(node.value))
+    elif isinstance(node.target, ast.Name):
+        reader.bind(node.target.id, _OTHER)
+
+
+def _augmented_assign(reader: _Reader, node: ast.AugAssign) -> None:
+    reader.visit(node.value)
+    reader.visit(node.target)
+    reader.bind_target(node.target, None)
+
+
+def _named_expression(reader: _Reader, node: ast.NamedExpr) -> None:
+    reader.visit(node.value)
+    reader.bind_target(node.target, reader.value(node.value))
+
+
+def _for(reader: _Reader, node: ast.For | ast.AsyncFor) -> None:
+    reader.visit(node.iter)
+    reader.bind_target(node.target, None)
+    reader.loop(node.lineno, node.body)
+    reader.visit_all(node.orelse)
+
+
+def _while(reader: _Reader, node: ast.While) -> None:
+    reader.loop(node.lineno, [node.test, *node.body])
+    reader.visit_all(node.orelse)
+
+
+def _comprehension(reader: _Reader, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+    first, *others = node.generators
+    reader.visit(first.iter)
+    reader.bind_target(first.target, None)
+    reader.loop(node.lineno, first.ifs)
+    for generator in others:
+        reader.loop(node.lineno, [generator.iter])
+        reader.bind_target(generator.target, None)
+        reader.loop(node.lineno, generator.ifs)
+    reader.loop(node.lineno, [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+
+
+def _with(reader: _Reader, node: ast.With | ast.AsyncWith) -> None:
+    for item in node.items:
+        reader.visit(item.context_expr)
+        if item.optional_vars is not None:
+            reader.bind_target(item.optional_vars, None)
+    reader.visit_all(node.body)
+
+
+def _handler(reader: _Reader, node: ast.ExceptHandler) -> None:
+    _capture(reader, node.name)
+    reader.visit_all([node.type, *node.body])
+
+
+def _match_as(reader: _Reader, node: ast.MatchAs) -> None:
+    _capture(reader, node.name)
+    reader.visit_all([node.pattern])
+
+
+def _match_star(reader: _Reader, node: ast.MatchStar) -> None:
+    _capture(reader, node.name)
+
+
+def _match_mapping(reader: _Reader, node: ast.MatchMapping) -> None:
+    _capture(reader, node.rest)
+    reader.visit_all([*node.keys, *node.patterns])
+
+
+def _capture(reader: _Reader, name: str | None) -> None:
+    if name is not None:
+        reader.bind(name, _OTHER)
+
+
+def _call(reader: _Reader, node: ast.Call) -> None:
+    reader.visit(node.func)
+    reader.visit_all(node.args)
+    reader.visit_all(keyword.value for keyword in node.keywords)
+    value = reader.value
+    arguments = tuple(map(value, node.args))
+    keywords = tuple((k.arg or "**", value(k.value)) for k in node.keywords)
+    reader.made[node] = made = (value(node.func), arguments, keywords)
+    reader.calls.append((made, reader.scope, reader.loops, node.lineno))
+
+
+def _attribute(reader: _Reader, node: ast.Attribute) -> None:
+    reader.attributes.add(node.attr)
+    reader.visit(node.value)
+
+
+_HANDLERS: dict[type, Callable[[_Reader, Any], None]] = {
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated_assign,
+    ast.AugAssign: _augmented_assign,
+    ast.NamedExpr: _named_expression,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.Lambda: _lambda,
+    ast.ClassDef: _class,
+    ast.Return: _return,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.ExceptHandler: _handler,
+    ast.MatchAs: _match_as,
+    ast.MatchStar: _match_star,
+    ast.MatchMapping: _match_mapping,
+}
+_PLAIN = ("ctx", "op", "ops", "type_comment", "type_params")  # fields without an expression that runs
+# The fields to look into, of each node that can hold a name to bind, a call or an attribute.
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(name for name in kind._fields if name not in _PLAIN)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind._fields and kind not in (ast.Name, ast.Constant)
+}
+
+
+def _wrapped(name: str, old: RawBinding, new: RawBinding) -> RawBinding | None:
     """The binding of `step` where `step = jax.jit(step)` meets a def, import or value of that name; of a method
     where `self.step = jax.jit(self.step)` does, in whichever order they stand."""
-    if new.kind == "function" and old.kind == "value":
+    if new[0] == "function" and old[0] == "value":
         old, new = new, old
-    if new.kind != "value" or old.kind == "other" or not _mentions(new.value, (name, f"self.{name}")):
+    if new[0] != "value" or old[0] == "other" or not _mentions(new[2], (name, f"self.{name}")):
         return None
-    return replace(old, value=new.value) if old.kind in ("function", "class", "import") else new
+    return (old[0], old[1], new[2]) if old[0] in ("function", "class", "import") else new
 
 
-def _mentions(value: Value, names: tuple[str, ...]) -> bool:
+def _mentions(value: RawValue, names: tuple[str, ...]) -> bool:
     """Whether a call, or one among its arguments, is handed one of `names`."""
-    return value.is_call and any(a.name in names or _mentions(a, names) for a in value.arguments)
+    if not isinstance(value, tuple) or len(value) == 1:
+        return False
+    return any(a in names or _mentions(a, names) for a in value[1])
 
 
-def _parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from arguments.posonlyargs
-    yield from arguments.args
+def _parameters(arguments: ast.arguments) -> tuple[str, ...]:
+    found = [*arguments.posonlyargs, *arguments.args]
     if arguments.vararg:
-        yield arguments.vararg
-    yield from arguments.kwonlyargs
+        found.append(arguments.vararg)
+    found += arguments.kwonlyargs
     if arguments.kwarg:
-        yield arguments.kwarg
-
-
-def _returns(body: list[ast.stmt]) -> Iterator[ast.expr]:
-    """The values that a function's own return statements give, not those of functions inside it."""
-    for statement in body:
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            yield statement.value
-        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for name in ("body", "orelse", "finalbody"):
-                yield from _returns(getattr(statement, name, []))
-            for handler in getattr(statement, "handlers", []):
-                yield from _returns(handler.body)
+        found.append(arguments.kwarg)
+    return tuple([one.arg for one in found])

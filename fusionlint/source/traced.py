@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
-from fusionlint.source.facts import Call
+from fusionlint.source.facts import Value, unpacked
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 
 Context = Literal["traced", "host", "library"]
@@ -100,10 +100,10 @@ def taken_on(project: Project, seeds: Iterable[Place]) -> frozenset[Place]:
 
 def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
     for place, function in project.functions():
-        if not transforms.isdisjoint(project.decorators(place.path, function)):
+        if function.decorators and not transforms.isdisjoint(project.decorators(place.path, function)):
             yield place
-    for place, call in _calls(project):
-        if project.callee(place, call.value) in transforms:
+    for transform in transforms:
+        for place, call in project.calls_of(transform):
             for argument in (*call.value.arguments, *(value for _, value in call.value.keywords)):
                 yield from project.functions_behind(place, argument, TRANSFORMS)
 
@@ -130,22 +130,16 @@ def _traced_seeds(project: Project) -> Iterator[Place]:
             yield from (p for p in (place,) if project.inherits(p.outer, _MODULES))
 
 
-def _calls(project: Project) -> Iterator[tuple[Place, Call]]:
-    for path, facts in project.files.items():
-        for call in facts.calls:
-            yield Place(path, call.scope), call
-
-
 @lru_cache(maxsize=2)
 def _taken_along(project: Project) -> dict[Place, list[Place]]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
     callbacks = set(_callback_functions(project))
     taken: dict[Place, list[Place]] = defaultdict(list)
-    for place, call in _calls(project):
-        name = project.callee(place, call.value)
-        if (found := project.find(name)) and name not in CALLBACKS:
-            taken[place].append(found)
+    for name in project.called.keys() - CALLBACKS:
+        if found := project.find(name):
+            for place in project.callers(name):
+                taken[place].append(found)
     for place, function in project.functions():
         constructs = not function.owner or place.scope.endswith(_CONSTRUCTORS)
         if place.scope and place not in callbacks and constructs:
@@ -166,16 +160,18 @@ def _overridden(project: Project, method: Place) -> Iterator[Place]:
 
 def _callback_functions(project: Project) -> Iterator[Place]:
     """What a trace hands to the host, and initializers, which run once before there is anything to speed up."""
-    for place, call in _calls(project):
-        called = call.value.callee
-        if project.callee(place, call.value) in CALLBACKS:
-            handed = call.value.arguments[:1]
-        elif called and called.name.endswith(_DECLARES) and not called.is_call:
-            handed = call.value.arguments[1:2]  # self.param("kernel", initializer, ...)
-        else:
-            continue
-        for argument in handed:
-            yield from project.functions_behind(place, argument, PARTIAL)
+    for callback in CALLBACKS:
+        for place, call in project.calls_of(callback):
+            yield from _behind(project, place, call.value.arguments[:1])
+    for path, facts in project.files.items():
+        for (called, arguments, _), scope, _, _ in facts.raw.calls:
+            if isinstance(called, str) and called.endswith(_DECLARES):  # self.param("kernel", initializer, ...)
+                yield from _behind(project, Place(path, scope), map(unpacked, arguments[1:2]))
+
+
+def _behind(project: Project, place: Place, values: Iterable[Value]) -> Iterator[Place]:
+    for value in values:
+        yield from project.functions_behind(place, value, PARTIAL)
 
 
 def _reached(seeds: Iterable[Place], edges: dict[Place, list[Place]]) -> set[Place]:
@@ -196,49 +192,62 @@ def _host_seeds(project: Project) -> Iterator[Place]:
         habit = _HOST_FILE.search(project.files[place.path].inside) or _HOST_NAME.match(name)
         if habit or is_idle(project, place):
             yield place
-    for place, call in _calls(project):
-        if place.scope and _is_host_call(project, place, call):
+    for path in project.files:
+        yield from _calling_the_host(project, path)
+
+
+def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
+    """The functions of a file that call what no trace survives, or drive something compiled."""
+    for (value, _, loops, _), (place, name) in zip(project.files[path].raw.calls, project.calls_in(path), strict=True):
+        if place.scope and (
+            (name is not None and _is_of_the_host(name))
+            or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
+            # A Python loop over a jitted call is how a driver looks.
+            or (loops and value[0] is not None and project.is_jitted(place, unpacked(value[0])))
+        ):
             yield place
 
 
-def _is_host_call(project: Project, place: Place, call: Call) -> bool:
-    name = project.callee(place, call.value)
-    if name is not None and (name in JIT or _HOST_CALL.match(name)):
-        return True
-    called = call.value.callee
-    if called is None:
-        return False
-    if called.name.endswith(_HOST_METHODS):
-        return True
-    # A Python loop over a jitted call is how a driver looks.
-    return bool(call.loops) and project.is_jitted(place, called)
+@cache
+def _is_of_the_host(name: str) -> bool:
+    return name in JIT or _HOST_CALL.match(name) is not None
 
 
 def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place]:
     """Functions inside host functions, and functions that nothing but set-up code (their own module's level,
     `__init__`) is seen to call. A driver that calls a library function proves nothing: it may be jitted elsewhere."""
-    returned = set(_returned(project))
-    found: set[Place] = set()
-    todo = [place for place, _ in project.functions() if place not in host and place not in traced]
-    while True:
-        known = host | found
-        new = {
-            p for p in todo if (p.outer in known and p not in returned) or _called_by_set_up(project, p, known)
-        } - found
-        if not new:
-            return found
-        found |= new
+    inside: dict[Place, list[Place]] = defaultdict(list)
+    for place, _ in project.functions():
+        inside[place.outer].append(place)
+    returned = set(_returned(project, inside))
+    calls: dict[Place, list[Place]] = defaultdict(list)
+    for name in project.called:
+        if called := project.find(name):
+            for caller in project.callers(name):
+                calls[caller].append(called)
+    known, found = set(host), set[Place]()
+    todo = deque(place for places in inside.values() for place in places)
+    while todo:
+        place = todo.popleft()
+        if place in known or place in traced:
+            continue
+        if (place.outer in known and place not in returned) or _called_by_set_up(project, place, known):
+            known.add(place)
+            found.add(place)
+            # Only what it holds and what it calls may now be seen in another light.
+            todo.extend(p for p in (*inside[place], *calls[place]) if p.scope in project.files[p.path].raw.functions)
+    return found
 
 
-def _returned(project: Project) -> Iterator[Place]:
+def _returned(project: Project, inside: dict[Place, list[Place]]) -> Iterator[Place]:
     """Functions that the function around them returns: who calls them is not seen."""
     for place, function in project.functions():
-        for value in function.returns:
+        for value in function.returns if place in inside else ():
             yield from (p for p in project.functions_behind(place, value, TRANSFORMS) if p.outer == place)
 
 
 def _called_by_set_up(project: Project, place: Place, host: set[Place]) -> bool:
-    callers = project.callers.get(project.name_of(place), [])
+    callers = project.callers(project.name_of(place))
     return bool(callers) and all(
         c.path == place.path if not c.scope else (c in host and c.scope.endswith(("__init__", "__post_init__")))
         for c in callers
