@@ -1,8 +1,9 @@
 """What calls cost from Python, and whether two functions agree: runs on the CPU, in a worker process per batch.
 
 A dispatch is one execution of one compiled program: on an accelerator a launch at least, with all the host's work.
-A transfer is one array whose value Python asks for, and waits for: `float(x)`, `print(x)`, `jax.device_get(x)`. What
-numpy reads in place on a CPU (`np.asarray(x)`, `x.item()`) is none here.
+A transfer is one time that Python asks for the value of an array, and waits for it: `float(x)`, `print(x)`. What one
+`jax.device_get` asks for comes side by side, and is one; what numpy reads in place on a CPU (`np.asarray(x)`,
+`x.item()`) is none here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _OPERATION = re.compile(r"^\s*(?:%\S+ = )?\"?(?:stablehlo|chlo)\.(?!return\b)\w+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one call made jax do: programs compiled, programs executed, arrays handed to Python."""
+    """What one call made jax do: programs compiled, programs executed, waits of Python for arrays."""
 
     compilations: int
     dispatches: int

@@ -19,8 +19,8 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 @dataclass(slots=True)
 class Tally:
-    """How many programs this process has compiled and executed, and how many arrays Python has read; `follow` makes
-    it count."""
+    """How many programs this process has compiled and executed, and how often Python has waited for arrays; `follow`
+    makes it count."""
 
     compilations: int = 0
     dispatches: int = 0
@@ -40,14 +40,20 @@ def follow(tally: Tally) -> None:
 
     execute = pxla.ExecuteReplicated.__call__
     fetch = array.ArrayImpl._value.fget  # noqa: SLF001  what float(), bool(), print() and device_get() read; no public way
+    start = array.ArrayImpl.copy_to_host_async
+    started = _Started()
 
     def counted(self: Any, *args: Any) -> Any:
         tally.dispatches += 1
         return execute(self, *args)
 
     def fetched(self: Any) -> Any:
-        tally.transfers += self._npy_value is None
+        tally.transfers += self._npy_value is None and started.is_waited_for(self)
         return fetch(self)
+
+    def begun(self: Any) -> None:
+        started.add(self)
+        start(self)
 
     def on_duration(event: str, _seconds: float, **_: Any) -> None:
         tally.compilations += event == COMPILED
@@ -57,6 +63,28 @@ def follow(tally: Tally) -> None:
     pxla.MeshExecutable.create_cpp_call = _no_fast_path  # of what `.lower().compile()` gives
     pxla.ExecuteReplicated.__call__ = counted
     array.ArrayImpl._value = property(fetched)  # noqa: SLF001
+    array.ArrayImpl.copy_to_host_async = begun
+
+
+class _Started:
+    """The copies that `copy_to_host_async` has begun, as `jax.device_get` does of all that it is given before it reads
+    the first: they come side by side, and are waited for once."""
+
+    def __init__(self) -> None:
+        self.together: dict[int, Any] = {}  # by id, and kept, so that no other array takes it
+        self.waited = False
+
+    def add(self, array: Any) -> None:
+        if self.waited:
+            self.together, self.waited = {}, False
+        self.together[id(array)] = array
+
+    def is_waited_for(self, array: Any) -> bool:
+        """Whether reading `array` now is a wait of its own."""
+        if self.together.pop(id(array), None) is None:
+            return True
+        first, self.waited = not self.waited, True
+        return first
 
 
 def _no_fast_path(*_args: Any, **_kwargs: Any) -> None:

@@ -1,0 +1,113 @@
+"""Several results of one compiled call that the host reads one after the other, and waits for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.anew import repeats
+from fusionlint.patterns.fetched import is_needed
+from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.reads import Read, is_always_read, reads_of
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="transfer")
+
+# What computes an array of which `all` and `any` ask the truth.
+_TRUTH = re.compile(r"^jax\.numpy\.(all|any|allclose|array_equal|isfinite|isnan|isinf|logical_\w+|less|greater)\w*$")
+
+
+def _calls_a_program(source: Source) -> bool:
+    """Whether the file calls a compiled program by a name."""
+    project = source.project
+    return any(
+        call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
+        for call in source.facts.calls
+    )
+
+
+@rule.source(cst.Assign, when=_calls_a_program)
+def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
+    """`state, reward, done = step(state)`, then `float(reward)` and `bool(done)`, in host code that runs often."""
+    if not isinstance(node.value, cst.Call) or not is_jitted(node.value.func, source):
+        return
+    where = repeats(node, source)
+    if where is None or not is_always_read(node, where, source):
+        return
+    names = [target for target in _targets(node) if isinstance(target, cst.Name)]
+    found = [read for name in names for read in reads_of(name, source) if is_always_read(read.node, where, source)]
+    found = [read for read in found if source.loop(read.node) is source.loop(node)]
+    if len({read.what for read in found}) < 2 and not any(read.is_of_each for read in found):
+        return
+    if isinstance(where, cst.For | cst.While) and not any(is_needed(r.node, where, source) for r in found):
+        return  # what nobody needs in the loop is best not read there at all: host-sync-in-step-loop
+    yield _finding(found, source)
+
+
+def _targets(node: cst.Assign) -> Iterator[cst.BaseExpression]:
+    """`a` and `self.b`, of `a, self.b = ...`."""
+    for target in node.targets:
+        match target.target:
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                yield from (element.value for element in elements)
+            case _:
+                yield target.target
+
+
+def _asks_for_truths(source: Source) -> bool:
+    return any(call.value.callee and call.value.callee.name in ("all", "any") for call in source.facts.calls)
+
+
+@rule.source(cst.Call, when=_asks_for_truths)
+def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`all(jnp.isfinite(x).all() for x in leaves)`: no trace survives it, so it is host code."""
+    match node:
+        case cst.Call(func=cst.Name("all" | "any" as asked), args=[cst.Arg(value=cst.GeneratorExp(elt=truth))]):
+            if _is_truth(truth, source) and _runs_often(node, source):
+                yield source.finding(
+                    node,
+                    "the host waits for one truth after the other",
+                    write=f"`{asked}(jax.device_get([... for ...]))`, which starts all copies before it waits",
+                )
+
+
+def _is_truth(node: cst.BaseExpression, source: Source) -> bool:
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.Call() as owner, attr=cst.Name("all" | "any"))):
+            return _is_truth(owner, source)
+        case cst.Call(func=function):
+            return bool(_TRUTH.match(source.qualified_name(function) or ""))
+    return False
+
+
+def _runs_often(node: cst.CSTNode, source: Source) -> bool:
+    if source.context(node) == "traced" or is_idle(source.project, source.place(node)):
+        return False
+    loop = source.loop(node)
+    function = source.function(node)
+    if loop is not None:
+        return isinstance(loop, cst.For | cst.While)
+    return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
+
+
+def _finding(found: list[Read], source: Source) -> Finding:
+    where = {read.node: source.location(read.node) for read in found}
+    found = sorted(found, key=lambda read: (where[read.node].line, where[read.node].column))
+    names = list(dict.fromkeys(read.what for read in found))
+    if len(names) == 1:
+        message, at_once = (
+            f"the host waits for each part of `{names[0]}` by itself",
+            "one `jax.device_get` of the whole",
+        )
+    else:
+        message = "the host waits for " + ", then for ".join(f"`{name}`" for name in names)
+        at_once = f"`jax.device_get(({', '.join(names)}))`"
+    write = f"{at_once}, which starts all copies before it waits for the first"
+    return source.finding(found[0].node, message, write=write)
