@@ -20,7 +20,10 @@ from fusionlint.config import ConfigError, read_config
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
+    from fusionlint.compiling.targets import Target
     from fusionlint.explain import Report
+    from fusionlint.recorded import Told
+    from fusionlint.recording import Recording
     from fusionlint.report.sarif import RuleText
     from fusionlint.source.check import Scope
     from fusionlint.tasks import Failure
@@ -218,6 +221,86 @@ def _explained(specs: Sequence[str], names: list[str], address: str, timeout: fl
             progress.clear()
             yield result
             progress.show()
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARG]...")
+@click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")
+@_names("Explain for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there, not to stderr."
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path), metavar="FILE", help="Save what was captured, for `explain`."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Everything: libraries' functions, every signature, barrier, line."
+)
+@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+def run(
+    script: str,
+    arguments: Sequence[str],
+    module: bool,
+    target: Sequence[str],
+    output_format: str,
+    output: Path | None,
+    record: Path | None,
+    everything: bool,
+    timeout: float,
+) -> None:
+    """Run a script unchanged, and say what it compiled, why again, and what XLA made of it.
+
+    The script's output, arguments and exit status are its own; the report comes afterwards, on stderr. Options of
+    fusionlint stand before SCRIPT.
+    """
+    from fusionlint.compiling.scripts import run_script
+    from fusionlint.recording import recording_json
+    from fusionlint.report.run_json import run_json
+    from fusionlint.report.run_text import run_text
+
+    targets = _targets_here(_split(target))
+    platforms = sorted({one.platform for one in targets})
+    ran = run_script(script, arguments, platforms, module=module, everything=everything)
+    if record:
+        record.write_text(recording_json(ran.recording), encoding="utf-8")
+    told = _told(ran.recording, targets, timeout)
+    if output_format == "json":
+        text = run_json(ran.recording, told, ran.status) + "\n"
+    else:
+        text = run_text(ran.recording, told, everything)
+    if output:
+        output.write_text(text, encoding="utf-8")
+    else:
+        click.echo(text, nl=False, err=True)
+    sys.exit(ran.status)
+
+
+def _targets_here(names: list[str]) -> list[Target]:
+    """The targets of those names, of the settings, or the default one."""
+    from fusionlint.compiling.attached import chosen
+    from fusionlint.compiling.targets import TargetError
+
+    with _one_line_errors():
+        try:
+            return chosen(names or [*read_config(Path()).target])
+        except TargetError as error:
+            raise ConfigError(str(error)) from None
+
+
+def _told(recording: Recording, targets: Sequence[Target], timeout: float) -> list[Told]:
+    """What XLA makes of the recording, and meanwhile how far it is, where stderr is a terminal."""
+    from fusionlint.recorded import explain_recorded
+    from fusionlint.report.progress import Progress
+    from fusionlint.rule import all_rules
+
+    progress = Progress(len(targets) if recording.functions else 0, sys.stderr)
+    progress.show()
+    try:
+        return explain_recorded(recording, targets, all_rules(), timeout, progress.done)
+    finally:
+        progress.clear()
 
 
 @main.command("targets")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -89,12 +90,21 @@ _INTS = tuple(f"{x}{bits} {name}{bits}" for bits in (8, 16, 32, 64) for x, name 
 _UINTS = tuple(f"u{bits} uint{bits}" for bits in (4, 8, 16, 32, 64))
 _SMALL = ("s4 int4", "i4 int4", "pred bool", *(f"f8{x} float8_{x}" for x in ("e4m3fn", "e5m2", "e4m3b11fnuz")))
 DTYPES = {alias: pair.split()[1] for pair in (*_FLOATS, *_INTS, *_UINTS, *_SMALL) for alias in pair.split()}
+_SHORT = {name: alias for alias, name in DTYPES.items() if alias not in (name, "pred")}
 
 _SPEC = re.compile(
     r"\s*(?P<module>.*?\.py|[^\W\d][\w.]*):(?P<function>[^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*(?P<rest>\(.*)?", re.S
 )
 # `f32[]` is no Python: the same number of characters that is, so that positions stay true.
 _EMPTY = re.compile(r"(?<=\w)\[(\s*)\]")
+
+
+def array_text(dtype: str, shape: Sequence[int]) -> str:
+    """`f32[8,128]`, `key[4]`: an array as a SPEC has it; `dtype` is numpy's or jax's name."""
+    sizes = ",".join(map(str, shape))
+    if dtype.startswith("key"):
+        return f"key[{sizes}]" if shape else "key"
+    return f"{_SHORT.get(dtype, dtype)}[{sizes}]"
 
 
 def parse_spec(text: str) -> Entry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from fusionlint.hlo.lines import Lines
 VERSION = 1
 
 
-def report_json(reports: Sequence[Report], errors: Sequence[str] = ()) -> str:
-    """One object of `reports` and `errors` (one line each). Microseconds are null where nothing is known about them."""
-    return json.dumps({"version": VERSION, "reports": [_report(r) for r in reports], "errors": [*errors]}, indent=2)
+def report_json(reports: Sequence[Report], errors: Sequence[str] = (), more: Mapping[str, Any] | None = None) -> str:
+    """One object of `reports`, `errors` (one line each) and `more`. Microseconds are null where nothing is known about
+    them."""
+    document = {"version": VERSION, "reports": [_report(r) for r in reports], "errors": [*errors], **(more or {})}
+    return json.dumps(document, indent=2)
 
 
 def _report(report: Report) -> dict[str, Any]:

@@ -45,12 +45,12 @@ class _Group:
         return launching + sum(member.price.moving for member in self.members if member.price)
 
 
-def report_text(report: Report, everything: bool = False, with_stages: bool = False) -> str:
-    """The report, ending in a newline: the ten dearest barriers or `everything`, and a table of stages if asked for.
-    Paths are relative to the working directory where they lie below it."""
+def report_text(report: Report, everything: bool = False, with_stages: bool = False, *, limit: int = SHOWN) -> str:
+    """The report, ending in a newline: the `limit` dearest barriers or `everything`, and a table of stages if asked
+    for. Paths are relative to the working directory where they lie below it."""
     blocks = ["\n".join(head(report))]
     groups = _grouped(report.barriers)
-    shown = groups if everything else groups[:SHOWN]
+    shown = groups if everything else groups[:limit]
     blocks += ["\n".join(_group(number, group, report.totals)) for number, group in enumerate(shown, 1)]
     if len(shown) < len(groups):
         blocks.append(f"… and {len(groups) - len(shown)} more; --all shows them")

@@ -1,0 +1,192 @@
+"""A call of something jitted -> what is to be kept of it: plain text, no hold on its arrays. Runs where jax runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MethodType
+from typing import Any
+
+from fusionlint.compiling import arguments
+from fusionlint.compiling.entry import array_text
+
+_LITERALS = (bool, int, float, complex, str, bytes, type(None))
+_WIDEST = 60  # characters of a static value
+
+
+class _CannotSayError(Exception):
+    """A SPEC has no words for a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The function that was given to jit: its name and module, where it is defined ("" if Python does not know), and
+    whether module and name lead to it. `static` are the arguments that are part of the program, as text; `spec` all
+    arguments as a SPEC has them, None where it cannot or the function is not plain. `identity` tells functions apart
+    without keeping them alive."""
+
+    name: str
+    module: str
+    defined: str
+    plain: bool
+    static: Mapping[str, str]
+    spec: str | None
+    identity: Identity = field(compare=False)
+    objects: Mapping[str, Identity] = field(compare=False)  # of the static arguments that are no literals
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which object a function is, held weakly; of a bound method, its function and its instance."""
+
+    parts: tuple[Any, ...]
+
+    def is_same(self, other: Identity) -> bool:
+        """Whether both are one object that still lives."""
+        pairs = list(zip(self.parts, other.parts, strict=False))
+        return len(self.parts) == len(other.parts) and all(one() is not None and one() is its() for one, its in pairs)
+
+
+def call_of(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], argnums: Sequence[int], argnames: Sequence[str]
+) -> Call:
+    """What is kept of `jit(function, static_argnums=argnums, static_argnames=argnames)(*args, **kwargs)`."""
+    static = {**_bound(function), **_static(function, args, kwargs, argnums, argnames)}
+    inner = _inner(function)
+    name = getattr(inner, "__qualname__", type(inner).__qualname__)
+    plain = inner is function and hasattr(function, "__code__") and "<" not in name
+    return Call(
+        name=name,
+        module=getattr(inner, "__module__", "") or "",
+        defined=arguments.definition(function),
+        plain=plain,
+        static={name: text_of(value) for name, value in static.items()},
+        spec=_spec(args, kwargs, {*argnums}, {*argnames}) if plain else None,
+        identity=_identity(function),
+        objects={name: _identity(value) for name, value in static.items() if not _is_literal(value)},
+    )
+
+
+def text_of(value: Any) -> str:
+    """A static value for people: a literal as Python writes it, a function by its name, anything else by its class.
+    The value's own repr is not asked: it may be long, slow, or read arrays."""
+    if isinstance(value, _LITERALS):
+        text = repr(value)
+    elif isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        inner = ", ".join(map(text_of, value[:8])) + (", ..." if len(value) > 8 else "")
+        text = f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    elif arguments.is_array(value):
+        text = f"{value.dtype}{list(value.shape)}"
+    else:
+        name = getattr(value, "__qualname__", None)
+        text = str(name) if isinstance(name, str) else f"a {type(value).__qualname__}"
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+
+
+def _inner(function: Any) -> Any:
+    """The user's own function under partials, vmaps, grads and other wrappers."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, MethodType):
+            function = function.__func__
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        else:
+            return function
+
+
+def _bound(function: Any) -> dict[str, Any]:
+    """What a partial binds, where it is part of the program: literals and functions, no arrays."""
+    if not isinstance(function, functools.partial):
+        return {}
+    every = {**{f"partial[{i}]": value for i, value in enumerate(function.args)}, **function.keywords}
+    return {name: value for name, value in every.items() if not arguments.is_array(value)}
+
+
+def _static(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], argnums: Sequence[int], argnames: Sequence[str]
+) -> dict[str, Any]:
+    parameters = _parameters(function)
+    names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
+    places = sorted({number % len(args) for number in argnums if args and -len(args) <= number < len(args)})
+    found = {names[i] if i < len(names) else f"args[{i}]": args[i] for i in places}
+    found |= {name: kwargs[name] for name in argnames if name in kwargs}
+    static = {*argnames, *(names[number] for number in argnums if -len(names) <= number < len(names))}
+    defaults = {p.name: p.default for p in parameters if p.name in static and p.default is not p.empty}
+    return defaults | found
+
+
+def _parameters(function: Any) -> list[inspect.Parameter]:
+    try:
+        return [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):  # builtins and some callables have none
+        return []
+
+
+def _spec(args: Sequence[Any], kwargs: Mapping[str, Any], argnums: set[int], argnames: set[str]) -> str | None:
+    try:
+        by_place = [_said(value, is_static={i, i - len(args)} & argnums) for i, value in enumerate(args)]
+        by_name = [f"{name}={_said(value, is_static=name in argnames)}" for name, value in kwargs.items()]
+    except _CannotSayError:
+        return None
+    return f"({', '.join([*by_place, *by_name])})"
+
+
+def _said(value: Any, *, is_static: object = False) -> str:
+    """The value as a SPEC has it. Raises _CannotSayError: of a class of its own, a SPEC knows no fields."""
+    if value is None or isinstance(value, str):
+        return repr(value)
+    if is_static:
+        return _literal(value)
+    if type(value) in (tuple, list):
+        parts = ", ".join(map(_said, value))
+        comma = "," if type(value) is tuple and len(value) == 1 else ""
+        return f"[{parts}]" if type(value) is list else f"({parts}{comma})"
+    if type(value) is dict:
+        if not all(isinstance(name, (str, int)) for name in value):
+            raise _CannotSayError
+        return "{" + ", ".join(f"{name!r}: {_said(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, (bool, int, float, complex)) or arguments.is_array(value):
+        return array_text(*_abstract(value))
+    raise _CannotSayError
+
+
+def _literal(value: Any) -> str:
+    if not _is_literal(value):
+        raise _CannotSayError
+    return repr(value)
+
+
+def _is_literal(value: Any) -> bool:
+    if type(value) in (tuple, list):
+        return all(map(_is_literal, value))
+    return type(value) in _LITERALS
+
+
+def _abstract(value: Any) -> tuple[str, tuple[int, ...]]:
+    import jax
+    import numpy as np
+
+    if not arguments.is_array(value):
+        kind = next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
+        return str(jax.dtypes.canonicalize_dtype(np.result_type(kind))), ()
+    if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):
+        return str(value.dtype), tuple(value.shape)
+    return str(jax.dtypes.canonicalize_dtype(value.dtype)), tuple(value.shape)
+
+
+def _identity(function: Any) -> Identity:
+    parts = (function.__func__, function.__self__) if isinstance(function, MethodType) else (function,)
+    return Identity(tuple(map(_weakly, parts)))
+
+
+def _weakly(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:  # an instance of a class with slots: it is told by its address
+        address = id(value)
+        return lambda: address

@@ -1,0 +1,278 @@
+"""What `hooks` sees of a running program -> a Recording. Runs where the program runs."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import CodeType
+
+from fusionlint.compiling import hooks
+from fusionlint.compiling.calls import Call
+from fusionlint.compiling.hooks import Compiled, Frames, Lowering
+from fusionlint.compiling.owners import owner
+from fusionlint.compiling.why import Circumstances, why
+from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording
+
+Key = tuple[str, "Place | None"]
+# Called with what was recorded: an eager operation by line and name, or a function with this one compilation.
+Keep = Callable[["RecordedFunction | EagerLine"], None]
+
+
+@dataclass(slots=True)
+class _Known:
+    """A function as far as it was seen: the compilations, and of each what it takes to tell why the next came."""
+
+    function: RecordedFunction  # without compilations
+    compilations: list[Compilation] = field(default_factory=list)
+    calls: list[Call | None] = field(default_factory=list)
+    settings: list[object] = field(default_factory=list)
+    lowerings: dict[int, Lowering] = field(default_factory=dict)  # by number
+
+
+class Recorder:
+    """Listens to `hooks` and remembers; may be called from any thread.
+
+    `everything` keeps what it takes to lower every signature of every function again, not the largest one of each of
+    the user's functions alone. `keep` is told of each compilation as it happens.
+    """
+
+    def __init__(self, everything: bool = False, keep: Keep = lambda _: None) -> None:
+        self.everything, self.keep = everything, keep
+        self.known: dict[Key, _Known] = {}
+        self.eager: dict[Place | None, tuple[Counter[str], float]] = {}
+        self.count = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, seen: Compiled) -> None:
+        """Remember one compilation."""
+        place, whose = _definition(seen)
+        called = _called(seen.frames)
+        with self.lock:
+            if whose == "jax":
+                self._add_eager(seen, called)
+            else:
+                self._add(seen, place, whose, called)
+
+    def _add_eager(self, seen: Compiled, called: Place | None) -> None:
+        operations, seconds = self.eager.setdefault(called, (Counter(), 0.0))
+        operations[seen.name] += 1
+        self.eager[called] = operations, seconds + seen.seconds
+        self.keep(EagerLine(called, {seen.name: 1}, seen.seconds))
+
+    def _add(self, seen: Compiled, place: Place | None, whose: Owner, called: Place | None) -> None:
+        name = _name(seen, place)
+        known = self.known.get((name, place))
+        if known is None:
+            known = self.known[name, place] = _Known(_function(seen.call, name, place, whose))
+        compilation = self._compilation(seen, called, known)
+        known.compilations.append(compilation)
+        known.calls.append(seen.call)
+        known.settings.append(seen.lowering.settings if seen.lowering else None)
+        self.count += 1
+        if seen.lowering:
+            self._keep_lowering(known, compilation, seen.lowering)
+        self.keep(replace(known.function, compilations=(compilation,)))
+
+    def _compilation(self, seen: Compiled, called: Place | None, known: _Known) -> Compilation:
+        new = Compilation(
+            number=self.count,
+            called=called,
+            arguments=_arguments(seen.lowering) if seen.lowering else (),
+            static=seen.call.static if seen.call else {},
+            seconds=seen.seconds,
+            thread=threading.current_thread().name,
+            devices=seen.lowering.devices if seen.lowering else 1,
+            spec=seen.call.spec if seen.call else None,
+        )
+        settings = seen.lowering.settings if seen.lowering else None
+        earlier = zip(known.compilations, known.calls, known.settings, strict=True)
+        compared = [(one, _circumstances(seen.call, call, settings == before)) for one, call, before in earlier]
+        return replace(new, why=why(new, compared))
+
+    def _keep_lowering(self, known: _Known, compilation: Compilation, lowering: Lowering) -> None:
+        if self.everything:
+            if compilation.signature not in [one.signature for one in known.compilations[:-1]]:
+                known.lowerings[compilation.number] = lowering
+        elif known.function.owner == "user":
+            largest = replace(known.function, compilations=tuple(known.compilations)).largest
+            if largest is compilation:  # the others' constants need not stay in memory
+                known.lowerings = {compilation.number: lowering}
+
+    def recording(self, command: tuple[str, ...] = ()) -> Recording:
+        """All that was captured until now, without programs."""
+        with self.lock:
+            functions = tuple(replace(k.function, compilations=tuple(k.compilations)) for k in self.known.values())
+            eager = tuple(EagerLine(place, dict(names), s) for place, (names, s) in self.eager.items())
+        where = backend() if functions or eager else ""  # to ask is to start it
+        return Recording(command, versions(), where, functions, eager, hooks.missing())
+
+    def lowered(self, platforms: tuple[str, ...]) -> Iterator[tuple[int, str, bytes | str]]:
+        """number, platform and the program of what was kept, lowered for each platform; a line of text instead of the
+        program says why there is none."""
+        with self.lock:
+            kept = {number: one for known in self.known.values() for number, one in known.lowerings.items()}
+        if not kept:
+            return
+        with hooks.lowering_elsewhere():
+            for number, lowering in sorted(kept.items()):
+                for platform in platforms:
+                    yield number, platform, _program(lowering, platform)
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[Recorder]:
+    """Record what this process compiles inside."""
+    with hooks.listening(recorder):
+        yield recorder
+
+
+def versions() -> dict[str, str]:
+    """Of what compiles and runs here."""
+    import platform
+
+    import jax
+    import jaxlib
+
+    return {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "python": platform.python_version()}
+
+
+def backend() -> str:
+    """The platform that jax runs on."""
+    from jax.extend import backend as backends
+
+    try:
+        return str(backends.get_backend().platform)
+    except RuntimeError:
+        return ""
+
+
+def _program(lowering: Lowering, platform: str) -> bytes | str:
+    if lowering.devices > 1:
+        return f"it is spread over {lowering.devices} devices, and can be compiled for one that is not there only alone"
+    try:
+        return hooks.bytecode(lowering, platform)
+    # What an operation has no rule for, a library's own primitive, a callback that needs its device: each raises its
+    # own kind, and costs this program alone.
+    except Exception as error:  # noqa: BLE001
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        if "Unknown backend" in first:
+            return f"a callback (jax.debug.print, pure_callback) needs the {platform.upper()} itself"
+        return f"jax cannot lower it for {platform}: {type(error).__name__}{': ' if first else ''}{first}"
+
+
+def _circumstances(call: Call | None, other: Call | None, same_settings: bool) -> Circumstances:
+    if call is None or other is None:
+        return Circumstances(same_settings=same_settings)
+    known = {name: its for name, its in other.objects.items() if call.static.get(name) == other.static.get(name)}
+    others = tuple(name for name, its in call.objects.items() if name in known and not its.is_same(known[name]))
+    return Circumstances(call.identity.is_same(other.identity), same_settings, others)
+
+
+def _arguments(lowering: Lowering) -> tuple[Argument, ...]:
+    every = zip(
+        hooks.argument_names(lowering), lowering.jaxpr.in_avals, lowering.donated, lowering.shardings, strict=False
+    )
+    return tuple(
+        Argument(
+            name=name,
+            dtype=str(getattr(aval, "dtype", aval)),
+            shape=tuple(getattr(aval, "shape", ())),
+            weak=bool(getattr(aval, "weak_type", False)),
+            donated=bool(donated),
+            sharding=hooks.sharding_text(sharding),
+        )
+        for name, aval, donated, sharding in every
+    )
+
+
+def _function(call: Call | None, name: str, place: Place | None, whose: Owner) -> RecordedFunction:
+    is_own = call is not None and place is not None and call.defined == f"{place.path}:{place.line}"
+    return RecordedFunction(
+        name=name,
+        module=call.module if call and is_own else "",
+        defined=place,
+        owner=whose,
+        plain=bool(call and is_own and call.plain),
+        compilations=(),
+        sha256=_sha256(place.path) if place and whose == "user" else None,
+    )
+
+
+def _sha256(path: str) -> str | None:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:  # a notebook's cell
+        return None
+
+
+def _name(seen: Compiled, place: Place | None) -> str:
+    return place.function if place and place.function else seen.name or "(unknown)"
+
+
+def _definition(seen: Compiled) -> tuple[Place | None, Owner]:
+    """Where the function is defined, and whose it is. A library may have wrapped the user's function before it jitted
+    it, and an eager scan is jax's own function around the user's: what they call of the user's is then the one."""
+    place = _given(seen)
+    if place is None:
+        return None, _owner_of_unknown(seen)
+    whose = owner(place.path)
+    if whose == "user" or seen.lowering is None:
+        return place, whose
+    inner = _inside(seen.lowering, place, whose)
+    if inner is None:
+        return place, whose
+    return (replace(inner, function=f"{seen.name}({inner.function})") if whose == "jax" else inner), "user"
+
+
+def _inside(lowering: Lowering, place: Place, whose: Owner) -> Place | None:
+    """The user's function that the one at `place` works for."""
+    given = hooks.inner_functions(lowering.jaxpr) if whose == "jax" else ()
+    first = next((found for found in given if owner(found[0]) == "user"), None)
+    return Place(*first) if first else _traced(lowering, place)
+
+
+def _owner_of_unknown(seen: Compiled) -> Owner:
+    """Nothing is known but the name: it is the user's, if the user's line asked for it."""
+    called = _called(seen.frames)
+    return owner(called.path) if called else "library"
+
+
+def _given(seen: Compiled) -> Place | None:
+    """The function that was given to jit."""
+    if seen.call and seen.call.defined:
+        path, _, line = seen.call.defined.rpartition(":")
+        return Place(path, int(line), seen.call.name)
+    found = hooks.defined(seen.lowering.jaxpr) if seen.lowering else None
+    return Place(*found) if found else None
+
+
+def _traced(lowering: Lowering, place: Place) -> Place | None:
+    """The user's outermost function that the one at `place` called while jax traced its first operations."""
+    for codes in hooks.traced_frames(lowering.jaxpr):
+        inside = False
+        for code in codes:
+            inside |= (code.co_filename, code.co_firstlineno) == (place.path, place.line)
+            if inside and owner(code.co_filename) == "user":
+                return Place(code.co_filename, code.co_firstlineno, _qualified(code))
+    return None
+
+
+def _called(frames: Frames) -> Place | None:
+    """The user's innermost line on the stack; a library's where the user has none."""
+    theirs: Place | None = None
+    for code, line in frames:
+        whose = owner(code.co_filename)
+        if whose == "user":
+            return Place(code.co_filename, line, _qualified(code))
+        if whose == "library" and theirs is None and not code.co_filename.startswith("<"):
+            theirs = Place(code.co_filename, line, _qualified(code))
+    return theirs
+
+
+def _qualified(code: CodeType) -> str:
+    return str(getattr(code, "co_qualname", code.co_name))  # Python 3.10 knows the bare name alone

@@ -1,0 +1,284 @@
+"""Where jax is watched while a program runs: each program that XLA compiles, with what jax lowered for it.
+
+All private names of jax that capture needs stand here. They are the same from jax 0.4.38 to 0.10.2; a jax that lacks
+one costs what it would have told, and `missing()` says what that is. Nothing here imports jax before the program does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+from fusionlint.compiling.calls import Call, call_of
+from fusionlint.compiling.running import COMPILED
+
+Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
+Listener = Callable[["Compiled"], None]
+# The arguments of lower_sharding_computation that are read; the others are handed on as they are.
+_IN_SHARDINGS, _DONATED = 3, 7
+# The functions of jax/_src/pjit.py that hold a call of something jitted.
+_CALLS = frozenset({"cache_miss", "jit_lower", "lower", "jit_trace", "trace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """What jax lowered: a closed jaxpr, per input whether it is donated and its sharding, and how to do it again.
+    `settings` are equal where jax's settings that change programs were the same."""
+
+    jaxpr: Any
+    name: str
+    donated: tuple[bool, ...]
+    shardings: tuple[Any, ...]
+    devices: int
+    again: Callable[[str], Any]  # of a platform (cpu, cuda, tpu): something whose `stablehlo()` is the module
+    settings: object
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program that XLA compiled in `seconds`, for the call `call` below `frames`; `lowering` is None where jax
+    lowered it in a way that is not watched, such as an old pmap."""
+
+    name: str
+    seconds: float
+    frames: Frames
+    lowering: Lowering | None
+    call: Call | None
+
+
+_LISTENERS: list[Listener] = []
+_CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
+_MARK = "_fusionlint_lowering"
+_INSTALLED: list[str] = []  # what this jax lacks; "" once the hooks are in place
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call `listener` for every compilation of this process, on the thread that compiles."""
+    install()
+    _LISTENERS.append(listener)
+    try:
+        yield
+    finally:
+        _LISTENERS.remove(listener)
+
+
+def follow(listener: Listener) -> None:
+    """As `listening`, to the end of the process."""
+    install()
+    _LISTENERS.append(listener)
+
+
+def unfollow(listener: Listener) -> None:
+    """The end of `follow`."""
+    _LISTENERS.remove(listener)
+
+
+def missing() -> tuple[str, ...]:
+    """What this jax does not tell, one line each."""
+    return tuple(filter(None, _INSTALLED))
+
+
+def install() -> None:
+    """Put the hooks in place, once a process. They cost nothing while nobody listens."""
+    if _INSTALLED:
+        return
+    _INSTALLED.append("")
+    import jax.monitoring
+
+    jax.monitoring.register_event_duration_secs_listener(_on_duration)
+    try:
+        _watch_lowering()
+    except (ImportError, AttributeError) as error:
+        _INSTALLED.append(
+            f"jax {jax.__version__} is not known here ({error}): functions are listed without arguments and launches"
+        )
+
+
+def _watch_lowering() -> None:
+    from jax._src import traceback_util
+    from jax._src.interpreters import pxla
+
+    lower, compiles = pxla.lower_sharding_computation, pxla.MeshComputation.compile
+
+    def lowered(*args: Any, **kwargs: Any) -> Any:
+        computation = lower(*args, **kwargs)
+        if _LISTENERS:
+            with _harmless():
+                setattr(computation, _MARK, (_lowering(lower, args, kwargs), _call(inspect.currentframe())))
+        return computation
+
+    def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _CURRENT.lowering = getattr(self, _MARK, None)
+        try:
+            return compiles(self, *args, **kwargs)
+        finally:
+            _CURRENT.lowering = None
+            vars(self).pop(_MARK, None)  # jax keeps the computation; it shall not keep the jaxpr for us
+
+    traceback_util.register_exclusion(__file__)  # the user's tracebacks stay what they are
+    pxla.lower_sharding_computation = lowered
+    pxla.MeshComputation.compile = compiled
+
+
+def _on_duration(event: str, seconds: float, **details: Any) -> None:
+    if event != COMPILED or not _LISTENERS:
+        return
+    lowering, call = getattr(_CURRENT, "lowering", None) or (None, None)
+    name = lowering.name if lowering else str(details.get("fun_name", ""))
+    found = Compiled(name, seconds, _frames(inspect.currentframe()), lowering, call)
+    for listener in tuple(_LISTENERS):
+        with _harmless():
+            listener(found)
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    """A mistake of ours must not end the program that is watched; it is said in `missing()`."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001
+        said = f"a compilation could not be recorded: {type(error).__name__}: {error}"
+        if said not in _INSTALLED:
+            _INSTALLED.append(said)
+
+
+def _frames(frame: FrameType | None) -> Frames:
+    found = []
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Lowering:
+    jaxpr, _, name, *_ = args
+    shardings = tuple(args[_IN_SHARDINGS])
+
+    def again(platform: str) -> Any:
+        return lower(*args, **{**kwargs, "lowering_platforms": (platform,)})
+
+    return Lowering(
+        jaxpr=jaxpr,
+        name=str(name),
+        donated=tuple(args[_DONATED]),
+        shardings=shardings,
+        devices=max((getattr(one, "num_devices", 1) for one in shardings), default=1),
+        again=again,
+        settings=_settings(),
+    )
+
+
+def _settings() -> object:
+    """The settings that jax's own caches depend on: precision, x64, a mesh."""
+    try:
+        from jax._src import config
+
+        return config.trace_context()
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+def _call(frame: FrameType | None) -> Call | None:
+    """The innermost call of something jitted on the stack: jax keeps its arguments nowhere else."""
+    while frame is not None:
+        if frame.f_code.co_name in _CALLS and frame.f_code.co_filename.endswith("pjit.py"):
+            return _read_call(frame.f_locals)
+        frame = frame.f_back
+    return None
+
+
+def _read_call(names: dict[str, Any]) -> Call | None:
+    jitted = names.get("jit_func")
+    function = names.get("fun", getattr(jitted, "_fun", None))
+    info = names.get("jit_info", getattr(jitted, "_jit_info", None))
+    if function is None or info is None:
+        return None
+    nums, static = getattr(info, "static_argnums", ()), getattr(info, "static_argnames", ())
+    return call_of(function, names.get("args", ()), names.get("kwargs", {}), nums, static)
+
+
+def argument_names(lowering: Lowering) -> list[str]:
+    """jax's path to each input, such as `params['w']`; "" where it has none."""
+    inputs = len(lowering.jaxpr.in_avals)
+    names = getattr(_debug_info(lowering.jaxpr), "arg_names", None) or ()
+    return [str(name) for name in names] if len(names) == inputs else [""] * inputs
+
+
+def sharding_text(sharding: Any) -> str:
+    """How an argument is placed; "" for one that is not committed to a place."""
+    kind = type(sharding).__name__
+    if kind == "UnspecifiedValue" or sharding is None:
+        return ""
+    if kind == "NamedSharding":
+        axes = ", ".join(f"{name}={size}" for name, size in dict(sharding.mesh.shape).items())
+        return f"{sharding.spec} over {axes}"
+    devices = sorted(str(device) for device in getattr(sharding, "device_set", ()))
+    return f"on {', '.join(devices)}" if devices else kind
+
+
+def inner_functions(jaxpr: Any) -> Iterator[tuple[str, int, str]]:
+    """path, line and name of the functions inside a program that control flow was given: a scan's body."""
+    for equation in jaxpr.jaxpr.eqns:
+        for value in equation.params.values():
+            for inner in value if isinstance(value, tuple) else (value,):
+                info = _debug_info(inner)
+                name, _, place = (getattr(info, "func_src_info", None) or "").partition(" at ")
+                path, _, line = place.rpartition(":")
+                if line.isdigit():
+                    yield path, int(line), name
+
+
+def traced_frames(jaxpr: Any, limit: int = 8) -> Iterator[tuple[CodeType, ...]]:
+    """Of the program's first operations the code that was running when each was traced, the outermost first."""
+    for equation in jaxpr.jaxpr.eqns[:limit]:
+        traceback: Any = getattr(equation.source_info, "traceback", None)
+        codes = traceback.raw_frames()[0] if hasattr(traceback, "raw_frames") else ()
+        yield tuple(reversed(codes))
+
+
+def defined(jaxpr: Any) -> tuple[str, int, str] | None:
+    """path, line and name of the function that was traced, as jax knows it."""
+    name, _, place = (getattr(_debug_info(jaxpr), "func_src_info", None) or "").partition(" at ")
+    path, _, line = place.rpartition(":")
+    return (path, int(line), name) if line.isdigit() else None
+
+
+def _debug_info(jaxpr: Any) -> Any:
+    inner = getattr(jaxpr, "jaxpr", jaxpr)  # closed or open
+    return getattr(inner, "debug_info", None)
+
+
+@contextmanager
+def lowering_elsewhere() -> Iterator[None]:
+    """Inside, programs can be lowered for hardware that is not there, with the whole call path to every line."""
+    import jax
+    from jax._src.interpreters import mlir
+
+    from fusionlint.compiling.devices import allow_callbacks
+
+    wanted = {"jax_include_full_tracebacks_in_locations": True, "jax_traceback_in_locations_limit": -1}
+    before = {name: jax.config.values[name] for name in wanted}
+    get_backend = getattr(mlir.ModuleContext, "get_backend", None)
+    allow_callbacks()
+    try:
+        for name, value in wanted.items():
+            jax.config.update(name, value)
+        yield
+    finally:
+        if get_backend is not None:
+            mlir.ModuleContext.get_backend = get_backend
+        for name, value in before.items():
+            jax.config.update(name, value)
+
+
+def bytecode(lowering: Lowering, platform: str) -> bytes:
+    """StableHLO of the program, lowered for `platform`, with its source lines. Raises whatever jax raises."""
+    from jax._src.interpreters import mlir
+
+    return bytes(mlir.module_to_bytecode(lowering.again(platform).stablehlo()))

@@ -1,0 +1,39 @@
+"""Whose code a file holds: the user's, a library's, or jax's own."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+from fusionlint.recording import Owner
+
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_JAX = re.compile(r"[/\\](?:site|dist)-packages[/\\]jax(?:lib)?[/\\]")
+_PACKAGE = f"{Path(__file__).parents[1]}/"
+
+
+@cache
+def owner(path: str) -> Owner:
+    """Of a file, by where it lies. What has no file is a library's, but for the cells of a notebook."""
+    if path.startswith("<"):
+        return "user" if path.startswith("<ipython") else "library"
+    if _JAX.search(path) or path.startswith((*_homes(), _PACKAGE)):  # this package's frames are jax's machinery too
+        return "jax"
+    return "library" if path.startswith(_stdlib()) or _INSTALLED.search(path) else "user"
+
+
+@cache
+def _stdlib() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple(f"{Path(paths[name])}/" for name in ("stdlib", "platstdlib"))
+
+
+@cache
+def _homes() -> tuple[str, ...]:
+    """Where jax is, if it is not installed the usual way. Asked once jax runs."""
+    import jax
+    import jaxlib
+
+    return tuple(f"{Path(str(one.__file__)).parent}/" for one in (jax, jaxlib))

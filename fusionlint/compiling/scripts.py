@@ -1,0 +1,145 @@
+"""The parent's side of `fusionlint run`: starts the script, waits, and reads what it left. Never imports jax."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from fusionlint.compiling.jobs import new_folder
+from fusionlint.recording import (
+    Compilation,
+    EagerLine,
+    Place,
+    RecordedFunction,
+    Recording,
+    function_from,
+    place_from,
+)
+
+_SITE = Path(__file__).parent / "site"
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")  # those that this system has
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A script that ended: its exit status (128 and the signal's number for one that a signal ended, as shells have
+    it), and what was captured."""
+
+    status: int
+    recording: Recording
+
+
+def run_script(
+    script: str,
+    arguments: Sequence[str] = (),
+    platforms: Sequence[str] = (),
+    *,
+    module: bool = False,
+    everything: bool = False,
+) -> Ran:
+    """Run a script, or with `module` a module, as this Python would, with this process's files, terminal and
+    environment; capture what it compiles, and lower the user's functions (with `everything` all functions) for
+    `platforms`."""
+    folder = new_folder()
+    command = [sys.executable, *(["-m"] if module else []), script, *arguments]
+    with _signals_for_the_child() as children:
+        child = subprocess.Popen(command, env=_environment(folder, platforms, everything=everything))  # noqa: S603  what the user asks to run
+        children.append(child)
+        status = child.wait()
+    if _json(folder / "ended.json").get("interrupted"):
+        status = -signal.SIGINT
+    shown = (*(["-m"] if module else []), script, *arguments)
+    return Ran(status if status >= 0 else 128 - status, read_spool(folder, shown))
+
+
+def _environment(folder: Path, platforms: Sequence[str], *, everything: bool) -> dict[str, str]:
+    before = os.environ.get("PYTHONPATH", "")
+    home = str(Path(__file__).parents[2])
+    told = "\n".join([str(folder), home, ",".join(platforms), "all" if everything else "", before])
+    paths = os.pathsep.join([str(_SITE), before] if before else [str(_SITE)])
+    return {**os.environ, "FUSIONLINT_CAPTURE": told, "PYTHONPATH": paths}
+
+
+@contextmanager
+def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Inside, what is sent to this process goes to the child; Ctrl-C goes to both by itself, and only the child heeds
+    it. (Handlers of Python's do not outlive exec, so that the child begins as it would.)"""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def forward(number: int, _: FrameType | None) -> None:
+        for child in children:
+            child.send_signal(number)
+
+    forwarded = [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
+    before = {number: signal.signal(number, forward) for number in forwarded}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield children
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def read_spool(folder: Path, command: tuple[str, ...] = ()) -> Recording:
+    """What a script left in its folder; of one that was killed, what it had compiled until then."""
+    began, ended = _json(folder / "began.json"), _json(folder / "ended.json")
+    if not began:
+        return Recording(command, notes=("the program did not import jax",))
+    functions: dict[tuple[str, Place | None], RecordedFunction] = {}
+    eager: dict[Place | None, EagerLine] = {}
+    spool = (folder / "compiled.jsonl").read_bytes()
+    for line in spool[: spool.rfind(b"\n") + 1].splitlines():  # a killed script may have left half a line
+        one = json.loads(line)
+        if "eager" in one:
+            _add_eager(eager, EagerLine(**{**one["eager"], "called": place_from(one["eager"]["called"])}))
+        else:
+            _add(functions, function_from(one["function"]))
+    notes = ended.get("notes", ("it was killed before its programs could be lowered: there are no launches to report",))
+    return Recording(
+        command=command,
+        versions=began["versions"],
+        backend=ended.get("backend", ""),
+        functions=tuple(_with_programs(one, folder, ended.get("failures", {})) for one in functions.values()),
+        eager=tuple(eager.values()),
+        notes=tuple(notes),
+    )
+
+
+def _add(functions: dict[tuple[str, Place | None], RecordedFunction], one: RecordedFunction) -> None:
+    known = functions.setdefault((one.name, one.defined), replace(one, compilations=()))
+    functions[one.name, one.defined] = replace(known, compilations=known.compilations + one.compilations)
+
+
+def _add_eager(eager: dict[Place | None, EagerLine], one: EagerLine) -> None:
+    known = eager.get(one.called, EagerLine(one.called, {}, 0.0))
+    counts = {**known.operations}
+    for name, number in one.operations.items():
+        counts[name] = counts.get(name, 0) + number
+    eager[one.called] = EagerLine(one.called, counts, known.seconds + one.seconds)
+
+
+def _with_programs(
+    function: RecordedFunction, folder: Path, failures: Mapping[str, Mapping[str, str]]
+) -> RecordedFunction:
+    def one(compilation: Compilation) -> Compilation:
+        files = (folder / "programs").glob(f"{compilation.number}.*")
+        programs = {path.suffix[1:]: path.read_bytes() for path in sorted(files)}
+        return replace(compilation, programs=programs, failures=failures.get(str(compilation.number), {}))
+
+    return replace(function, compilations=tuple(map(one, function.compilations)))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,90 @@
+"""Why a function was compiled again: what is otherwise than the last time that was most alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fusionlint.compiling.entry import array_text
+from fusionlint.recording import Argument, Compilation
+
+SHOWN = 3  # arguments that changed; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Of a compilation, beside its arguments: whether the function is the same object as at the earlier one, and
+    whether jax's settings are equal; `others` are the static arguments that are told by the same text, and are another
+    object."""
+
+    same_function: bool = True
+    same_settings: bool = True
+    others: tuple[str, ...] = ()
+
+
+def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) -> tuple[str, ...]:
+    """What is otherwise than at the one of `earlier` that is most alike, one line each; () where there is none.
+    `earlier` come with how the circumstances of `new` compare with theirs, the oldest first."""
+    if not earlier:
+        return ()
+    compared = [
+        ((*differences(one, new), *_others(new, circumstances)), circumstances)
+        for one, circumstances in reversed(earlier)
+    ]
+    changed, circumstances = min(compared, key=lambda pair: (len(pair[0]), not pair[1].same_function))
+    if changed:
+        rest = len(changed) - SHOWN
+        return (*changed[:SHOWN], f"and {rest} more") if rest > 0 else changed
+    if not circumstances.same_settings:
+        return ("the same arguments, but other settings of jax (precision, x64, mesh or the like)",)
+    if not circumstances.same_function:
+        return ("the same arguments: a new function was given to jit, which knows functions by identity",)
+    return ("the same arguments again: jax's cache was cleared, or had dropped it",)
+
+
+def differences(old: Compilation, new: Compilation) -> tuple[str, ...]:
+    """What differs in the arguments of two compilations of a function, static ones first."""
+    return (*_static(old, new), *_arrays(old.arguments, new.arguments))
+
+
+def _others(new: Compilation, circumstances: Circumstances) -> Iterator[str]:
+    for name in circumstances.others:
+        yield f"{name} (static): another object, again {new.static.get(name, 'one')}: jax tells them apart by =="
+
+
+def _static(old: Compilation, new: Compilation) -> Iterator[str]:
+    for name in dict.fromkeys([*old.static, *new.static]):
+        before, after = old.static.get(name), new.static.get(name)
+        if before != after:
+            yield f"{name} (static): {before or 'not given'} -> {after or 'not given'}"
+
+
+def _arrays(old: Sequence[Argument], new: Sequence[Argument]) -> Iterator[str]:
+    before, after = _by_name(old), _by_name(new)
+    for name, one in after.items():
+        if name not in before:
+            yield f"{name}: new, {text(one)}"
+        elif before[name] != one:
+            yield f"{name}: {_change(before[name], one)}"
+    yield from (f"{name}: gone, was {text(one)}" for name, one in before.items() if name not in after)
+
+
+def _by_name(arguments: Sequence[Argument]) -> dict[str, Argument]:
+    """jax does not name every input: those without a name go by their place."""
+    return {one.name or f"input {i}": one for i, one in enumerate(arguments)}
+
+
+def _change(old: Argument, new: Argument) -> str:
+    if text(old) != text(new):
+        return f"{text(old)} -> {text(new)}"
+    if old.weak != new.weak:
+        kinds = {True: "a Python number (weakly typed)", False: "an array"}
+        return f"{text(new)}, {kinds[old.weak]} -> {kinds[new.weak]}"
+    if old.sharding != new.sharding:
+        return f"{text(new)}, {old.sharding or 'not committed'} -> {new.sharding or 'not committed'}"
+    return f"{text(new)}, {'donated' if new.donated else 'no longer donated'}"
+
+
+def text(argument: Argument) -> str:
+    """`f32[8,128]`."""
+    return array_text(argument.dtype, argument.shape)

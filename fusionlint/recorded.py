@@ -1,0 +1,127 @@
+"""Recording x targets -> Reports: what XLA makes of the programs that were captured. Never imports jax."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
+from fusionlint.compiling.entry import array_text
+from fusionlint.compiling.jobs import TIMEOUT, run_jobs
+from fusionlint.compiling.targets import Target
+from fusionlint.explain import Report, explain
+from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording
+from fusionlint.rule import Rule
+from fusionlint.tasks import Failure
+
+SHOWN = 6  # arguments in an entry's text
+
+Result = Report | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One program of a function that was captured, and what XLA makes of it, target by target."""
+
+    function: RecordedFunction
+    compilation: Compilation
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    function: RecordedFunction
+    compilation: Compilation
+
+    @property
+    def entry(self) -> str:
+        return entry_text(self.function, self.compilation)
+
+
+def explain_recorded(
+    recording: Recording,
+    targets: Sequence[Target],
+    rules: Sequence[Rule] = (),
+    timeout: float = TIMEOUT,
+    on_done: Callable[[], None] = lambda: None,
+) -> list[Told]:
+    """What XLA makes of every program of the recording on each target, the user's functions first, then by compile
+    seconds. One process a target compiles them one after another, given `timeout` seconds for each; `on_done` is
+    called as each target is done."""
+    wanted = [_Wanted(function, one) for function in ordered(recording) for one in _reported(function)]
+
+    def compile_for(target: Target) -> list[Result]:
+        results = _results(wanted, target, rules, timeout)
+        on_done()
+        return results
+
+    with ThreadPoolExecutor(max(1, min(len(targets), os.cpu_count() or 1))) as pool:
+        by_target = list(pool.map(compile_for, targets))
+    rows = zip(*by_target, strict=True) if by_target else ((),) * len(wanted)
+    return [Told(one.function, one.compilation, tuple(row)) for one, row in zip(wanted, rows, strict=True)]
+
+
+def ordered(recording: Recording) -> list[RecordedFunction]:
+    """The user's functions first, those that took longest to compile before the others."""
+    return sorted(recording.functions, key=lambda one: (one.owner != "user", -one.seconds))
+
+
+def entry_text(function: RecordedFunction, compilation: Compilation) -> str:
+    """`train.py:update(params: 4 arrays, x: f32[32,784], n=2)`."""
+    parts = [*argument_texts(compilation.arguments), *(f"{name}={text}" for name, text in compilation.static.items())]
+    if len(parts) > SHOWN:
+        parts = [*parts[: SHOWN - 1], f"and {len(parts) - SHOWN + 1} more"]
+    where = f"{shown_path(function.defined.path)}:" if function.defined else ""
+    return f"{where}{function.name.replace('<locals>.', '')}({', '.join(parts)})"
+
+
+def argument_texts(arguments: Sequence[Argument]) -> Iterator[str]:
+    """One for each argument as the function has it: a pytree's arrays are counted."""
+    for name, group in groupby(arguments, key=lambda one: one.name.partition("[")[0].partition(".")[0]):
+        leaves = [*group]
+        donated = " donated" if all(one.donated for one in leaves) else ""
+        label = f"{name}: " if name else ""
+        if len(leaves) == 1:
+            yield f"{label}{array_text(leaves[0].dtype, leaves[0].shape)}{donated}"
+        else:
+            yield f"{label}{len(leaves)} arrays{donated}"
+
+
+def shown_path(path: str) -> str:
+    """From the working directory, where it lies below."""
+    relative = os.path.relpath(path) if Path(path).is_absolute() else path
+    return path if relative.startswith("..") else relative
+
+
+def _reported(function: RecordedFunction) -> Iterator[Compilation]:
+    """Those with programs, or with a reason why there is none."""
+    yield from (one for one in function.compilations if one.programs or one.failures)
+
+
+def _results(wanted: Sequence[_Wanted], target: Target, rules: Sequence[Rule], timeout: float) -> list[Result]:
+    jobs = {
+        i: Job(program_entry(one.entry), "program", program=one.compilation.programs[target.platform])
+        for i, one in enumerate(wanted)
+        if target.platform in one.compilation.programs
+    }
+    compiled = dict(zip(jobs, run_jobs([*jobs.values()], target, read_artifacts, timeout), strict=True)) if jobs else {}
+    return [
+        _result(compiled[i], one, target, rules) if i in compiled else _without_program(one, target)
+        for i, one in enumerate(wanted)
+    ]
+
+
+def _result(found: Artifacts | CompileError, one: _Wanted, target: Target, rules: Sequence[Rule]) -> Result:
+    if isinstance(found, CompileError):
+        return Failure(one.entry, target.name, str(found), found.stderr)
+    return explain(found, rules)
+
+
+def _without_program(one: _Wanted, target: Target) -> Failure:
+    why = one.compilation.failures.get(target.platform)
+    why = why or f"it was recorded without a program for {target.name}: run it again with --target {target.name}"
+    return Failure(one.entry, target.name, f"no verdict on {one.entry} for {target.name}: {why}")

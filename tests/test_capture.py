@@ -1,0 +1,227 @@
+"""A program that runs unchanged is captured whole: every function, why again, and the programs to compile anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fusionlint.compiling.scripts import Ran, run_script
+from fusionlint.recording import RecordedFunction, read_recording, recording_json
+
+pytest.importorskip("jax")
+
+PROGRAM = Path(__file__).parent / "data" / "captured.py"
+LIBRARY = """\
+import jax
+import jax.numpy as jnp
+
+
+def apply(function, x):
+    def wrapped(y):
+        return function(y)
+
+    return jax.jit(wrapped)(x)
+
+
+@jax.jit
+def own(x):
+    return jnp.cos(x) * 2
+"""
+PLATFORMS = ("cpu", "cuda", "tpu")
+
+
+@cache
+def library() -> Path:
+    """A folder of installed packages, with a library that compiles."""
+    from fusionlint.compiling.jobs import new_folder
+
+    folder = new_folder() / "site-packages"
+    folder.mkdir()
+    (folder / "optax_like.py").write_text(LIBRARY)
+    return folder
+
+
+@cache
+def ran(end: str = "well") -> Ran:
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(library())
+    try:
+        return run_script(str(PROGRAM), [end, "--flag"], PLATFORMS)
+    finally:
+        os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+
+
+def function(name: str, end: str = "well") -> RecordedFunction:
+    (found,) = [one for one in ran(end).recording.functions if one.name == name]
+    return found
+
+
+def line(text: str) -> int:
+    return 1 + next(i for i, row in enumerate(PROGRAM.read_text().splitlines()) if text in row)
+
+
+def test_a_function_is_known_by_its_definition_and_its_calls() -> None:
+    update = function("update")
+    assert update.defined is not None
+    assert (update.defined.path, update.defined.line) == (str(PROGRAM), line("static_argnames"))
+    assert (update.module, update.owner, update.plain) == ("__main__", "user", True)
+    first = update.compilations[0]
+    assert first.called is not None
+    assert (first.called.line, first.called.function) == (line("jnp.ones(5)"), "recompile")
+    assert first.seconds > 0
+
+
+def test_arguments_have_names_shapes_dtypes_and_donation() -> None:
+    first = function("update").compilations[0]
+    told = [(one.name, one.dtype, one.shape, one.donated) for one in first.arguments]
+    assert told == [
+        ("state['b']", "float32", (4,), True),
+        ("state['w']", "float32", (3, 4), True),
+        ("x", "float32", (5,), False),
+    ]
+    assert first.static == {"n": "2"}
+    assert first.spec == "({'w': f32[3,4], 'b': f32[4]}, f32[5])"
+
+
+def test_each_compilation_says_which_argument_changed_from_what_to_what() -> None:
+    assert [one.why for one in function("update").compilations] == [
+        (),
+        ("x: f32[5] -> f32[6]",),
+        ("n (static): 2 -> 3",),
+        ("x: f32[6] -> i32[6]",),
+        ("state['extra']: new, f32[2]",),
+    ]
+
+
+def test_jit_of_a_new_function_in_every_call_is_said_to_be_that() -> None:
+    compilations = function(
+        "per_call.<locals>.<listcomp>.<lambda>" if sys.version_info < (3, 12) else "per_call.<locals>.<lambda>"
+    ).compilations
+    assert len(compilations) == 3
+    assert all("a new function was given to jit" in one.why[0] for one in compilations[1:])
+
+
+def test_a_static_self_that_differs_is_said_to_be_another_instance() -> None:
+    again = function("Model.forward").compilations[1]
+    assert "another" in again.why[0]
+    assert "Model" in again.why[0]
+
+
+def test_an_eager_scan_is_the_users_body() -> None:
+    scan = function("scan(body)")
+    assert scan.defined is not None
+    assert scan.defined.line == line("def body")
+    assert not scan.plain
+
+
+def test_what_a_library_jits_for_the_user_is_the_users_and_its_own_is_its_own() -> None:
+    own = function("own")
+    assert own.owner == "library"
+    assert own.compilations[0].called is not None
+    assert own.compilations[0].called.line == line("optax_like.own")
+    wrapped = function("main.<locals>.<lambda>")
+    assert (wrapped.owner, wrapped.plain) == ("user", False)
+    assert wrapped.defined is not None
+    assert wrapped.defined.line == line("optax_like.apply")
+
+
+def test_a_thread_is_captured_under_its_name() -> None:
+    assert [one.thread for one in function("body").compilations] == ["worker"]
+
+
+def test_eager_operations_are_one_entry_a_line() -> None:
+    eager = ran().recording.eager
+    by_line = {one.called.line: one for one in eager if one.called}
+    assert len(by_line) == len(eager)
+    counted = by_line[line("jnp.arange(6), n=3)")]
+    assert counted.operations["iota"] == counted.programs == 1
+    assert counted.seconds > 0
+
+
+def test_the_largest_signature_of_the_users_functions_is_lowered_for_every_platform() -> None:
+    update = function("update")
+    (lowered,) = [one for one in update.compilations if one.programs]
+    assert lowered is update.largest
+    assert set(lowered.programs) == set(PLATFORMS)
+    assert not any(one.programs for one in function("own").compilations)
+
+
+def test_a_callback_is_lowered_for_a_gpu_that_is_not_there_and_refused_for_a_tpu_in_one_line() -> None:
+    noisy = function("noisy").largest
+    assert {"cpu", "cuda"} <= set(noisy.programs)
+    assert "needs the TPU itself" in noisy.failures["tpu"]
+
+
+@pytest.mark.parametrize(("end", "status"), [("well", 5), ("fails", 1), ("interrupted", 130), ("killed", 137)])
+def test_the_exit_status_is_the_scripts_and_what_was_captured_until_then_is_kept(end: str, status: int) -> None:
+    assert ran(end).status == status
+    names = [one.name for one in ran(end).recording.functions]
+    assert names == [one.name for one in ran().recording.functions]
+
+
+def test_a_script_that_was_killed_has_no_programs_and_the_recording_says_so() -> None:
+    recording = ran("killed").recording
+    assert not any(one.programs for function in recording.functions for one in function.compilations)
+    assert "killed" in recording.notes[0]
+
+
+def test_output_and_tracebacks_are_those_of_a_plain_run(capfd: pytest.CaptureFixture[str]) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(library())}
+    plain = subprocess.run(
+        [sys.executable, PROGRAM, "fails", "--flag"], env=environment, capture_output=True, text=True, check=False
+    )
+    ran.cache_clear()
+    ran("fails")
+    said = capfd.readouterr()
+    assert (said.out, said.err) == (plain.stdout, plain.stderr)
+    assert "as it was asked to" in said.err
+
+
+def test_a_recording_survives_json(tmp_path: Path) -> None:
+    recording = ran().recording
+    (tmp_path / "r.json").write_text(recording_json(recording))
+    assert read_recording(tmp_path / "r.json") == recording
+
+
+SEES = """\
+import os, sys
+print(sys.argv, sys.path[0], __name__, os.environ.get("PYTHONPATH"), "FUSIONLINT_CAPTURE" in os.environ)
+print([entry for entry in sys.path if "compiling" in entry], sys.meta_path[0].__class__.__name__)
+"""
+
+
+def test_a_script_without_jax_sees_nothing_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plain.py").write_text(SEES.replace(", sys.meta_path[0].__class__.__name__", ""))
+    done = run_script(str(tmp_path / "plain.py"), ["a", "--target"])
+    assert done.status == 0
+    assert done.recording.notes == ("the program did not import jax",)
+    first, second = capfd.readouterr().out.splitlines()
+    argv = [str(tmp_path / "plain.py"), "a", "--target"]
+    assert first == f"{argv} {tmp_path} __main__ {os.environ.get('PYTHONPATH')} False"
+    assert second == "[]"
+
+
+def test_a_sitecustomize_of_the_users_still_runs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.theirs = 'ran'\n")
+    (tmp_path / "script.py").write_text("print(theirs)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert run_script(str(tmp_path / "script.py")).status == 0
+    assert capfd.readouterr().out == "ran\n"
+
+
+def test_a_module_runs_as_python_runs_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "__main__.py").write_text("import sys\nprint(__package__, sys.argv[1:])\n")
+    monkeypatch.chdir(tmp_path)
+    done = run_script("thing", ["x"], module=True)
+    assert (done.status, done.recording.command) == (0, ("-m", "thing", "x"))
+    assert capfd.readouterr().out == "thing ['x']\n"

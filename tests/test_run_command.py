@@ -1,0 +1,102 @@
+"""`fusionlint run` as a user runs it: the script's own output and exit status, then the report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fusionlint.compiling.jobs import new_folder
+from fusionlint.evidence import read_evidence
+
+pytest.importorskip("jax")
+
+SCRIPT = """\
+import sys
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def step(state, n):
+    parts = [state[:, 0] + state[:, 1] * n, state[:, 1] - jnp.sin(state[:, 0])]
+    return jnp.stack(parts, axis=1)
+
+
+for size in (64, 64, 128):
+    state = step(jnp.ones((size, 2)), 0.5)
+print("the script's own words", sys.argv[1:])
+sys.exit(3)
+"""
+
+
+@cache
+def folder() -> Path:
+    home = new_folder()
+    (home / "train.py").write_text(SCRIPT)
+    return home
+
+
+@cache
+def fusionlint(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fusionlint", *arguments]
+    return subprocess.run(command, cwd=folder(), capture_output=True, text=True, check=False)
+
+
+RUN = ("run", "--target", "cpu", "train.py", "--lr", "1")
+JSON = ("run", "--target", "cpu", "--output-format", "json", "--output", "run.json", "--record", "r.json", "train.py")
+
+
+def test_the_scripts_output_arguments_and_exit_status_are_its_own() -> None:
+    done = fusionlint(*RUN)
+    assert done.returncode == 3
+    assert done.stdout == "the script's own words ['--lr', '1']\n"
+
+
+def test_the_report_says_what_was_compiled_why_again_and_what_is_launched() -> None:
+    said = fusionlint(*RUN).stderr
+    assert "fusionlint: train.py --lr 1 compiled 1 function 2 times in " in said
+    assert "\n1. step  train.py:6, called at train.py:13: compiled 2 times, " in said
+    assert "   again at train.py:13: state: f32[64,2] -> f32[128,2]\n" in said
+    assert "   train.py:step(state: f32[128,2], n: f32[]) on cpu (jax " in said
+    assert "   CPU COUNTS ARE NO ADVICE" in said
+    assert "\neager operations: " in said
+    assert "   train.py:13: " in said
+
+
+def test_json_holds_the_run_and_its_reports() -> None:
+    done = fusionlint(*JSON)
+    assert (done.returncode, "fusionlint" in done.stderr) == (3, False)
+    told = json.loads((folder() / "run.json").read_text())
+    assert (told["status"], told["command"], told["errors"]) == (3, ["train.py"], [])
+    (step,) = told["functions"]
+    assert step["compilations"][1]["why"] == ["state: f32[64,2] -> f32[128,2]"]
+    (report,) = told["reports"]
+    assert report["entry"] == step["compilations"][1]["entry"]
+    assert report["launches"] > 0
+
+
+def test_its_reports_are_evidence_for_check() -> None:
+    fusionlint(*JSON)
+    (compiled,) = read_evidence(folder() / "run.json")
+    script = str((folder() / "train.py").resolve())
+    assert compiled.target == "cpu"
+    assert any(first <= 8 <= last for first, last in compiled.lines[script])
+    assert compiled.sha256[script] is not None
+
+
+def test_an_unknown_target_is_said_before_the_script_runs() -> None:
+    done = fusionlint("run", "--target", "h1000", "train.py")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "h1000" in done.stderr
+
+
+def test_a_script_that_is_not_there_is_pythons_own_error() -> None:
+    done = fusionlint("run", "--target", "cpu", "nothing.py")
+    assert done.returncode == 2
+    assert "can't open file" in done.stderr
