@@ -18,7 +18,6 @@ rule = Rule(__name__, harm="fusion")
 
 _SLICE = "jax.lax.dynamic_slice"
 _UPDATE = "jax.lax.dynamic_update_slice"
-_ROLL = "jax.numpy.roll"
 # Which argument says where.
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
@@ -38,22 +37,19 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.source(cst.Call, calls=(_VMAP,))
 def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """`vmap(lax.dynamic_slice)`; of `jnp.roll` without an axis, which makes one axis of all."""
+    """`vmap(lax.dynamic_slice)`."""
     handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
     name = source.qualified_name(handed) if isinstance(handed, cst.Name | cst.Attribute) else None
-    if name is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if name not in _STARTS or not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
-    if name == _ROLL or name in _STARTS:
-        place = _STARTS[name][0] if name in _STARTS else 1
-        if is_mapped_by(node, place, source):
-            yield from _finding(node, name, source)
+    if is_mapped_by(node, _STARTS[name][0], source):
+        yield from _finding(node, name, source)
 
 
 def _finding(node: cst.Call, name: str, source: Source) -> Iterator[Finding]:
     write = {
         _SLICE: "x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], the start clipped to what fits",
         _UPDATE: "jnp.where of a mask, jnp.arange of each axis compared with where the piece begins and ends",
-        _ROLL: "x[(jnp.arange(n) - shift) % n]",
     }
     yield source.finding(
         node,

@@ -1,0 +1,111 @@
+"""A scan from the end to the start by flipping: `scan(f, init, xs[::-1])`, its outputs flipped back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_SCAN = "jax.lax.scan"
+_FLIP = "jax.numpy.flip"
+_FLIPUD = "jax.numpy.flipud"
+
+
+@rule.source(cst.Call, calls=(_SCAN,))
+def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """All rows that go in are flipped along the first axis, and all that come out are flipped again or not read."""
+    if not source.calls(node, _SCAN) or not source.is_traced(node) or argument(node, 4, "reverse") is not None:
+        return
+    rows = argument(node, 2, "xs")
+    given = _flipped_rows(rows, source) if rows is not None else None
+    read = _reads(node, source)
+    if not given or read is None:
+        return
+    back = [_flip_around(each, source) for each in read]
+    if any(each is None for each in back):
+        return
+    yield source.finding(
+        node,
+        "the rows are flipped before the scan" + (", and what it makes is flipped back" if back else ""),
+        write="reverse=True, on the rows as they are: the scan then reads and writes from the end",
+        edits=_edits(node, given, read, back, source),
+        safe=True,
+    )
+
+
+def _flipped_rows(rows: cst.BaseExpression, source: Source) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """The flips that `rows` is made of, each with what it flips; none where an array among them is not flipped."""
+    if isinstance(rows, cst.Tuple):
+        parts = [_flipped_rows(element.value, source) for element in rows.elements]
+        return [flip for part in parts for flip in part] if all(parts) else []
+    flip = source.value(rows) if isinstance(rows, cst.Name) else rows
+    inner = flipped(flip, source) if flip is not None else None
+    return [(rows, inner)] if inner is not None and kind(inner, source) != "numpy" else []
+
+
+def flipped(node: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
+    """x, of `x[::-1]`, `jnp.flip(x, 0)` or `jnp.flipud(x)`: the rows of x in reverse, whatever its other axes."""
+    match node:
+        case cst.Subscript(value=value, slice=slices):
+            match elements(slices):
+                case (cst.Slice(lower=None, upper=None, step=cst.BaseExpression() as step),) if constant(step) == -1:
+                    return value
+        case cst.Call() if source.calls(node, _FLIPUD):
+            return argument(node, 0, "m")
+        case cst.Call() if source.calls(node, _FLIP) and has_only(node, 2, "m", "axis"):
+            axis = argument(node, 1, "axis")
+            return argument(node, 0, "m") if axis is not None and constant(axis) == 0 else None
+    return None
+
+
+def _reads(scan: cst.Call, source: Source) -> list[cst.CSTNode] | None:
+    """Where the outputs of a scan are read; None where they cannot be followed."""
+    match parent := source.parent(scan):
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(number)))]):
+            return [] if number == "0" else [parent]
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, cst.Element(value=cst.Name() as name)]))]
+        ):
+            return list(source.reads(name))
+    return None
+
+
+def _flip_around(read: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
+    """The flip that takes `read`."""
+    above = source.parent(read)
+    if isinstance(above, cst.Arg):
+        above = source.parent(above)
+    return above if isinstance(above, cst.BaseExpression) and flipped(above, source) is read else None
+
+
+def _edits(
+    scan: cst.Call,
+    given: list[tuple[cst.BaseExpression, cst.BaseExpression]],
+    read: list[cst.CSTNode],
+    back: list[cst.BaseExpression | None],
+    source: Source,
+) -> tuple[Edit, ...]:
+    """None where a flip has a name, which others may read, or where a comment would be lost."""
+    if any(isinstance(flip, cst.Name) or source.has_comment(flip) for flip, _ in given):
+        return ()
+    last = scan.args[-1]
+    if any(last in source.ancestors(flip) for flip, _ in given):
+        (flip, inner), *others = reversed(given)
+        if others or last.value is not flip:
+            return ()
+        keyword = f"{last.keyword.value}=" if last.keyword is not None else ""
+        edits = [source.replace(last, f"{keyword}{source.code(inner)}, reverse=True")]
+    else:
+        edits = [source.replace(flip, source.code(inner)) for flip, inner in given]
+        edits.append(source.replace(last, f"{source.code(last)}, reverse=True"))
+    edits += [source.replace(flip, source.code(r)) for flip, r in zip(back, read, strict=True) if flip is not None]
+    return tuple(edits)

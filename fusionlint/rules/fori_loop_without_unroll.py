@@ -1,0 +1,52 @@
+"""A few tiny elementwise steps, counted out, that nothing unrolls: `lax.fori_loop(0, 10, newton, x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.step import is_elementwise_step
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_FORI = "jax.lax.fori_loop"
+# More steps take long to compile, and are seldom meant to be one kernel.
+_MOST = 16
+
+
+@rule.source(cst.Call, calls=(_FORI,))
+def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Two to sixteen steps, by numbers that are written out, each seen to be elementwise on what is carried."""
+    if not source.calls(node, _FORI) or not source.is_traced(node) or argument(node, 4, "unroll") is not None:
+        return
+    steps = _steps(node)
+    bodies = bodies_of(node, source)
+    functions = definitions(bodies, source)
+    if steps is None or not 1 < steps <= _MOST or len(bodies) != 1 or len(functions) != 1:
+        return
+    (body,) = functions
+    if len(body.params.params) != 2 or not is_elementwise_step(body, source):
+        return
+    if source.reads(body.params.params[1].name):
+        last = node.args[-1]
+        yield source.finding(
+            node,
+            f"each of {steps} steps is a few elementwise operations, in kernels of their own",
+            write="`unroll=True`: all of them fuse into one kernel",
+            edits=(source.replace(last, f"{source.code(last)}, unroll=True"),),
+        )
+
+
+def _steps(loop: cst.Call) -> int | None:
+    """How many steps a `fori_loop` makes, where both its ends are written out."""
+    lower, upper = argument(loop, 0, "lower"), argument(loop, 1, "upper")
+    first = constant(lower) if lower is not None else None
+    last = constant(upper) if upper is not None else None
+    return None if first is None or last is None else last - first

@@ -1,0 +1,58 @@
+"""A roll by a number that differs between the elements of a `vmap`: `vmap(lambda x, n: jnp.roll(x, n))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.mapped import differs, is_mapped_by
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_ROLL = "jax.numpy.roll"
+_VMAP = "jax.vmap"
+
+
+@rule.source(cst.Call, calls=(_ROLL,))
+def roll_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """All of an array, or several of its axes, by a mapped number or one of an environment's state."""
+    if not source.calls(node, _ROLL) or not _runs(node, source):
+        return
+    shift, axis = argument(node, 1, "shift"), argument(node, 2, "axis")
+    # Along one axis whole rows are moved, which is a gather on a TPU too, until they are large.
+    if shift is None or not (axis is None or _is_several(axis)):
+        return
+    if differs(shift, source):
+        yield _finding(node, source)
+
+
+@rule.source(cst.Call, calls=(_VMAP,))
+def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`vmap(jnp.roll)`, which makes one axis of all."""
+    handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
+    if not isinstance(handed, cst.Name | cst.Attribute) or source.qualified_name(handed) != _ROLL:
+        return
+    if _runs(node, source) and is_mapped_by(node, 1, source):
+        yield _finding(node, source)
+
+
+def _runs(node: cst.Call, source: Source) -> bool:
+    return source.is_traced(node) and not is_idle(source.project, source.place(node))
+
+
+def _is_several(axis: cst.BaseExpression) -> bool:
+    return isinstance(axis, cst.Tuple | cst.List) and len(axis.elements) > 1
+
+
+def _finding(node: cst.Call, source: Source) -> Finding:
+    return source.finding(
+        node,
+        "each element of the batch is rolled by a number of its own: a loop over the batch on a TPU",
+        write="x[(jnp.arange(n) - shift) % n], with an index for each axis that is rolled",
+    )
