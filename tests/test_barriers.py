@@ -443,6 +443,17 @@ def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
     assert [(frame.path, frame.line) for frame in found["new"].stack] == [("f.py", 7)]
 
 
+def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:
+    body = """
+%body () -> f32[64] {
+  %c = f32[] constant(1)
+  ROOT %b = f32[64]{0} broadcast(%c), dimensions={}
+}
+"""
+    module = program("%y = f32[64]{0} fusion(), kind=kLoop, calls=%body", "%z = f32[64]{0} copy(%y)", before=body)
+    assert by_value(module)["y"].cause == "copy"
+
+
 def test_a_line_is_found_through_operands_then_users() -> None:
     at = 'metadata={op_name="jit(f)/sin" source_file="f.py" source_line=%d}'
     lines = ["%a = f32[64]{0} sine(%x)", "%b = f32[64]{0} cosine(%a)", "%c = f32[64]{0} tanh(%b)"]

@@ -180,7 +180,8 @@ def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
     node = value.node
     module = value.names.module
     for _ in range(depth):
-        source = next(iter(value.names.origins((node[0], value.names.instruction(node).operands[0]))), None)
+        operands = value.names.instruction(node).operands  # none of a copy of a constant
+        source = next(iter(value.names.origins((node[0], operands[0]))), None) if operands else None
         if source is None:
             return ()
         steps = made(module, source.node, source.path)
