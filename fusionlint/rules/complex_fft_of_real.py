@@ -1,0 +1,126 @@
+"""A complex Fourier transform of real data: `jnp.fft.ifft2(jnp.fft.fft2(x) * h).real`, `jnp.fft.fft(x)[: n // 2]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, elements, inside, is_whole, names_read
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.elementwise import worked_on
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_FORWARD = ("jax.numpy.fft.fft", "jax.numpy.fft.fft2", "jax.numpy.fft.fftn")
+_INVERSE = ("jax.numpy.fft.ifft", "jax.numpy.fft.ifft2", "jax.numpy.fft.ifftn")
+_DEPTH = 6
+
+
+@rule.source(cst.Call, calls=_INVERSE)
+def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """An inverse transform of which the real part alone is read, of what transforms of the project's own data made."""
+    if not source.calls(node, *_INVERSE) or not source.is_traced(node):
+        return
+    spectrum = argument(node, 0, "a")
+    forward = list(_forward(spectrum, source, _DEPTH)) if spectrum is not None else []
+    if not forward or any(_is_complex(call, source) for call in forward):
+        return
+    reads = _reads(node, source)
+    if reads and all(_is_real_part(read, source) for read in reads):
+        kind = source.code(node.func).rpartition(".i")[2]
+        yield source.finding(
+            node,
+            "both halves of a spectrum are computed, and the imaginary part of what comes back is thrown away",
+            write=f"r{kind} and ir{kind}(..., {_size(kind)}), if the data is real; a filter is cut to its half, "
+            "[..., : n // 2 + 1]",
+        )
+
+
+@rule.source(cst.Call, calls=_FORWARD[:1])
+def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A transform along the last axis of which no more than the first half is read."""
+    if not source.calls(node, _FORWARD[0]) or not source.is_traced(node) or len(node.args) != 1:
+        return
+    reads = _reads(node, source)
+    if _is_complex(node, source) or not reads or not all(_is_half(read, source) for read in reads):
+        return
+    yield source.finding(
+        node,
+        "both halves of a spectrum are computed, and one is read",
+        write=f"{source.code(node.func).removesuffix('fft')}rfft({source.code(node.args[0].value)}), if the data is "
+        "real: it returns the first n // 2 + 1",
+        pair=1,
+    )
+
+
+def _size(kind: str) -> str:
+    return {"fft": "n=x.shape[-1]", "fft2": "s=x.shape[-2:]"}.get(kind, "s=x.shape")
+
+
+def _reads(node: cst.Call, source: Source) -> list[cst.CSTNode]:
+    """Where the result is read, as it is or after elementwise work, by a name or not."""
+    name = source.assigned_name(node)
+    return [worked_on(read, source) for read in (source.reads(name) if name is not None else [node])]
+
+
+def _is_real_part(node: cst.CSTNode, source: Source) -> bool:
+    match above := source.parent(node):
+        case cst.Attribute(attr=cst.Name("real")):
+            return True
+        case cst.Arg():
+            return source.calls(source.parent(above) or above, "jax.numpy.real")
+    return False
+
+
+def _is_half(node: cst.CSTNode, source: Source) -> bool:
+    """`[: n // 2]` or `[..., : n // 2 + 1]` of `node`."""
+    match source.parent(node):
+        case cst.Subscript(value=value, slice=slices) if value is node:
+            *before, last = elements(slices)
+            if isinstance(last, cst.Slice) and last.lower is None and last.step is None and last.upper is not None:
+                # Of `x[: n // 2]` it is not seen that x has one axis, but rows are seldom cut to half their number.
+                return all(is_whole(part) for part in before) and any(map(_halves, inside(last.upper)))
+    return False
+
+
+def _halves(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.BinaryOperation(operator=cst.FloorDivide(), right=by):
+            return constant(by) == 2
+    return False
+
+
+def _forward(node: cst.CSTNode, source: Source, depth: int) -> Iterator[cst.Call]:
+    """The transforms that an expression is computed from."""
+    for part in inside(node) if depth else ():
+        if isinstance(part, cst.Call) and source.calls(part, *_FORWARD):
+            yield part
+    for name in names_read(node) if depth else ():
+        if (value := source.value(name)) is not None:
+            yield from _forward(value, source, depth - 1)
+
+
+def _is_complex(call: cst.Call, source: Source) -> bool:
+    """Whether what is transformed is seen to be complex."""
+    given = argument(call, 0, "a")
+    return given is None or _is_seen_complex(given, source, _DEPTH)
+
+
+def _is_seen_complex(node: cst.BaseExpression, source: Source, depth: int) -> bool:
+    for part in inside(node) if depth else ():
+        match part:
+            case cst.Imaginary():
+                return True
+            case cst.Attribute(attr=cst.Name("complex64" | "complex128")):
+                return True
+            case cst.Call():
+                name = source.qualified_name(part.func) or ""
+                if name in ("jax.lax.complex", *_FORWARD, *_INVERSE) or name.endswith("fftshift"):
+                    return True
+    names = names_read(node) if depth else ()
+    values = (source.value(name) for name in names)
+    return any(value is not None and _is_seen_complex(value, source, depth - 1) for value in values)

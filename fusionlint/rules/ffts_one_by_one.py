@@ -1,0 +1,105 @@
+"""Fourier transforms of several fields one by one: `irfft2(1j * kx * f), irfft2(1j * ky * f)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.elementwise import operands
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_KINDS = ("fft", "ifft", "rfft", "irfft")
+_FFTS = tuple(f"jax.numpy.fft.{kind}{axes}" for kind in _KINDS for axes in ("", "2", "n"))
+_DEPTH = 6
+
+
+@rule.source(cst.Call, calls=_FFTS)
+def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The first of several transforms of the same kind, of what was computed from one array: shapes are alike there."""
+    if not source.calls(node, *_FFTS) or not source.is_traced(node) or source.in_loop(node):
+        return
+    alike = [call for call in _calls_beside(node, source) if _is_alike(call, node, source)]
+    if alike and alike[0] is not node:
+        return
+    apart = [call for call in alike[1:] if not _needs(call, alike, source)]
+    if not apart:
+        return
+    fft = source.code(node.func)
+    jnp = source.alias("jax.numpy") or "jnp"
+    yield source.finding(
+        node,
+        f"{len(apart) + 1} arrays are transformed one by one, each with kernels of its own before and behind",
+        write=f"a, b, ... = {fft}({jnp}.stack([...])), which transforms the last axes",
+    )
+
+
+def _calls_beside(node: cst.Call, source: Source) -> Iterator[cst.Call]:
+    """The calls of the function around `node`, in the order in which they stand."""
+    function = source.function(node)
+    for other in inside(function.body) if function is not None else ():
+        if isinstance(other, cst.Call) and source.function(other) is function and not source.in_loop(other):
+            yield other
+
+
+def _is_alike(other: cst.Call, node: cst.Call, source: Source) -> bool:
+    """Whether both are the same transform, and run together, of what one array went into."""
+    if other is node:
+        return True
+    if source.qualified_name(other.func) != source.qualified_name(node.func):
+        return False
+    if _block(other, source) is not _block(node, source):
+        return False
+    if not other.args or not node.args:
+        return False
+    rest = [[source.code(arg) for arg in call.args[1:]] for call in (other, node)]
+    one, two = other.args[0].value, node.args[0].value
+    if rest[0] != rest[1] or source.code(one) == source.code(two):
+        return False
+    if _is_beside(other, node, source):
+        return True
+    return bool(set(_arrays(one, source, _DEPTH)) & set(_arrays(two, source, _DEPTH)))
+
+
+def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
+    """The statements among which `node` stands: an `if`, or a return before it, keeps others from running with it."""
+    return next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSuite)), None)
+
+
+def _is_beside(one: cst.Call, other: cst.Call, source: Source) -> bool:
+    """`irfft2(u), irfft2(v)`: the way back is made for fields of one shape, the way there for a kernel as well."""
+    pair = source.parent(one), source.parent(other)
+    if not all(isinstance(element, cst.Element) for element in pair):
+        return False
+    together = [source.parent(element) for element in pair if element is not None]
+    name = source.qualified_name(one.func) or ""
+    return together[0] is together[1] and name.rpartition(".")[2].startswith("i")
+
+
+def _arrays(node: cst.BaseExpression, source: Source, depth: int) -> Iterator[str]:
+    """The names of transforms that an expression is computed from element by element."""
+    if isinstance(node, cst.Name) and depth:
+        value = source.value(node)
+        if value is not None and source.calls(value, *_FFTS):
+            yield node.value
+        elif value is not None:
+            yield from _arrays(value, source, depth - 1)
+    for part in operands(node, source) or ():
+        yield from _arrays(part, source, depth)
+
+
+def _needs(call: cst.Call, others: list[cst.Call], source: Source) -> bool:
+    """Whether what `call` transforms was computed from the result of another of them."""
+    return any(other is not call and _depends(call.args[0].value, other, source, _DEPTH) for other in others)
+
+
+def _depends(node: cst.BaseExpression, call: cst.Call, source: Source, depth: int) -> bool:
+    if depth == 0 or any(part is call for part in inside(node)):
+        return True
+    values = (source.value(name) for name in names_read(node))
+    return any(value is not None and _depends(value, call, source, depth - 1) for value in values)
