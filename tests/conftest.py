@@ -1,6 +1,12 @@
 """Options and fixtures that more than one test file needs."""
 
+from __future__ import annotations
+
+import package_index
+import projects
 import pytest
+
+pytest_plugins = ("compilers",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -10,3 +16,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def update_pages(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-pages"))
+
+
+@pytest.fixture(scope="session", params=projects.folders(), ids=lambda folder: folder.name)
+def checked(request: pytest.FixtureRequest) -> projects.Checked:
+    """A real project, checked once for all tests that go by what was found in it."""
+    if not request.param.exists():
+        package_index.require()
+        projects.fetch(next(p for p in projects.PROJECTS.values() if projects.cached(p) == request.param))
+    return projects.check(request.param)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,11 +14,12 @@ from fusionlint.compiling.entry import parse_spec
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.arithmetic import flops
 from fusionlint.hlo.kernels import kernels, launched
-from fusionlint.page import Block, Page, Pair
+from fusionlint.page import Block, Pair
 from fusionlint.report.text import nbytes
 
 JAX = importlib.metadata.version("jax")
 TARGETS = ("cpu", "h100", "v5e")
+Cell = tuple[str, int, str]  # a page, the number of a pair, a target
 
 
 @dataclass(frozen=True)
@@ -149,29 +150,33 @@ def _cells(target: str, bad: dict[str, float] | str, good: dict[str, float] | st
     return Cells(target, {quantity: (bad[quantity], good[quantity]) for quantity in bad})
 
 
-def measure(pages: Iterable[Page], folder: Path) -> dict[tuple[str, int, str], Cells | str]:
-    """(page, number of the pair, target) -> its row, or why there is none."""
-    pairs = [(page.name, i, pair) for page in pages for i, pair in enumerate(page.pairs) if pair.bad.spec]
-    found: dict[tuple[str, int, str], Cells | str] = {}
-    running = [p for p in pairs if is_run(p[2])]
-    for (name, i, _), cells in zip(running, ran([p[2] for p in running], folder), strict=True):
-        found[name, i, "any"] = cells
-    lowering = [p for p in pairs if is_lowered(p[2])]
-    for (name, i, _), cells in zip(lowering, lowered([p[2] for p in lowering], folder), strict=True):
-        found[name, i, "any"] = cells
-    with ThreadPoolExecutor(len(TARGETS)) as pool:  # each waits for a process of its own
-        for rows in pool.map(lambda target: _rows(pairs, target, folder), TARGETS):
+def measure(wanted: Mapping[Cell, Pair], folder: Path) -> dict[Cell, Cells | str]:
+    """The row of each cell, or why there is none; nothing of those whose compiler is not installed."""
+    found = _rows("lower", wanted, folder)  # alone: it tells seconds
+    others = ("run", *TARGETS)
+    with ThreadPoolExecutor(len(others)) as pool:  # each waits for a process of its own
+        for rows in pool.map(lambda way: _rows(way, wanted, folder), others):
             found.update(rows)
     return found
 
 
-def _rows(pairs: Sequence[tuple[str, int, Pair]], target: str, folder: Path) -> dict[tuple[str, int, str], Cells | str]:
-    """What `measure` says of one target; nothing where its compiler is not installed."""
-    mine = [p for p in pairs if target in targets_of(p[2])]
-    if not mine or targets.missing(targets.get(target)) is not None:
+def _rows(way: str, wanted: Mapping[Cell, Pair], folder: Path) -> dict[Cell, Cells | str]:
+    """What `measure` says of the cells that are found in one way: run, lowered, or compiled for a target."""
+    mine = {cell: pair for cell, pair in wanted.items() if _way(cell, pair) == way}
+    if not mine or (way in TARGETS and targets.missing(targets.get(way)) is not None):
         return {}
-    rows = compiled([p[2] for p in mine], target, folder)
-    return {(name, i, target): row for (name, i, _), row in zip(mine, rows, strict=True)}
+    pairs = list(mine.values())
+    if way in TARGETS:
+        rows = compiled(pairs, way, folder)
+    else:
+        rows = ran(pairs, folder) if way == "run" else lowered(pairs, folder)
+    return dict(zip(mine, rows, strict=True))
+
+
+def _way(cell: Cell, pair: Pair) -> str:
+    if is_run(pair):
+        return "run"
+    return "lower" if is_lowered(pair) else cell[2]
 
 
 def table(rows: Sequence[Cells]) -> str:

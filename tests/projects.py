@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,10 +38,26 @@ PROJECTS = {
 }
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What `fusionlint check` said of a project's folder, in one run, and how long it took."""
+
+    folder: Path
+    done: subprocess.CompletedProcess[str]
+    seconds: float
+
+
 def cached(project: Project) -> Path:
     """Where the project's folder is, or will be."""
     default = Path.home() / ".cache" / "fusionlint-projects"
     return Path(os.environ.get("FUSIONLINT_PROJECTS", default)) / f"{project.name}-{project.version}"
+
+
+def folders() -> list[Path]:
+    """The projects above, whether fetched yet or not, and those of the folders $FUSIONLINT_CORPUS."""
+    corpus = [Path(folder) for folder in os.environ.get("FUSIONLINT_CORPUS", "").split(":") if folder]
+    more = [path for folder in corpus for path in sorted(folder.iterdir()) if path.is_dir()]
+    return [*(cached(project) for project in PROJECTS.values()), *more]
 
 
 def fetch(project: Project) -> Path:
@@ -49,6 +66,14 @@ def fetch(project: Project) -> Path:
     if not folder.exists():
         subprocess.run([sys.executable, __file__, project.name], check=True, stdout=subprocess.DEVNULL)
     return folder
+
+
+def check(folder: Path) -> Checked:
+    """`fusionlint check`, as a user runs it."""
+    command = [sys.executable, "-m", "fusionlint", "check", "--output-format", "json", folder]
+    began = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return Checked(folder, done, time.monotonic() - began)
 
 
 def _fetch_by_pip(project: Project) -> None:

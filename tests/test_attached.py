@@ -17,6 +17,8 @@ from fusionlint.compiling import targets
 from fusionlint.compiling.attached import chosen
 from fusionlint.compiling.targets import TARGETS, Target, TargetError, environment, get, missing, of_kind
 
+pytestmark = pytest.mark.compilers
+
 KINDS = {
     "NVIDIA A100-SXM4-80GB": "a100",
     "NVIDIA H100 80GB HBM3": "h100",

@@ -15,6 +15,8 @@ from fusionlint.recording import RecordedFunction, read_recording, recording_jso
 
 pytest.importorskip("jax")
 
+pytestmark = pytest.mark.compilers  # a program without JAX_PLATFORMS meets those that are installed
+
 PROGRAM = Path(__file__).parent / "data" / "captured.py"
 LIBRARY = """\
 import jax

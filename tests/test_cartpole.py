@@ -22,6 +22,8 @@ from fusionlint.explain import ExplainedBarrier, Report, explain
 from fusionlint.report.explain_text import report_text
 from fusionlint.rule import all_rules
 
+pytestmark = pytest.mark.compilers
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples" / "cartpole"
 BATCHES = (64, 2048, 65536)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.compilers
+
 ROOT = Path(__file__).parents[1]
 _FILE = re.compile(r"<!-- file: (\S+) -->\n(`{3,})\w*\n(.*?)^\2$", re.M | re.S)
 

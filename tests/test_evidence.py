@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import compilers
 import pytest
 from commands import CALL, HAZARD, RULE, run
 
@@ -238,11 +239,11 @@ def test_lines_are_those_of_any_frame(folder: Path) -> None:
     assert wanted == {(path, n) for path, pairs in lines(module).items() for a, b in pairs for n in range(a, b + 1)}
 
 
-@pytest.mark.parametrize("target", ["cpu", "h100"])
+@pytest.mark.parametrize("target", compilers.each("cpu", "h100"))
 def test_explained_and_checked(folder: Path, target: str) -> None:
     """Both columns are returned, each by a kernel; of the one column that is used XLA makes one kernel."""
-    if missing(get(target)):
-        pytest.skip(f"no compiler for {target}")
+    if absent := missing(get(target)):
+        pytest.skip(absent)
     path = folder / "env.py"
     path.write_text(EXAMPLE)
     specs = ["env.py:swap(f32[64,2])", "env.py:first(f32[64,2])"]

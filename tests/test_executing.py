@@ -25,6 +25,8 @@ from fusionlint.compiling.targets import TARGETS, Target, get, missing
 
 pytest.importorskip("jax")
 
+pytestmark = pytest.mark.compilers
+
 CPU = get("cpu")
 CODE = """\
 import os, signal, sys, time

@@ -72,6 +72,7 @@ def test_the_kernels_of_a_running_function_are_timed_by_their_names(fidelity: Mo
     assert all(0 < time < 1e6 for time in found.values())
 
 
+@pytest.mark.compilers
 def test_the_page_says_device_versions_counts_and_ratios(fidelity: ModuleType) -> None:
     same = fidelity.compared([kernel("a", "loop", "add")], [kernel("b", "loop", "add")])
     other = fidelity.compared([kernel("a", "custom", "dot")], [kernel("b", "library call", "dot")])

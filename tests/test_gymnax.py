@@ -17,6 +17,8 @@ from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.explain import explain
 from fusionlint.report.explain_text import report_text
 
+pytestmark = pytest.mark.compilers
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SLOW = ("Freeway", "Seaquest")  # a minute and a quarter of one; benchmarks/gymnax_envs.py has them
 

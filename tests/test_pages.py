@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import compilers
 import libcst as cst
 import measuring
 import pytest
@@ -76,30 +78,47 @@ def test_what_the_fixes_leave_is_silent(name: str, block: Block, tmp_path: Path)
     assert fixed.count == fixable
 
 
-def measured_pages(request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The pages whose tests were selected: no others are compiled."""
-    names = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
-    return (p for p in PAGES if p.name in names)
+@pytest.fixture(scope="session")
+def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future]]:
+    """What is measured and what is compared, both at once: they wait for processes of their own. Only what the selected
+    tests ask for is compiled."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {
+            fixture: pool.submit(function, selected(request, fixture), tmp_path_factory.mktemp(fixture))
+            for fixture, function in (("measured", measure), ("unlike", compare))
+        }
 
 
 @pytest.fixture(scope="session")
-def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    return measuring.measure(measured_pages(request), tmp_path_factory.mktemp("pages"))
+def measured(begun: dict[str, Future]) -> dict:
+    return begun["measured"].result()
 
 
 @pytest.fixture(scope="session")
-def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def unlike(begun: dict[str, Future]) -> dict:
+    return begun["unlike"].result()
+
+
+def selected(request: pytest.FixtureRequest, fixture: str) -> list[dict]:
+    """The parameters of the selected tests that use the fixture."""
+    return [item.callspec.params for item in request.session.items if fixture in getattr(item, "fixturenames", ())]
+
+
+def measure(asked: list[dict], folder: Path) -> dict:
+    cells = [(given["name"], given["number"], given["target"]) for given in asked]
+    return measuring.measure({cell: page(cell[0]).pairs[cell[1]] for cell in cells}, folder)
+
+
+def compare(asked: list[dict], folder: Path) -> dict:
     """(page, pair) -> how the results of its two forms differ, None where they agree."""
-    folder = tmp_path_factory.mktemp("agreement")
-    keys, tasks = [], []
-    for p in measured_pages(request):
-        for i, pair in enumerate(p.pairs):
-            if pair.bad.spec:
-                bad = measuring.write_block(pair.bad, folder, f"bad_{len(keys)}")
-                good = measuring.write_block(pair.good, folder, f"good_{len(keys)}")
-                same = pair.good.role == "good"
-                keys.append((p.name, i))
-                tasks.append(counting.agreeing_job(bad, good, measuring.call_of(pair.bad), in_distribution=not same))
+    keys = [(given["name"], given["number"]) for given in asked]
+    tasks = []
+    for i, (name, number) in enumerate(keys):
+        pair = page(name).pairs[number]
+        bad = measuring.write_block(pair.bad, folder, f"bad_{i}")
+        good = measuring.write_block(pair.good, folder, f"good_{i}")
+        same = pair.good.role == "good"
+        tasks.append(counting.agreeing_job(bad, good, measuring.call_of(pair.bad), in_distribution=not same))
     return dict(zip(keys, counting.agree_many(tasks), strict=True))
 
 
@@ -116,13 +135,15 @@ def of_cells() -> pytest.MarkDecorator:
         if pair.bad.spec
         for target in measuring.targets_of(pair)
     ]
-    ids = [f"{name}:{i}:{target}" for name, i, target in found]
-    return pytest.mark.parametrize(("name", "number", "target"), found, ids=ids)
+    return pytest.mark.parametrize(
+        ("name", "number", "target"),
+        [pytest.param(*cell, id=":".join(map(str, cell)), marks=compilers.needed(cell[2])) for cell in found],
+    )
 
 
 @of_pairs()
-def test_bad_and_good_compute_the_same(name: str, number: int, differences: dict) -> None:
-    assert differences[name, number] is None
+def test_bad_and_good_compute_the_same(name: str, number: int, unlike: dict) -> None:
+    assert unlike[name, number] is None
 
 
 @of_cells()

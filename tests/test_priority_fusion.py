@@ -13,6 +13,8 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.priority_fusion import gpu_verdicts, last_verdicts, right_snapshot
 from fusionlint.report.explain_text import report_text
 
+pytestmark = pytest.mark.compilers
+
 DUMPS = Path(__file__).parent / "dumps"
 
 

@@ -17,6 +17,8 @@ from fusionlint.hlo.kernels import kernels
 
 pytest.importorskip("jax")
 
+pytestmark = pytest.mark.compilers
+
 MODEL = """\
 import jax
 import jax.numpy as jnp

@@ -44,6 +44,7 @@ def test_the_finding_at_the_top_is_what_check_prints() -> None:
     assert printed(arguments, projects.fetch(project)) == lines
 
 
+@pytest.mark.compilers
 def test_the_report_at_the_top_is_what_explain_prints_for_an_h100() -> None:
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)

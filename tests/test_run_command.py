@@ -15,6 +15,8 @@ from fusionlint.evidence import read_evidence
 
 pytest.importorskip("jax")
 
+pytestmark = pytest.mark.compilers  # a program without JAX_PLATFORMS meets those that are installed
+
 SCRIPT = """\
 import sys
 import jax

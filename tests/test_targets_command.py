@@ -16,6 +16,8 @@ from fusionlint.compiling.targets import TARGETS, get
 from fusionlint.report.progress import Progress
 from fusionlint.report.targets_text import HEAD, targets_text
 
+pytestmark = pytest.mark.compilers
+
 CODE = """\
 import sys
 

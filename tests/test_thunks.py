@@ -13,6 +13,8 @@ from fusionlint.explain import Report, explain
 from fusionlint.hlo.kernels import Kernel
 from fusionlint.hlo.thunks import Thunk, as_launched, launches, read_thunks
 
+pytestmark = pytest.mark.compilers
+
 DUMPS = Path(__file__).parent / "dumps"
 
 

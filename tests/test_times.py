@@ -21,6 +21,8 @@ from fusionlint.report.explain_json import report_json
 from fusionlint.report.explain_text import report_text
 from fusionlint.report.units import duration
 
+pytestmark = pytest.mark.compilers
+
 TESTS = Path(__file__).parent
 H100 = Rates(bandwidth=3_352_320_000_000, launch_us=1.0)
 V5E = Rates(bandwidth=819e9, clock_hz=1.5e9)

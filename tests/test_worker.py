@@ -17,6 +17,8 @@ from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import compile_entry, compile_many
 from fusionlint.compiling.targets import get, missing
 
+pytestmark = pytest.mark.compilers
+
 CPU = get("cpu")
 Result = Artifacts | CompileError
 

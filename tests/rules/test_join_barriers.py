@@ -13,6 +13,8 @@ from fusionlint.compiling.jobs import compile_many
 from fusionlint.explain import explain
 from fusionlint.rule import all_rules
 
+pytestmark = pytest.mark.compilers
+
 CARTPOLE = Path(__file__).parents[2] / "examples" / "cartpole" / "c_no_rng.py"
 CODE = """
 import jax

@@ -1,0 +1,64 @@
+"""The mark of tests that depend on which compilers are installed, and the check that no test lacks it.
+
+CI runs all tests without the compilers of hardware that is not here, installs them, and then runs those with the mark.
+So a test that was skipped for want of a compiler, or that goes by what is installed, has to have it.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+from collections.abc import Collection, Generator, Iterator
+
+import pytest
+
+# What is said where a compiler, or an environment to compile, is not installed.
+_EXTRA = re.compile(r"pip install 'fusionlint\[(?:cuda|tpu|examples)\]'")
+# What CI installs for its second run, as far as anything asks for it by name.
+_BROUGHT = re.compile(r"jax-cuda\d+-plugin|libtpu|gymnax")
+_FORGOTTEN = "it depends on the compilers installed, so it wants the mark `compilers`: CI runs it again with them"
+
+
+def needed(target: str) -> Collection[pytest.MarkDecorator]:
+    """The marks of a test's case for the target of that name: for `pytest.param(..., marks=...)`."""
+    return () if target in ("cpu", "any") else (pytest.mark.compilers,)
+
+
+def each(*names: str) -> list[object]:
+    """Targets to parametrize a test by, with their marks."""
+    return [pytest.param(name, marks=needed(name)) for name in names]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "compilers: goes by the compilers installed; CI runs it without and with them")
+
+
+@pytest.fixture(autouse=True)
+def _no_compiler_is_asked_for_without_the_mark(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Fails a test without the mark that looks for a compiler. One that only pretends replaces what this replaces."""
+    asked: set[str] = set()
+    version = importlib.metadata.version
+
+    def noted(distribution: str) -> str:
+        asked.add(distribution)
+        return version(distribution)
+
+    monkeypatch.setattr(importlib.metadata, "version", noted)
+    yield
+    if (extra := sorted(filter(_BROUGHT.fullmatch, asked))) and not request.node.get_closest_marker("compilers"):
+        pytest.fail(f"asks for {', '.join(extra)}: {_FORGOTTEN}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fails a test that is skipped for want of a compiler without the mark, or in CI's second run."""
+    report = yield
+    wanting = _EXTRA.search(str(report.longrepr)) if report.skipped else None
+    marked = item.get_closest_marker("compilers") is not None
+    if wanting and (not marked or (os.environ.get("CI") and item.config.option.markexpr == "compilers")):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, {wanting[0]}: {'CI has it' if marked else _FORGOTTEN}"
+    return report
