@@ -160,6 +160,12 @@ def _rule_texts(scope: Scope) -> list[RuleText]:
 @click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
 @click.option("--executor", default="", metavar="dask://HOST:PORT", help="Compile on a cluster that runs already.")
 @click.option("--verbose", is_flag=True, help="Where a compilation fails, all that its process wrote to stderr.")
+@click.option(
+    "--recorded",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the arguments of a SPEC without any from what `run --record` wrote.",
+)
 def explain(
     specs: Sequence[str],
     target: Sequence[str],
@@ -169,6 +175,7 @@ def explain(
     timeout: float,
     executor: str,
     verbose: bool,
+    recorded: Path | None,
 ) -> None:
     """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
 
@@ -183,7 +190,7 @@ def explain(
 
     reports: list[Report] = []
     errors: list[str] = []
-    for result in _explained(specs, _split(target), executor, timeout):
+    for result in _explained(specs, _split(target), executor, timeout, recorded):
         if isinstance(result, Failure):
             errors.append(result.message)
             click.echo(f"fusionlint: {result.message}", err=True)
@@ -198,13 +205,17 @@ def explain(
     sys.exit(2 if errors else 1 if explained else 0)
 
 
-def _explained(specs: Sequence[str], names: list[str], address: str, timeout: float) -> Iterator[Report | Failure]:
+def _explained(
+    specs: Sequence[str], names: list[str], address: str, timeout: float, recorded: Path | None
+) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
     from fusionlint.compiling.executing import ExecutorError, executor_at
     from fusionlint.compiling.targets import TargetError
+    from fusionlint.recorded import tasks_recorded
+    from fusionlint.recording import Recording, RecordingError, read_recording
     from fusionlint.report.progress import Progress
     from fusionlint.rule import all_rules
-    from fusionlint.tasks import explain_all, targets_of, tasks
+    from fusionlint.tasks import explain_all, targets_of
 
     with ExitStack() as stack:
         with _one_line_errors():
@@ -212,9 +223,10 @@ def _explained(specs: Sequence[str], names: list[str], address: str, timeout: fl
             try:
                 targets = targets_of(specs, names, elsewhere=bool(address))
                 executor = stack.enter_context(executor_at(address)) if address else None
-            except (TargetError, ExecutorError) as error:
+                recording = read_recording(recorded) if recorded else Recording()
+            except (TargetError, ExecutorError, RecordingError) as error:
                 raise ConfigError(str(error)) from None
-        todo = tasks(specs, targets)
+        todo = tasks_recorded(specs, targets, recording)
         progress = Progress(sum(isinstance(task, tuple) for task in todo), sys.stderr)
         progress.show()
         for result in explain_all(todo, all_rules(), timeout, executor, targets if names else (), progress.done):
@@ -261,7 +273,8 @@ def run(
     from fusionlint.report.run_text import run_text
 
     targets = _targets_here(_split(target))
-    platforms = sorted({one.platform for one in targets})
+    # What is saved may be explained for other hardware later.
+    platforms = ["cpu", "cuda", "tpu"] if record else sorted({one.platform for one in targets})
     ran = run_script(script, arguments, platforms, module=module, everything=everything)
     if record:
         record.write_text(recording_json(ran.recording), encoding="utf-8")

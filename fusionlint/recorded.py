@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +11,13 @@ from itertools import groupby
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
-from fusionlint.compiling.entry import array_text
+from fusionlint.compiling.entry import EntryError, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.targets import Target
 from fusionlint.explain import Report, explain
 from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording
 from fusionlint.rule import Rule
-from fusionlint.tasks import Failure
+from fusionlint.tasks import Failure, Task, tasks
 
 SHOWN = 6  # arguments in an entry's text
 
@@ -65,6 +66,54 @@ def explain_recorded(
     return [Told(one.function, one.compilation, tuple(row)) for one, row in zip(wanted, rows, strict=True)]
 
 
+def tasks_recorded(specs: Sequence[str], targets: Sequence[Target], recording: Recording) -> list[Task]:
+    """As `tasks`; of a SPEC without arguments, those that its function was called with in the recording, where it was.
+    Of several signatures the largest counts. The code is taken as it is now; where a SPEC cannot say the arguments,
+    the recording's own programs are taken, unless the code was changed since."""
+    return [task for spec in specs for task in _tasks_recorded(spec, targets, recording)]
+
+
+def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording) -> list[Task]:
+    function = _recorded(spec, recording)
+    if function is None:
+        return tasks([spec], targets)
+    if function.plain and function.largest.spec is not None:
+        return tasks([f"{spec.strip()}{function.largest.spec}"], targets)
+    if _changed(function):
+        assert function.defined is not None
+        path = shown_path(function.defined.path)
+        said = f"{path} was changed after {spec} was recorded: record it again with `fusionlint run --record FILE`"
+        return [Failure(spec, "", said)]
+    # Of the largest there may be no program: it was recorded before a larger one came, and the script was killed.
+    one = next((one for one in function.compilations if one.programs or one.failures), function.largest)
+    return [_program_task(_Wanted(function, one), target) for target in targets]
+
+
+def _recorded(spec: str, recording: Recording) -> RecordedFunction | None:
+    try:
+        entry = parse_spec(spec)
+    except EntryError:  # `tasks` says it
+        return None
+    found = recording.find(entry.module, entry.function) if entry.args is None else []
+    return found[0] if found else None
+
+
+def _changed(function: RecordedFunction) -> bool:
+    if function.defined is None or function.sha256 is None:
+        return False
+    try:
+        return hashlib.sha256(Path(function.defined.path).read_bytes()).hexdigest() != function.sha256
+    except OSError:
+        return False  # it is not on this machine
+
+
+def _program_task(one: _Wanted, target: Target) -> Task:
+    program = one.compilation.programs.get(target.platform)
+    if program is None:
+        return _without_program(one, target)
+    return Job(program_entry(one.entry), "program", program=program), target
+
+
 def ordered(recording: Recording) -> list[RecordedFunction]:
     """The user's functions first, those that took longest to compile before the others."""
     return sorted(recording.functions, key=lambda one: (one.owner != "user", -one.seconds))
@@ -103,15 +152,12 @@ def _reported(function: RecordedFunction) -> Iterator[Compilation]:
 
 
 def _results(wanted: Sequence[_Wanted], target: Target, rules: Sequence[Rule], timeout: float) -> list[Result]:
-    jobs = {
-        i: Job(program_entry(one.entry), "program", program=one.compilation.programs[target.platform])
-        for i, one in enumerate(wanted)
-        if target.platform in one.compilation.programs
-    }
-    compiled = dict(zip(jobs, run_jobs([*jobs.values()], target, read_artifacts, timeout), strict=True)) if jobs else {}
+    todo = [_program_task(one, target) for one in wanted]
+    jobs = [task[0] for task in todo if isinstance(task, tuple)]
+    compiled = iter(run_jobs(jobs, target, read_artifacts, timeout) if jobs else ())
     return [
-        _result(compiled[i], one, target, rules) if i in compiled else _without_program(one, target)
-        for i, one in enumerate(wanted)
+        task if isinstance(task, Failure) else _result(next(compiled), one, target, rules)
+        for task, one in zip(todo, wanted, strict=True)
     ]
 
 

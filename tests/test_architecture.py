@@ -36,7 +36,8 @@ ROOMS = {
         *("baseline", "checking"),
     },
     "__main__": {"cli"},
-    "__init__": {"finding"},
+    "capturing": {"rule", "compiling", "recording", "recorded"},
+    "__init__": {"finding", "recording", "capturing"},
 }
 
 

@@ -103,20 +103,34 @@ class Recorder:
             if largest is compilation:  # the others' constants need not stay in memory
                 known.lowerings = {compilation.number: lowering}
 
-    def recording(self, command: tuple[str, ...] = ()) -> Recording:
-        """All that was captured until now, without programs."""
+    def recording(self, platforms: tuple[str, ...] = ()) -> Recording:
+        """All that was captured until now, with what was kept lowered for `platforms`."""
+        programs: dict[int, dict[str, bytes]] = {}
+        failures: dict[int, dict[str, str]] = {}
+        for number, platform, program in self.lowered(platforms):
+            if isinstance(program, str):
+                failures.setdefault(number, {})[platform] = program
+            else:
+                programs.setdefault(number, {})[platform] = program
+
+        def one(compilation: Compilation) -> Compilation:
+            number = compilation.number
+            return replace(compilation, programs=programs.get(number, {}), failures=failures.get(number, {}))
+
         with self.lock:
-            functions = tuple(replace(k.function, compilations=tuple(k.compilations)) for k in self.known.values())
+            functions = tuple(
+                replace(k.function, compilations=(*map(one, k.compilations),)) for k in self.known.values()
+            )
             eager = tuple(EagerLine(place, dict(names), s) for place, (names, s) in self.eager.items())
         where = backend() if functions or eager else ""  # to ask is to start it
-        return Recording(command, versions(), where, functions, eager, hooks.missing())
+        return Recording((), versions(), where, functions, eager, hooks.missing())
 
     def lowered(self, platforms: tuple[str, ...]) -> Iterator[tuple[int, str, bytes | str]]:
         """number, platform and the program of what was kept, lowered for each platform; a line of text instead of the
         program says why there is none."""
         with self.lock:
             kept = {number: one for known in self.known.values() for number, one in known.lowerings.items()}
-        if not kept:
+        if not kept or not platforms:
             return
         with hooks.lowering_elsewhere():
             for number, lowering in sorted(kept.items()):
