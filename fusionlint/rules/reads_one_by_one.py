@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -21,7 +20,11 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="transfer")
 
 # What computes an array of which `all` and `any` ask the truth.
-_TRUTH = re.compile(r"^jax\.numpy\.(all|any|allclose|array_equal|isfinite|isnan|isinf|logical_\w+|less|greater)\w*$")
+_TRUTHS = frozenset(
+    f"jax.numpy.{name}"
+    for name in ("all", "any", "allclose", "array_equal", "isclose", "isfinite", "isnan", "isinf", "logical_and",
+                 "logical_or", "logical_not", "less", "less_equal", "greater", "greater_equal")
+)  # fmt: skip
 
 
 def _calls_a_program(source: Source) -> bool:
@@ -62,7 +65,10 @@ def _targets(node: cst.Assign) -> Iterator[cst.BaseExpression]:
 
 
 def _asks_for_truths(source: Source) -> bool:
-    return any(call.value.callee and call.value.callee.name in ("all", "any") for call in source.facts.calls)
+    """Whether the file asks `all` or `any`, and computes something that is true or not."""
+    calls, project = source.facts.calls, source.project
+    asks = any(call.value.callee and call.value.callee.name in ("all", "any") for call in calls)
+    return asks and any(project.callee(Place(source.path, call.scope), call.value) in _TRUTHS for call in calls)
 
 
 @rule.source(cst.Call, when=_asks_for_truths)
@@ -83,7 +89,7 @@ def _is_truth(node: cst.BaseExpression, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(value=cst.Call() as owner, attr=cst.Name("all" | "any"))):
             return _is_truth(owner, source)
         case cst.Call(func=function):
-            return bool(_TRUTH.match(source.qualified_name(function) or ""))
+            return source.qualified_name(function) in _TRUTHS
     return False
 
 
