@@ -11,6 +11,8 @@ import pytest
 
 import fusionlint
 
+pytestmark = pytest.mark.compilers  # a program without JAX_PLATFORMS meets those that are installed
+
 PROGRAM = """\
 import jax
 import jax.numpy as jnp

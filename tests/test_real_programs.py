@@ -14,6 +14,8 @@ from fusionlint.explain import Report
 from fusionlint.recorded import Told, explain_recorded
 from fusionlint.recording import Recording
 
+pytestmark = pytest.mark.compilers
+
 PROGRAMS = Path(__file__).parents[1] / "examples" / "programs"
 NEEDS = {"ppo": ("gymnax", "optax"), "fit": ("optax",), "flax_mnist": ("flax", "optax")}
 
