@@ -38,7 +38,7 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
         "the rows are flipped before the scan" + (", and what it makes is flipped back" if back else ""),
         write="reverse=True, on the rows as they are: the scan then reads and writes from the end",
         edits=_edits(node, given, read, back, source),
-        safe=True,
+        safe=all(kind(inner, source) == "array" or isinstance(flip, cst.Call) for flip, inner in given),
     )
 
 
@@ -49,7 +49,15 @@ def _flipped_rows(rows: cst.BaseExpression, source: Source) -> list[tuple[cst.Ba
         return [flip for part in parts for flip in part] if all(parts) else []
     flip = source.value(rows) if isinstance(rows, cst.Name) else rows
     inner = flipped(flip, source) if flip is not None else None
-    return [(rows, inner)] if inner is not None and kind(inner, source) != "numpy" else []
+    if inner is None or kind(inner, source) == "numpy" or _is_list(inner, source):
+        return []
+    return [(rows, inner)]
+
+
+def _is_list(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a tree of arrays: turned round, it hands the step other arrays, in the same order of time."""
+    made = source.value(node) if isinstance(node, cst.Name) else node
+    return isinstance(made, cst.List | cst.Tuple | cst.ListComp) or kind(node, source) == "list"
 
 
 def flipped(node: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
