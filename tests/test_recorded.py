@@ -99,6 +99,7 @@ def test_a_recording_survives_json_with_its_programs(step: RecordedFunction, tmp
     assert read_recording(tmp_path / "r.json") == recording
 
 
+@pytest.mark.compilers
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -116,6 +117,7 @@ def test_what_is_no_recording_is_said_in_one_line(tmp_path: Path, text: str, say
     assert says in done.stderr
 
 
+@pytest.mark.compilers
 def test_a_file_that_is_not_there_is_said_in_one_line() -> None:
     done = run("explain", "train.py:step", "--recorded", "no-such.json")
     assert (done.exit_code, done.stderr) == (2, "fusionlint: no-such.json cannot be read: No such file or directory\n")
