@@ -6,7 +6,7 @@ import functools
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
@@ -22,33 +22,58 @@ if TYPE_CHECKING:
     from fusionlint.finding import Finding
     from fusionlint.hlo import parse as hlo
     from fusionlint.hlo.barriers import Barrier
+    from fusionlint.source.facts import Call, RawCall
+    from fusionlint.source.project import Place
     from fusionlint.source.tree import Source
 
 # Packages that bring rules name them under this group: `my-rules = "my_package.rules"`.
 ENTRY_POINTS = "fusionlint.rules"
 
 Harm = Literal["fusion", "dispatch", "recompile", "transfer", "memory", "compile-time"]
+# Where code has to run for a rule to speak of it: under a trace (or not seen to run on the host), on the host (or not
+# seen to run under a trace; tests, benchmarks and pictures aside), or anywhere.
+Where = Literal["traced", "host", "any"]
 SourceCheck = Callable[[Any, "Source"], Iterator["Finding"]]
 FactsCheck = Callable[["Source"], bool]
+CallCheck = Callable[["Call"], bool]
 BarrierCheck = Callable[["Barrier", "hlo.Module"], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSensor:
-    """`check` is asked about every node of `nodes` in files that call one of `calls` or use one of `attributes`
-    (with neither, in every file) and of whose facts `when` is true."""
+    """What a check of the source is asked about; the arguments of `Rule.source` say what each means."""
 
     check: SourceCheck
     nodes: tuple[type[cst.CSTNode], ...]
     calls: frozenset[str]
-    attributes: frozenset[str]
-    when: FactsCheck | None = None
+    where: Where
+    in_loop: bool
+    like: CallCheck | None
+    when: FactsCheck | None
 
-    def wants(self, calls: frozenset[str], attributes: frozenset[str]) -> bool:
-        """Whether a file that makes these `calls` and reads these `attributes` could hold a finding."""
-        if not (self.calls or self.attributes):
-            return True
-        return not (self.calls.isdisjoint(calls) and self.attributes.isdisjoint(attributes))
+    def may_find(self, source: Source) -> bool:
+        """Whether the file could hold a finding, by its facts: only then does libcst have to parse it."""
+        named = self.calls.intersection(source.names) if self.calls else ()
+        if self.calls and not any(
+            self._fits(place, call, source) for name in named for place, call in source.called(name)
+        ):
+            return False
+        return self.when is None or self.when(source)
+
+    def asked_about(self, source: Source) -> Iterator[cst.CSTNode]:
+        """The nodes that the check is asked about."""
+        for kind in self.nodes:
+            is_named = self.calls and kind.__name__ == "Call"
+            for node in source.nodes(kind):
+                if is_named and source.name_called(node) not in self.calls:
+                    continue
+                if source.runs(source.scope_of_code(node), self.where):
+                    yield node
+
+    def _fits(self, place: Place, call: RawCall, source: Source) -> bool:
+        if self.in_loop and not call[2]:
+            return False
+        return source.runs(place.scope, self.where) and (self.like is None or self.like(source.whole(call)))
 
 
 @dataclass(slots=True)
@@ -76,18 +101,22 @@ class Rule:
     def source(
         self,
         *nodes: type[cst.CSTNode],
-        calls: tuple[str, ...] | frozenset[str] = (),
-        attributes: tuple[str, ...] = (),
+        calls: Collection[str] = (),
+        where: Where = "traced",
+        in_loop: bool = False,
+        like: CallCheck | None = None,
         when: FactsCheck | None = None,
     ) -> Callable[[SourceCheck], SourceCheck]:
-        """Ask the decorated `(node, source) -> findings` about every such node.
+        """Ask the decorated `(node, source) -> findings` about every such node of code that runs as `where` says.
 
-        `calls` (qualified names, "jax.numpy.stack"), `attributes` (".at" is "at") and `when`, which must ask only
-        for facts, say which files are worth parsing; the check still has to make sure of each node.
+        With `calls` (qualified names, "jax.numpy.stack"; ".at.set" for `x.at[...].set`) it is asked about those calls
+        alone, and about other nodes in files that make one: `in_loop` for one in a Python loop, `like` for one whose
+        facts look so. `when` asks the facts of a file. All of it is known before libcst parses anything: what says
+        most here costs least.
         """
 
         def register(check: SourceCheck) -> SourceCheck:
-            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), frozenset(attributes), when))
+            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), where, in_loop, like, when))
             return check
 
         return register

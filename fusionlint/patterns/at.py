@@ -12,6 +12,8 @@ from fusionlint.source.tree import Source
 Part = cst.BaseExpression | cst.BaseSlice
 
 _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "div", "power", "min", "max", "apply"))
+# What sensors look for.
+WRITES = frozenset(f".at.{method}" for method in _METHODS)
 _FRESH = (
     *("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full"),
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),

@@ -28,8 +28,9 @@ def makes_one(source: Source) -> bool:
     project = source.project
     classes = compiling_classes(project)
     return bool(classes) and any(
-        project.find(project.callee(Place(source.path, call.scope), call.value)) in classes
-        for call in source.facts.calls
+        project.find(name) in classes and source.runs(place.scope, "host")
+        for place, name in project.calls_in(source.path)
+        if name is not None
     )
 
 

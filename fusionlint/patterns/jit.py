@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.source.facts import NOTHING, Call, Value
+from fusionlint.source.facts import NOTHING, Call, Value, unpacked
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import TRANSFORMS
 from fusionlint.source.tree import Source
@@ -44,10 +44,10 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
 
 def dispatches_in_a_loop(source: Source) -> bool:
     """Whether a Python loop of the file calls a compiled program: asked of the facts, before libcst parses."""
-    project = source.project
     return any(
-        call.loops and call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
-        for call in source.facts.calls
+        loops and source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
+        for (called, _, _), scope, loops, _ in source.facts.raw.calls
+        if called is not None
     )
 
 

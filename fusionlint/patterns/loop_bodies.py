@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from fusionlint.source.facts import Call, Value
+from fusionlint.source.facts import Call, Value, unpacked_call
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 
@@ -43,9 +43,9 @@ def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
     name = source.qualified_name(scan.func) or ""
     return [
         body
-        for place, call in source.project.calls_of(name)
-        if place == source.place(scan) and call.line == where.line
-        for body in _bodies(source.project, place, call, name)
+        for place, call in source.called(name)
+        if place == source.place(scan) and call[3] == where.line
+        for body in _bodies(source.project, place, unpacked_call(call), name)
     ]
 
 

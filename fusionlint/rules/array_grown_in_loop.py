@@ -10,7 +10,6 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.collected import is_few
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="recompile")
@@ -19,11 +18,9 @@ _APPENDS = ("jax.numpy.append",)
 _JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.column_stack")
 
 
-@rule.source(cst.For, cst.While, calls=(*_APPENDS, *_JOINS))
+@rule.source(cst.For, cst.While, calls=(*_APPENDS, *_JOINS), where="host", in_loop=True)
 def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
     """The loop joins an array with more, and goes on with the longer one; the first such array of a loop."""
-    if source.context(node) == "traced" or is_idle(source.project, source.place(node)):
-        return
     if isinstance(node, cst.For) and is_few(node.iter, source):
         return
     for call in inside(node.body):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Write, at_write, is_whole
+from fusionlint.patterns.at import WRITES, Write, at_write, is_whole
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
@@ -20,7 +20,7 @@ rule = Rule(__name__, harm="fusion")
 _LONG = 40
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more slices of a new array, each by its own write."""
     last = at_write(node)
@@ -39,7 +39,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     )
 
 
-@rule.source(cst.For, attributes=("at",))
+@rule.source(cst.For, calls=WRITES, in_loop=True)
 def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes one block of a new array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None

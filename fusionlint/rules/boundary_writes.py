@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Write, at_write
+from fusionlint.patterns.at import WRITES, Write, at_write
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_places import edge, is_boundary
 from fusionlint.patterns.calls import brief
@@ -19,7 +19,7 @@ rule = Rule(__name__, harm="fusion")
 _LONG = 30
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more edges of an array, each by its own write."""
     last = at_write(node)

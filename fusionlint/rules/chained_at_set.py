@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, Write, at_write, is_static, is_whole
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole
 from fusionlint.patterns.at_advice import advice
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
@@ -20,7 +20,7 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more writes in a straight line that one could do."""
     last = at_write(node)
@@ -44,7 +44,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     )
 
 
-@rule.source(cst.For, attributes=("at",))
+@rule.source(cst.For, calls=WRITES, in_loop=True)
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None

@@ -8,7 +8,7 @@ from itertools import pairwise
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import Write, at_write, column, constant, is_fresh, is_literal, is_whole
+from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.calls import brief
 from fusionlint.rule import Rule
@@ -24,7 +24,7 @@ _ELEMENTWISE = frozenset(
 )  # fmt: skip
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more columns in a row, each by its own write."""
     last = at_write(node)

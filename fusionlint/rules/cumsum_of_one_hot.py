@@ -18,7 +18,13 @@ rule = Rule(__name__, harm="fusion")
 _CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
 
 
-@rule.source(cst.Call, attributes=("cumsum",), calls=(*_CUMSUMS, *MAKERS))
+def _sums_places(source: Source) -> bool:
+    """Whether the file makes what may be one-hots, and has running sums, as functions or as methods."""
+    makes = (place for name in MAKERS for place, _ in source.called(name))
+    return "cumsum" in source.facts.attributes and any(source.runs(place.scope, "traced") for place in makes)
+
+
+@rule.source(cst.Call, when=_sums_places)
 def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only on the last axis, where the classes are: on another it counts what came before."""
     if source.calls(node, *_CUMSUMS):

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import WRITES
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.collected import is_few
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="dispatch")
@@ -21,10 +21,10 @@ rule = Rule(__name__, harm="dispatch")
 _INITIALIZES = re.compile(r"(^|_)init(ializer)?(_|$)")
 
 
-@rule.source(cst.For, attributes=("at",))
+@rule.source(cst.For, calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
-    if source.context(node) != "host" or is_few(node.iter, source) or is_idle(source.project, source.place(node)):
+    if source.context(node) != "host" or is_few(node.iter, source):
         return
     if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
         return

@@ -34,7 +34,7 @@ _TRANSFORMS = frozenset(
 )
 
 
-@rule.source(cst.Call, calls=tuple(_FUNCTIONS))
+@rule.source(cst.Call, calls=tuple(_FUNCTIONS), where="host", in_loop=True)
 def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Control flow in host code that is handed a function made anew every time."""
     name = source.qualified_name(node.func)
@@ -52,7 +52,7 @@ def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding
         )
 
 
-@rule.source(cst.Call, calls=_TRANSFORMS)
+@rule.source(cst.Call, calls=_TRANSFORMS, where="host")
 def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:

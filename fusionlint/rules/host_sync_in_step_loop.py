@@ -13,7 +13,6 @@ from fusionlint.patterns.fetched import fetched, is_needed
 from fusionlint.patterns.host import is_gated, is_short, yields
 from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -24,10 +23,10 @@ _BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simula
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns"))
 
 
-@rule.source(cst.For, cst.While, when=dispatches_in_a_loop)
+@rule.source(cst.For, cst.While, where="host", when=dispatches_in_a_loop)
 def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
-    if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):
+    if is_short(loop, source):
         return
     # What is written out, a setting, or what a dict holds, is short.
     if isinstance(loop, cst.For) and (

@@ -16,7 +16,6 @@ from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="transfer")
@@ -24,6 +23,7 @@ rule = Rule(__name__, harm="transfer")
 _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
 _METHODS = frozenset(("item", "tolist"))
+_READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # What counts axes counts few.
 _AXES = re.compile(r"dim|axis|axes", re.I)
@@ -32,20 +32,24 @@ _Loop = cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
 
 
 def _reads_in_a_loop(source: Source) -> bool:
-    """Whether a file that imports jax reads anything by `float(...)` and the like: asked of the facts alone."""
-    callees = (call.value.callee for call in source.facts.calls)
-    names = {callee.name.rpartition(".")[2] for callee in callees if callee}
-    if names.isdisjoint(_METHODS | {name.rpartition(".")[2] for name in _READERS}):
+    """Whether a file that imports jax reads anything by `float(...)` and the like, in a loop of host code: asked of the
+    facts alone."""
+    reads = (
+        place.scope
+        for (place, name), (value, _, loops, _) in zip(
+            source.project.calls_in(source.path), source.facts.raw.calls, strict=True
+        )
+        if loops and (name in _READERS or (isinstance(value[0], str) and value[0].endswith(_READ_BY)))
+    )
+    if not any(source.runs(scope, "host") for scope in reads):
         return False
     bound = (b for scope in source.facts.bindings.values() for b in scope.values())
     return any(b.kind == "import" and b.target.split(".")[0] == "jax" for b in bound)
 
 
-@rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, when=_reads_in_a_loop)
+@rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, where="host", when=_reads_in_a_loop)
 def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     """The first element that the loop reads of an array of the device that it does not change."""
-    if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)):
-        return
     target, iterated, body = _parts(loop)
     if is_few(iterated, source) or (isinstance(loop, cst.For) and is_short(loop, source)):
         return

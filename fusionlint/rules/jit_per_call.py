@@ -9,7 +9,6 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import made_anew, repeats
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.jit import value
 from fusionlint.rule import Rule
 from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
@@ -29,15 +28,15 @@ _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 def _decorates_inside(source: Source) -> bool:
     """Whether a function defined in a function is decorated with a jit."""
-    decorated = (f for f in source.facts.functions.values() if f.decorators and "." in f.scope)
+    inside = (f for f in source.facts.functions.values() if f.decorators and "." in f.scope and not f.owner)
+    decorated = (f for f in inside if source.runs(f.scope.rpartition(".")[0], "host"))
     return any(not _JIT.isdisjoint(source.project.decorators(source.path, f)) for f in decorated)
 
 
-@rule.source(cst.Call, calls=_JIT)
+@rule.source(cst.Call, calls=_JIT, where="host", like=lambda call: bool(call.scope or call.loops))
 def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.jit(lambda ...)(x)`; or `g = jax.jit(partial(...))`, then `g(x)`."""
-    called = source.project.callee(source.place(node), value(node))
-    if called not in _JIT or not node.args or node.args[0].keyword or node.args[0].star:
+    if not node.args or node.args[0].keyword or node.args[0].star:
         return
     calls = list(_calls_of(node, source))
     if not calls or not (where := _again_and_again(node, calls, source)):
@@ -48,7 +47,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
 
 
-@rule.source(cst.FunctionDef, when=_decorates_inside)
+@rule.source(cst.FunctionDef, where="any", when=_decorates_inside)
 def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above a function that is defined, called and dropped in a function."""
     facts = source.facts.functions.get(source.body_scope(node))

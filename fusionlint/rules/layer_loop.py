@@ -28,7 +28,12 @@ _FEW = 4
 _LARGE = 4
 
 
-@rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None or bool(source.facts.classes))
+def _hands_on(source: Source) -> bool:
+    """Whether a loop of traced code goes on with what a call returned of it: asked of the facts."""
+    return any(source.runs(scope, "traced") for scope in source.facts.has("handed on in a loop"))
+
+
+@rule.source(cst.For, when=_hands_on)
 def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`for i in range(depth): x = Block(...)(x)`, `x = block(x, w[i])` of stacked parameters, or
     `for block in self.blocks: x = block(x)` of blocks that were built alike."""

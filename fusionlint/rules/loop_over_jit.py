@@ -13,7 +13,6 @@ from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
 from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -24,10 +23,10 @@ _BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|traje
 _BATCHES = re.compile(r"batch|loader|dataset", re.I)
 
 
-@rule.source(cst.For, cst.While, when=dispatches_in_a_loop)
+@rule.source(cst.For, cst.While, where="host", when=dispatches_in_a_loop)
 def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first compiled call whose outcome the next iteration hands to it again."""
-    if source.context(loop) == "traced" or is_idle(source.project, source.place(loop)) or is_short(loop, source):
+    if is_short(loop, source):
         return
     steps = [c for c in calls(loop.body) if _loop_of(c, source) is loop and is_jitted(c.func, source)]
     if not steps or yields(loop) or not is_counted(loop, source):

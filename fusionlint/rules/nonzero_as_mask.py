@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -22,7 +23,11 @@ _TO_INDEX = {"jax.numpy.nonzero": (0, 1), "jax.numpy.where": (0, 1), "jax.numpy.
 _REDUCTIONS = ("sum", "mean", "max", "min", "any", "all", "prod", "count_nonzero")
 
 
-@rule.source(cst.Call, calls=tuple(_TO_FIRST))
+def _is_sized(call: Call) -> bool:
+    return any(keyword == "size" for keyword, _ in call.value.keywords)
+
+
+@rule.source(cst.Call, calls=tuple(_TO_FIRST), like=_is_sized)
 def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Indices of a fixed size of which the first alone is read, or which only pick what is then summed up."""
     name = source.qualified_name(node.func) or ""
@@ -57,7 +62,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-@rule.source(cst.Call, calls=("jax.numpy.unique",))
+@rule.source(cst.Call, calls=("jax.numpy.unique",), like=_is_sized)
 def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The distinct values are only compared, and the answers counted: a sort for a count."""
     if not source.calls(node, "jax.numpy.unique") or not has_only(node, 1, "ar", "size", "fill_value"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import Part, Write, at_write, constant, elements
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
@@ -22,7 +22,7 @@ _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _LONG = 40
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The literal 1 set at one place of each row of zeros, or at one place of a plane of zeros."""
     write = at_write(node)

@@ -20,7 +20,7 @@ rule = Rule(__name__, harm="fusion")
 _ARRAYS = ("jax.numpy.", "jax.lax.", "jax.nn.")
 
 
-@rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None or source.alias("jax") is not None)
+@rule.source(cst.For, calls=("range",), in_loop=True)
 def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
     """The loop around `inner`, where both together go over pairs and add up or collect what they find."""
     outer = source.loop(inner)
@@ -49,7 +49,12 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
         )
 
 
-@rule.source(cst.For, when=lambda source: source.alias("jax.numpy") is not None)
+def _masks(source: Source) -> bool:
+    """Whether a loop of traced code indexes by a comparison: asked of the facts."""
+    return any(source.runs(scope, "traced") for scope in source.facts.has("masked in a loop"))
+
+
+@rule.source(cst.For, when=_masks)
 def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`r[species == s]` in a loop over the species."""
     if not isinstance(loop.target, cst.Name) or source.loop(loop) is not None or not _is_of_a_program(loop, source):

@@ -13,8 +13,8 @@ from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
+from fusionlint.source.facts import unpacked
 from fusionlint.source.project import Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="transfer")
@@ -29,14 +29,14 @@ _TRUTHS = frozenset(
 
 def _calls_a_program(source: Source) -> bool:
     """Whether the file calls a compiled program by a name."""
-    project = source.project
     return any(
-        call.value.callee and project.is_jitted(Place(source.path, call.scope), call.value.callee)
-        for call in source.facts.calls
+        source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
+        for (called, _, _), scope, _, _ in source.facts.raw.calls
+        if called is not None
     )
 
 
-@rule.source(cst.Assign, when=_calls_a_program)
+@rule.source(cst.Assign, where="host", when=_calls_a_program)
 def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     """`state, reward, done = step(state)`, then `float(reward)` and `bool(done)`, in host code that runs often."""
     if not isinstance(node.value, cst.Call) or not is_jitted(node.value.func, source):
@@ -65,13 +65,12 @@ def _targets(node: cst.Assign) -> Iterator[cst.BaseExpression]:
 
 
 def _asks_for_truths(source: Source) -> bool:
-    """Whether the file asks `all` or `any`, and computes something that is true or not."""
-    calls, project = source.facts.calls, source.project
-    asks = any(call.value.callee and call.value.callee.name in ("all", "any") for call in calls)
-    return asks and any(project.callee(Place(source.path, call.scope), call.value) in _TRUTHS for call in calls)
+    """Whether a loop or a generator of host code computes what is true or not: asked of the facts."""
+    computed = (found for name in _TRUTHS for found in source.called(name))
+    return any(call[2] and source.runs(place.scope, "host") for place, call in computed)
 
 
-@rule.source(cst.Call, when=_asks_for_truths)
+@rule.source(cst.Call, where="host", when=_asks_for_truths)
 def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`all(jnp.isfinite(x).all() for x in leaves)`: no trace survives it, so it is host code."""
     match node:
@@ -94,8 +93,6 @@ def _is_truth(node: cst.BaseExpression, source: Source) -> bool:
 
 
 def _runs_often(node: cst.CSTNode, source: Source) -> bool:
-    if source.context(node) == "traced" or is_idle(source.project, source.place(node)):
-        return False
     loop = source.loop(node)
     function = source.function(node)
     if loop is not None:

@@ -9,10 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import takes_gradients, trains, value
+from fusionlint.patterns.jit import takes_gradients, trains
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, replaced
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Call
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -32,20 +33,17 @@ _STATE = re.compile(r"(^|_)(state|model|theta|variables)$", re.I)
 _RANDOM = re.compile(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
-def _compiles(source: Source) -> bool:
-    """Whether the file makes a compiled function, and has a loop or a step that could call it."""
-    project, path = source.project, source.path
-    if any(project.callee(Place(path, c.scope), c.value) in _JIT for c in source.facts.calls):
-        return True
+def _is_compiled(source: Source) -> bool:
+    """Whether a function of the file is decorated with a jit, in code whose speed matters."""
     decorated = (f for f in source.facts.functions.values() if f.decorators)
-    return any(not _JIT.isdisjoint(project.decorators(path, f)) for f in decorated)
+    compiled = (f for f in decorated if not _JIT.isdisjoint(source.project.decorators(source.path, f)))
+    return any(not is_idle(source.project, Place(source.path, f.scope)) for f in compiled)
 
 
-@rule.source(cst.Call, when=_compiles)
+@rule.source(cst.Call, calls=_JIT, where="host", like=lambda call: not _may_donate(call))
 def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`step = jax.jit(train_step)`, then `state = step(state, batch)`."""
-    called = source.project.callee(source.place(node), value(node))
-    if called not in _JIT or not node.args or node.args[0].keyword or _donates(node.args):
+    if not node.args or node.args[0].keyword or _donates(node.args):
         return
     match source.parent(node):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
@@ -59,7 +57,7 @@ def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield from _finding(node, calls, source, offset=0)
 
 
-@rule.source(cst.FunctionDef, when=_compiles)
+@rule.source(cst.FunctionDef, where="any", when=_is_compiled)
 def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above the step."""
     facts = source.facts.functions.get(source.body_scope(node))
@@ -69,6 +67,10 @@ def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
     if any(isinstance(d, cst.Call) and _donates(d.args) for d in decorators) or len(decorators) != 1:
         return
     yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if facts.owner else 0)
+
+
+def _may_donate(call: Call) -> bool:
+    return any(keyword == "**" or keyword.startswith("donate") for keyword, _ in call.value.keywords)
 
 
 def _donates(args: Sequence[cst.Arg]) -> bool:

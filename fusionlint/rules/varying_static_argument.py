@@ -22,7 +22,15 @@ rule = Rule(__name__, harm="recompile")
 _FEW = (cst.Comparison, cst.BooleanOperation, cst.IfExp, cst.Modulo, cst.FloorDivide, cst.Not, cst.Call)
 
 
-@rule.source(cst.Call, when=dispatches_in_a_loop)
+def _dispatches_with_static_arguments(source: Source) -> bool:
+    """Whether a loop of the file calls a compiled program, and a function of it has static arguments."""
+    made = [call.value for call in source.facts.calls]
+    made += [decorator for function in source.facts.functions.values() for decorator in function.decorators]
+    is_static = any(keyword.startswith("static_arg") for value in made for keyword, _ in value.keywords)
+    return is_static and dispatches_in_a_loop(source)
+
+
+@rule.source(cst.Call, where="host", when=_dispatches_with_static_arguments)
 def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A call in a loop of host code, of a function of the file that is jitted with static arguments."""
     loop = source.loop(node)

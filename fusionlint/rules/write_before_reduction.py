@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, Write, at_write, constant, inside, is_literal, is_whole
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.under import under_vmap
@@ -25,7 +25,7 @@ _LOGSUMEXP = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp")
 _LONG = 40
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One traced place is set to a constant, and nothing but reductions reads the array."""
     write = at_write(node)

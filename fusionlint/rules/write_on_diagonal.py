@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import Write, at_write, is_literal
+from fusionlint.patterns.at import WRITES, Write, at_write, is_literal
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -20,7 +20,7 @@ _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
 
 
-@rule.source(cst.Call, attributes=("at",))
+@rule.source(cst.Call, calls=WRITES)
 def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`.at[diag_indices(n)]` or `.at[arange(n), arange(n)]`, one write alone."""
     write = at_write(node)

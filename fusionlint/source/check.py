@@ -117,14 +117,13 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
     """What `rules` say of a file, on whatever target."""
     if not rules:
         return
-    calls = frozenset(_called(source))
     for rule in all_rules():
         if rule.name not in rules:
             continue
         for sensor in rule.source_sensors:
-            if not sensor.wants(calls, source.facts.attributes) or (sensor.when and not sensor.when(source)):
+            if not sensor.may_find(source):
                 continue
-            for node in source.nodes(*sensor.nodes):
+            for node in sensor.asked_about(source):
                 for finding in sensor.check(node, source):
                     whole = _complete(finding, rule, scope)
                     if whole.targets or not rule.page.measurements:
@@ -162,12 +161,6 @@ def _strange(source: Source) -> tuple[Problem, ...]:
     """What ignore comments name that no rule is called."""
     comments = ignores(source.data, source.path)
     return tuple(unknown_names(comments, _names())) if comments else ()
-
-
-def _called(source: Source) -> Iterator[str]:
-    for call in source.facts.calls:
-        if name := source.project.callee(Place(source.path, call.scope), call.value):
-            yield name
 
 
 def _read(path: Path) -> Facts | Problem:

@@ -11,6 +11,8 @@ import marshal
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+# In a Python loop: `x = f(x, ...)`, and `r[a == b]`.
+Shape = Literal["handed on in a loop", "masked in a loop"]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 
 # A Value as it is kept: the name alone, (elements,) of a tuple, (callee, arguments, keywords) of a call.
@@ -95,6 +97,7 @@ class Raw(NamedTuple):
     classes: dict[str, tuple[tuple[RawValue, ...], tuple[RawValue, ...]]]
     calls: tuple[RawCall, ...]
     attributes: frozenset[str]
+    shapes: frozenset[tuple[str, str]]  # what is seen of statements, each a name of `Shape` and a scope
 
 
 class Facts:
@@ -141,6 +144,10 @@ class Facts:
     @property
     def attributes(self) -> frozenset[str]:
         return self.raw.attributes
+
+    def has(self, shape: Shape) -> list[str]:
+        """The scopes of the code that looks so."""
+        return [scope for name, scope in self.raw.shapes if name == shape]
 
     def bound(self, scope: str, name: str) -> Binding | None:
         """What `scope` itself binds `name` to, None where it does not."""

@@ -21,6 +21,8 @@ JIT = frozenset(
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
                        "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip
+# What these call their functions is known, and means the same where their source happens to be among the files.
+LIBRARIES = frozenset(("jax", "flax", "equinox", "haiku", "optax", "numpy"))
 # Re-exports and definitions without a cycle are never deeper than this.
 _DEPTH = 8
 
@@ -115,7 +117,8 @@ class Project:
             return None
         match binding.kind:
             case "import":
-                return self._imported(self.files[place.path].absolute(binding.target) + tail, depth - 1)
+                name = self.files[place.path].absolute(binding.target) + tail
+                return name if self._is_elsewhere(place, name) else self._imported(name, depth - 1)
             case "function" | "class":
                 scope = Place(place.path, binding.target)
                 member = self._of_class(scope, rest, depth - 1) if rest else None
@@ -152,6 +155,11 @@ class Project:
             found = self.find(self.qualified_name(owner.outer, base.name, depth - 1)) if base.name else None
             if found and found.scope in self.files[found.path].classes:
                 yield found
+
+    def _is_elsewhere(self, place: Place, name: str) -> bool:
+        """Whether `name` is of a library that is known by its public names; to the library's own files it is not."""
+        package = name.partition(".")[0]
+        return package in LIBRARIES and self.files[place.path].module.partition(".")[0] != package
 
     def _imported(self, name: str, depth: int) -> str | None:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
@@ -206,7 +214,8 @@ class Project:
             return Bound(Place(place.path, bound[0]), bound[1].value)
         if bound[1].kind != "import":
             return None
-        path, left = self._split(facts.absolute(bound[1].target) + (f".{rest}" if rest else ""))
+        target = facts.absolute(bound[1].target) + (f".{rest}" if rest else "")
+        path, left = (None, "") if self._is_elsewhere(place, target) else self._split(target)
         binding = self.files[path].bound("", left) if path else None
         if not (path and binding):
             return None
@@ -362,5 +371,5 @@ class Project:
 
     def _name_called(self, place: Place, called: RawValue) -> str | None:
         if isinstance(called, str):
-            return self.qualified_name(place, called)
+            return called if called.startswith(".") else self.qualified_name(place, called)
         return self.callee(place, Value("", unpacked(called))) if called else None

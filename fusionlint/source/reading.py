@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawValue
+from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawValue, Shape
 
 _OTHER: RawBinding = ("other", "", None)
 
@@ -19,7 +19,14 @@ def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = 
     """The facts of one file. SyntaxError (ValueError for NUL bytes) when it does not parse."""
     reader = _Reader()
     reader.visit_all(ast.parse(text, filename=path).body)
-    raw = Raw(reader.bindings, reader.functions, reader.classes, tuple(reader.calls), frozenset(reader.attributes))
+    raw = Raw(
+        reader.bindings,
+        reader.functions,
+        reader.classes,
+        tuple(reader.calls),
+        frozenset(reader.attributes),
+        frozenset(reader.shapes),
+    )
     return Facts(path, inside or path, module, raw, is_package=is_package)
 
 
@@ -46,6 +53,7 @@ class _Reader:
         self.returns: list[RawValue] = []
         self.calls: list[RawCall] = []
         self.attributes: set[str] = set()
+        self.shapes: set[tuple[str, str]] = set()
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
     def visit(self, node: Any) -> None:
@@ -73,7 +81,7 @@ class _Reader:
         if kind is ast.Name:
             return node.id  # type: ignore[attr-defined, no-any-return]
         if kind is ast.Attribute:
-            return dotted(node) or None
+            return dotted(node) or _place(node)  # type: ignore[arg-type]
         if kind is ast.Call or kind is ast.Lambda:
             return self.made[node]
         if kind is ast.Tuple or kind is ast.List:
@@ -112,6 +120,9 @@ class _Reader:
             case _:
                 pass
 
+    def saw(self, shape: Shape) -> None:
+        self.shapes.add((shape, self.scope))
+
     def inner(self, name: str) -> str:
         """A scope's name, unique in the file: `train.update`, `train.update#2` for a second def of the name."""
         plain = f"{self.scope}.{name}" if self.scope else name
@@ -139,6 +150,14 @@ class _Reader:
         self.loops = (*outside, line)
         self.visit_all(nodes)
         self.loops = outside
+
+
+def _place(node: ast.Attribute) -> str | None:
+    """`.at.set` of `x.at[...].set`: the one subscript that is worth a name."""
+    match node.value:
+        case ast.Subscript(value=ast.Attribute(attr="at")):
+            return f".at.{node.attr}"
+    return None
 
 
 def _import(reader: _Reader, node: ast.Import) -> None:
@@ -200,6 +219,21 @@ def _assign(reader: _Reader, node: ast.Assign) -> None:
     for target in node.targets:
         reader.bind_target(target, value)
         reader.visit(target)
+    if reader.loops and isinstance(node.value, ast.Call) and node.value.args:
+        handed = _names(node.value.args[0])
+        if not handed.isdisjoint(_names(*node.targets)):
+            reader.saw("handed on in a loop")
+
+
+def _subscript(reader: _Reader, node: ast.Subscript) -> None:
+    reader.visit(node.value)
+    reader.visit(node.slice)
+    if reader.loops and isinstance(node.slice, ast.Compare):
+        reader.saw("masked in a loop")
+
+
+def _names(*nodes: ast.expr) -> set[str]:
+    return {name.id for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 def _annotated_assign(reader: _Reader, node: ast.AnnAssign) -> None:
@@ -295,6 +329,7 @@ def _attribute(reader: _Reader, node: ast.Attribute) -> None:
 
 _HANDLERS: dict[type, Callable[[_Reader, Any], None]] = {
     ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
     ast.Call: _call,
     ast.Assign: _assign,
     ast.AnnAssign: _annotated_assign,

@@ -7,20 +7,20 @@ them: libcst's own metadata costs nine times its parse.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.source import flow
-from fusionlint.source.facts import Facts
+from fusionlint.source.facts import Call, Facts, RawCall, unpacked_call
 from fusionlint.source.fix import split_lines
-from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import Context
+from fusionlint.source.project import PARTIAL, Place, Project
+from fusionlint.source.traced import Context, is_idle
 from fusionlint.source.walk import Walk, dotted
 
 _Functions = (cst.FunctionDef, cst.Lambda)
@@ -109,10 +109,53 @@ class Source:
 
     def context(self, node: cst.CSTNode) -> Context:
         """How the code at `node` runs: "traced", "host", or "library" where nobody can see."""
-        function = self.function(node)
-        if function is None:
-            return "host"
-        return self.contexts.get(Place(self.path, self.body_scope(function)), "library")
+        return self._context_in(self.scope(node))
+
+    def _context_in(self, scope: str) -> Context:
+        while scope in self.facts.raw.classes:  # a class's own code runs where the class is made
+            scope = scope.rpartition(".")[0]
+        return self.contexts.get(Place(self.path, scope), "library") if scope else "host"
+
+    def whole(self, call: RawCall) -> Call:
+        """A call as its facts hand it out."""
+        return unpacked_call(call)
+
+    @property
+    def names(self) -> Collection[str]:
+        """The qualified names of all that this file calls."""
+        return self._called.keys()
+
+    def runs(self, scope: str, where: Literal["traced", "host", "any"]) -> bool:
+        """Whether the code of `scope` has to be taken as running where a rule looks."""
+        key = scope, where
+        if key not in self._runs:
+            self._runs[key] = self._does_run(scope, where)
+        return self._runs[key]
+
+    def _does_run(self, scope: str, where: Literal["traced", "host", "any"]) -> bool:
+        if where == "host":
+            return self._context_in(scope) != "traced" and not is_idle(self.project, Place(self.path, scope))
+        return where == "any" or self._context_in(scope) != "host"
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, str], bool]:
+        return {}
+
+    def scope_of_code(self, node: cst.CSTNode) -> str:
+        """The scope whose code a node is: of a def or lambda its own."""
+        return self.body_scope(node) if isinstance(node, _Functions) else self.scope(node)
+
+    def called(self, name: str) -> list[tuple[Place, RawCall]]:
+        """The calls of this file, by its facts, of what is called `name`."""
+        return self._called.get(name, [])
+
+    @cached_property
+    def _called(self) -> dict[str, list[tuple[Place, RawCall]]]:
+        found: dict[str, list[tuple[Place, RawCall]]] = defaultdict(list)
+        for (place, name), call in zip(self.project.calls_in(self.path), self.facts.raw.calls, strict=True):
+            if name is not None:
+                found[name].append((place, call))
+        return found
 
     def is_traced(self, node: cst.CSTNode) -> bool:
         """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code."""
@@ -152,6 +195,22 @@ class Source:
         """What a name or attribute is really called, "jax.numpy.stack" for `jnp.stack`; None where that is unknown."""
         name = dotted(node)
         return self.project.qualified_name(self.place(node), name) if name else None
+
+    def name_called(self, call: cst.CSTNode) -> str | None:
+        """The qualified name of what `call` calls, as facts have it: ".at.set" of `x.at[...].set(v)`, jax.jit of
+        `partial(jax.jit, ...)(f)`."""
+        match call:
+            case cst.Call(
+                func=cst.Attribute(value=cst.Subscript(value=cst.Attribute(attr=cst.Name("at"))), attr=method)
+            ):
+                return f".at.{method.value}"
+            case cst.Call(func=cst.Call() as inner):
+                handed = dotted(inner.args[0].value) if inner.args and inner.args[0].keyword is None else ""
+                is_partial = self.qualified_name(inner.func) in PARTIAL
+                return self.project.qualified_name(self.place(call), handed) if handed and is_partial else None
+            case cst.Call(func=func):
+                return self.qualified_name(func)
+        return None
 
     def calls(self, node: cst.CSTNode, *names: str) -> bool:
         """Whether `node` is a call of one of the qualified `names`."""
