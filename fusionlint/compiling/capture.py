@@ -18,6 +18,7 @@ from fusionlint.compiling.owners import owner
 from fusionlint.compiling.why import Circumstances, why
 from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording
 
+COMPARED = 16  # earlier compilations, the latest ones: each compilation of a loop shall cost the same
 Key = tuple[str, "Place | None"]
 # Called with what was recorded: an eager operation by line and name, or a function with this one compilation.
 Keep = Callable[["RecordedFunction | EagerLine"], None]
@@ -90,7 +91,8 @@ class Recorder:
             spec=seen.call.spec if seen.call else None,
         )
         settings = seen.lowering.settings if seen.lowering else None
-        earlier = zip(known.compilations, known.calls, known.settings, strict=True)
+        lists = known.compilations, known.calls, known.settings
+        earlier = zip(*(each[-COMPARED:] for each in lists), strict=True)
         compared = [(one, _circumstances(seen.call, call, settings == before)) for one, call, before in earlier]
         return replace(new, why=why(new, compared))
 
@@ -99,8 +101,8 @@ class Recorder:
             if compilation.signature not in [one.signature for one in known.compilations[:-1]]:
                 known.lowerings[compilation.number] = lowering
         elif known.function.owner == "user":
-            largest = replace(known.function, compilations=tuple(known.compilations)).largest
-            if largest is compilation:  # the others' constants need not stay in memory
+            kept = next((one for one in known.compilations if one.number in known.lowerings), compilation)
+            if kept.bytes <= compilation.bytes:  # the others' constants need not stay in memory
                 known.lowerings = {compilation.number: lowering}
 
     def recording(self, platforms: tuple[str, ...] = ()) -> Recording:

@@ -16,8 +16,7 @@ EINSUM = "jax.numpy.einsum"
 _PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
 _EYE = ("jax.numpy.eye", "jax.numpy.identity")
 _ARANGE = "jax.numpy.arange"
-# What makes a one-hot, for the sensors of rules.
-MAKERS = (*ONE_HOTS, *_EYE, _ARANGE)
+_MAKERS = (*ONE_HOTS, *_EYE, _ARANGE)
 # A one-hot with fewer classes costs little, and a product with it may be the best there is.
 _MANY = 128
 
@@ -28,6 +27,12 @@ class OneHot:
 
     index: cst.BaseExpression
     classes: cst.BaseExpression | None
+
+
+def makes_one_hots(source: Source) -> bool:
+    """Whether the file makes what may be a one-hot, where traced code can see it: asked of the facts."""
+    places = (place for name in _MAKERS for place, _ in source.called(name))
+    return any(not place.scope or source.runs(place.scope, "traced") for place in places)
 
 
 def one_hot(node: cst.BaseExpression, source: Source) -> OneHot | None:

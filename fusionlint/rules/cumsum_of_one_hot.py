@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.one_hot import MAKERS, one_hot
+from fusionlint.patterns.one_hot import makes_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -18,13 +18,7 @@ rule = Rule(__name__, harm="fusion")
 _CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
 
 
-def _sums_places(source: Source) -> bool:
-    """Whether the file makes what may be one-hots, and has running sums, as functions or as methods."""
-    makes = (place for name in MAKERS for place, _ in source.called(name))
-    return "cumsum" in source.facts.attributes and any(source.runs(place.scope, "traced") for place in makes)
-
-
-@rule.source(cst.Call, when=_sums_places)
+@rule.source(cst.Call, when=lambda source: "cumsum" in source.facts.attributes and makes_one_hots(source))
 def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only on the last axis, where the classes are: on another it counts what came before."""
     if source.calls(node, *_CUMSUMS):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.one_hot import MAKERS, factors, is_einsum, letters, one_hot
+from fusionlint.patterns.one_hot import factors, is_einsum, letters, makes_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -16,7 +16,7 @@ rule = Rule(__name__, harm="fusion")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
-@rule.source(cst.BinaryOperation, cst.Call, calls=MAKERS)
+@rule.source(cst.BinaryOperation, cst.Call, when=makes_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot."""
     if (sides := factors(node, source)) is not None:

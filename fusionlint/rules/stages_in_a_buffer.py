@@ -19,7 +19,7 @@ _CONTRACTIONS = tuple(f"jax.numpy.{name}" for name in ("tensordot", "dot", "eins
 _MAPS = ("jax.tree_util.tree_map", "jax.tree.map", "jax.tree_map")
 
 
-@rule.source(cst.For, calls=WRITES, in_loop=True)
+@rule.source(cst.For, calls=WRITES)
 def stages_of_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop over the stages of a step."""
     if not isinstance(node.target, cst.Name) or not source.is_traced(node):
