@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.source import flow
 from fusionlint.source.facts import Call, Facts, RawCall, unpacked_call
 from fusionlint.source.fix import split_lines
+from fusionlint.source.positions import Positions
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import Context, is_idle
 from fusionlint.source.walk import Walk, dotted
@@ -59,8 +59,8 @@ class Source:
         return walk
 
     @cached_property
-    def _positions(self) -> dict[cst.CSTNode, CodeRange]:
-        return dict(MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider))
+    def _positions(self) -> Positions:
+        return Positions(self.tree, self.data)
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -284,7 +284,8 @@ class Source:
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where `node` stands, without parentheses around it."""
-        span = self._positions[node]
+        *_, statement = node, *(above for above in self.ancestors(node) if above is not self.tree)
+        span = self._positions.of(node, statement)
         start, end = span.start, span.end
         return Location(self.path, start.line, start.column + 1, end.line, end.column + 1)
 
