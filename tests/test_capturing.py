@@ -61,6 +61,51 @@ def test_what_is_compiled_inside_is_captured_and_explained(tmp_path: Path) -> No
     assert set(function.largest.programs) == {"cpu", "cuda", "tpu"}
 
 
+UNKNOWN = """\
+import jax
+import jax.numpy as jnp
+from jax._src import traceback_util
+import fusionlint
+
+del traceback_util.register_exclusion  # as a jax would that is not known
+
+
+@jax.jit
+def step(x):
+    return jnp.sin(x).sum()
+
+
+def main():
+    x = jnp.ones(3)
+    with fusionlint.capture() as captured:
+        step(x)
+        step(x * 2)
+        jnp.cumsum(x)
+    (note,) = captured.recording.notes
+    assert f"jax {jax.__version__} is not known here" in note
+    (function,) = captured.recording.functions
+    assert (function.name, function.defined.line, function.owner) == ("step", 9, "user")
+    (compilation,) = function.compilations
+    assert (compilation.called.function, compilation.arguments) == ("main", ())
+    assert compilation.seconds > 0
+    assert {line.called.line for line in captured.recording.eager} == {18, 19}
+    assert captured.explain("cpu") == []
+
+
+main()
+"""
+
+
+def test_a_jax_that_is_not_known_costs_what_it_does_not_tell_and_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    (tmp_path / "program.py").write_text(UNKNOWN)
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_public_name_is_there_and_documented() -> None:
     for name in fusionlint.__all__:
         assert getattr(fusionlint, name).__doc__, name

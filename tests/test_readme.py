@@ -33,7 +33,7 @@ def printed(arguments: list[str], folder: Path) -> list[str]:
 
 
 def without_seconds(lines: list[str]) -> list[str]:
-    return [re.sub(r"compiled in [\d.]+ s", "compiled in a moment", line) for line in lines]
+    return [re.sub(r"[\d.]+ m?s(?=\)|$| \(jax)", "a moment", line) for line in lines]
 
 
 def test_the_finding_at_the_top_is_what_check_prints() -> None:
@@ -52,6 +52,20 @@ def test_the_report_at_the_top_is_what_explain_prints_for_an_h100() -> None:
     if "jax 0.10.2," not in lines[0] or targets.versions(targets.get("h100"))["jax"] != "0.10.2":
         pytest.skip("the README shows what jax 0.10.2 makes")
     assert without_seconds(printed(arguments, ROOT))[: len(lines)] == without_seconds(lines)
+
+
+def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytest.MonkeyPatch) -> None:
+    if absent := targets.missing(targets.get("h100")):
+        pytest.skip(absent)
+    pytest.importorskip("optax")
+    arguments, lines = shown("fusionlint run")
+    if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
+        pytest.skip("the README shows what jax 0.10.2 makes")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    command = [sys.executable, "-m", "fusionlint", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    said, expected = without_seconds(done.stderr.splitlines()), without_seconds(lines)
+    assert said[: len(expected)] == expected
 
 
 def test_every_name_the_readme_uses_is_there() -> None:

@@ -159,12 +159,9 @@ def versions() -> dict[str, str]:
 
 def backend() -> str:
     """The platform that jax runs on."""
-    from jax.extend import backend as backends
+    import jax
 
-    try:
-        return str(backends.get_backend().platform)
-    except RuntimeError:
-        return ""
+    return str(jax.default_backend())
 
 
 def _program(lowering: Lowering, platform: str) -> bytes | str:
@@ -235,7 +232,7 @@ def _definition(seen: Compiled) -> tuple[Place | None, Owner]:
     it, and an eager scan is jax's own function around the user's: what they call of the user's is then the one."""
     place = _given(seen)
     if place is None:
-        return None, _owner_of_unknown(seen)
+        return None, _owner_of_unknown(seen.frames)
     whose = owner(place.path)
     if whose == "user" or seen.lowering is None:
         return place, whose
@@ -252,9 +249,9 @@ def _inside(lowering: Lowering, place: Place, whose: Owner) -> Place | None:
     return Place(*first) if first else _traced(lowering, place)
 
 
-def _owner_of_unknown(seen: Compiled) -> Owner:
-    """Nothing is known but the name: it is the user's, if the user's line asked for it."""
-    called = _called(seen.frames)
+def _owner_of_unknown(frames: Frames) -> Owner:
+    """Nothing is known but the name, as of an old pmap: it is the user's, if the user's line asked for it."""
+    called = _called(frames)
     return owner(called.path) if called else "library"
 
 

@@ -7,6 +7,7 @@ one costs what it would have told, and `missing()` says what that is. Nothing he
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ class Compiled:
     call: Call | None
 
 
+_PROGRAM = re.compile(r"^(?:jit|pmap)([(_])(.*?)\)?$")
 _LISTENERS: list[Listener] = []
 _CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
 _MARK = "_fusionlint_lowering"
@@ -129,11 +131,13 @@ def _watch_lowering() -> None:
 def _on_duration(event: str, seconds: float, **details: Any) -> None:
     if event != COMPILED or not _LISTENERS:
         return
-    lowering, call = getattr(_CURRENT, "lowering", None) or (None, None)
-    name = lowering.name if lowering else str(details.get("fun_name", ""))
-    found = Compiled(name, seconds, _frames(inspect.currentframe()), lowering, call)
-    for listener in tuple(_LISTENERS):
-        with _harmless():
+    with _harmless():
+        frame = inspect.currentframe()
+        lowering, call = getattr(_CURRENT, "lowering", None) or (None, _call(frame))
+        # Without a lowering, the program's name: jit(step), jit_step, pmap(step).
+        name = lowering.name if lowering else _PROGRAM.sub(r"\2", str(details.get("fun_name", "")))
+        found = Compiled(name, seconds, _frames(frame), lowering, call)
+        for listener in tuple(_LISTENERS):
             listener(found)
 
 

@@ -20,7 +20,9 @@ from fusionlint.patterns.loop_bodies import definitions
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-COND, SWITCH = "jax.lax.cond", "jax.lax.switch"
+_COND, _SWITCH = "jax.lax.cond", "jax.lax.switch"
+# What sensors look for.
+CONDITIONALS = (_COND, _SWITCH)
 
 Function = cst.FunctionDef | cst.Lambda
 
@@ -60,9 +62,9 @@ class Conditional:
 
 def conditional(node: cst.CSTNode, source: Source) -> Conditional | None:
     """The conditional that `node` is; None for anything else, or where a branch is not seen."""
-    if not isinstance(node, cst.Call) or not source.calls(node, COND, SWITCH):
+    if not isinstance(node, cst.Call) or not source.calls(node, *CONDITIONALS):
         return None
-    is_switch = source.calls(node, SWITCH)
+    is_switch = source.calls(node, _SWITCH)
     if is_switch:
         test, given = argument(node, 0, "index"), _listed(argument(node, 1, "branches"), source)
         operands = node.args[2:]

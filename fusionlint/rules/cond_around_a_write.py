@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.branches import COND, Branch, conditional, is_unchanged, writes
+from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.under import under_loop, under_vmap
@@ -19,7 +19,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=(COND,))
+@rule.source(cst.Call, calls=CONDITIONALS)
 def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch writes, the other does nothing, and a loop runs this step by step."""
     found = conditional(node, source)

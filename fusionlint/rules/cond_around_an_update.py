@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import COND, Branch, conditional, is_cheap
+from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_cheap
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -21,7 +21,7 @@ _RARE = frozenset(("jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.isinf"))
 _DEPTH = 3
 
 
-@rule.source(cst.Call, calls=(COND,))
+@rule.source(cst.Call, calls=CONDITIONALS)
 def update_or_nothing(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch is `optimizer.update(gradient, state, ...)` and no more, the other elementwise work or none."""
     found = conditional(node, source)

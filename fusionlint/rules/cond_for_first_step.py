@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.branches import COND, conditional
+from fusionlint.patterns.branches import CONDITIONALS, conditional
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.loop_bodies import is_small
@@ -20,7 +20,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=(COND,))
+@rule.source(cst.Call, calls=CONDITIONALS)
 def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`cond(i == 0, ...)` in small steps; what runs side by side under a `vmap` may count something else."""
     found = conditional(node, source)

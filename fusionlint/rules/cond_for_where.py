@@ -9,8 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.branch_text import as_where
 from fusionlint.patterns.branches import (
-    COND,
-    SWITCH,
+    CONDITIONALS,
     Conditional,
     branch_functions,
     conditional,
@@ -34,7 +33,7 @@ rule = Rule(__name__, harm="fusion")
 _MOST = 4
 
 
-@rule.source(cst.Call, calls=(COND, SWITCH))
+@rule.source(cst.Call, calls=CONDITIONALS)
 def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Conditionals whose branches do elementwise work or none, the outermost of several."""
     found = conditional(node, source)

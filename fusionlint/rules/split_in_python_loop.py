@@ -29,7 +29,7 @@ _DRAWS = frozenset(
 )  # fmt: skip
 
 
-@rule.source(cst.For, calls=(_SPLIT, _FOLD))
+@rule.source(cst.For, calls=(_SPLIT, _FOLD), where="any")
 def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`key, sub = split(key); rows.append(normal(sub, shape))`, or with a key folded from the counter."""
     if not _is_of_a_program(loop, source) or is_few(loop.iter, source):
@@ -42,7 +42,7 @@ def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterat
                 return
 
 
-@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,))
+@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,), where="any")
 def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Finding]:
     """`jnp.stack([normal(k, shape) for k in split(key, n)])`."""
     keys = iterated_by(loop)
