@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def shown(command: str) -> tuple[list[str], list[str]]:
     """The arguments of the command that begins so, and the lines that the README shows below it, up to `...`."""
-    block = next(b for b in re.findall(r"^```\n(.*?)^```", README, re.M | re.S) if b.startswith(f"$ {command}"))
+    block = next(b for b in re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S) if b.startswith(f"$ {command}"))
     first, *lines = block.splitlines()
     return shlex.split(first)[2:], lines[: lines.index("...")] if "..." in lines else lines
 
@@ -54,6 +54,7 @@ def test_the_report_at_the_top_is_what_explain_prints_for_an_h100() -> None:
     assert without_seconds(printed(arguments, ROOT))[: len(lines)] == without_seconds(lines)
 
 
+@pytest.mark.compilers
 def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytest.MonkeyPatch) -> None:
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)
