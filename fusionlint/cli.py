@@ -235,7 +235,7 @@ def _explained(
             progress.show()
 
 
-@main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@main.command(context_settings={"allow_interspersed_args": False})
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARG]...")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")

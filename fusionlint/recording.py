@@ -73,6 +73,11 @@ class Compilation:
         return self.arguments, tuple(sorted(self.static.items()))
 
     @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Greater for what stands for a function sooner: one device, larger arguments, later."""
+        return self.devices == 1, self.bytes, self.number
+
+    @property
     def bytes(self) -> int:
         """Those of all arguments."""
         return math.ceil(sum(_bytes(argument) for argument in self.arguments))
@@ -102,8 +107,9 @@ class RecordedFunction:
 
     @property
     def largest(self) -> Compilation:
-        """The one with the largest arguments, the last of equals: what stands for the function in a report."""
-        return max(self.compilations, key=lambda one: (one.bytes, one.number))
+        """The one with the largest arguments, the last of equals, on one device if any is: what stands for the function
+        in a report."""
+        return max(self.compilations, key=lambda one: one.rank)
 
 
 @dataclass(frozen=True, slots=True)

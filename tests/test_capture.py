@@ -190,6 +190,47 @@ def test_a_recording_survives_json(tmp_path: Path) -> None:
     assert read_recording(tmp_path / "r.json") == recording
 
 
+SPREAD = """\
+import os
+os.environ |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+@jax.jit
+def f(x):
+    return (x * 2).sum()
+
+
+mesh = Mesh(np.array(jax.devices()), ("d",))
+f(jnp.ones(8))
+f(jax.device_put(jnp.ones(16), NamedSharding(mesh, PartitionSpec("d"))))
+with jax.default_matmul_precision("highest"):
+    f(jnp.ones(8))
+jax.jit(lambda x: x + 1, in_shardings=NamedSharding(mesh, PartitionSpec("d")))(jnp.ones(8))
+first, second = (jax.jit(f.__wrapped__).lower(jnp.ones(n)) for n in (32, 64))
+second.compile()
+first.compile()
+"""
+
+
+def test_placement_settings_and_programs_compiled_ahead_of_time_are_told(tmp_path: Path) -> None:
+    (tmp_path / "spread.py").write_text(SPREAD)
+    found = run_script(str(tmp_path / "spread.py"), platforms=PLATFORMS).recording
+    spread, alone = found.functions[0], found.functions[1]
+    assert [one.devices for one in spread.compilations] == [1, 4, 1, 1, 1]
+    why = [one.why for one in spread.compilations]
+    assert why[1][0].startswith("x: f32[8] -> f32[16]")
+    assert "other settings" in why[2][0]
+    assert [one.arguments[0].shape for one in spread.compilations[3:]] == [(64,), (32,)]
+    assert "over d=4" in spread.compilations[1].arguments[0].sharding
+    assert set(spread.largest.programs) == set(PLATFORMS)
+    assert spread.largest.arguments[0].shape == (64,)
+    assert "4 devices" in alone.largest.failures["cuda"]
+
+
 SEES = """\
 import os, sys
 print(sys.argv, sys.path[0], __name__, os.environ.get("PYTHONPATH"), "FUSIONLINT_CAPTURE" in os.environ)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fusionlint.compiling import targets
 from fusionlint.compiling.jobs import new_folder
 from fusionlint.evidence import read_evidence
 
@@ -33,6 +34,22 @@ for size in (64, 64, 128):
     state = step(jnp.ones((size, 2)), 0.5)
 print("the script's own words", sys.argv[1:])
 sys.exit(3)
+"""
+ROLLOUT = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def rollout(s):
+    def step(s, _):
+        x, v = s[:, 0], s[:, 1]
+        return jnp.zeros(s.shape).at[:, 0].set(x + v).at[:, 1].set(jnp.sin(v)), None
+
+    return jax.lax.scan(step, s, None, length=100)[0]
+
+
+rollout(jnp.ones((512, 2)))
 """
 
 
@@ -89,6 +106,22 @@ def test_its_reports_are_evidence_for_check() -> None:
     assert compiled.target == "cpu"
     assert any(first <= 8 <= last for first, last in compiled.lines[script])
     assert compiled.sha256[script] is not None
+
+
+@pytest.mark.compilers
+def test_check_confirms_a_finding_by_what_the_run_compiled(tmp_path: Path) -> None:
+    if absent := targets.missing(targets.get("h100")):
+        pytest.skip(absent)
+    (tmp_path / "rollout.py").write_text(ROLLOUT)
+    command = [sys.executable, "-m", "fusionlint"]
+    run = ["run", "--target", "h100", "--output-format", "json", "--output", "run.json", "rollout.py"]
+    subprocess.run([*command, *run], cwd=tmp_path, check=True)
+    check = ["check", "rollout.py", "--evidence", "run.json"]
+    done = subprocess.run([*command, *check], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "columns-by-at-set" in done.stdout
+    assert "XLA on h100: " in done.stdout
+    assert "in rollout.py:rollout(s: f32[512,2])" in done.stdout
+    assert "1 finding confirmed, 0 refuted" in done.stdout
 
 
 def test_an_unknown_target_is_said_before_the_script_runs() -> None:

@@ -71,5 +71,5 @@ def test_arguments_without_names_go_by_their_place() -> None:
 
 def test_where_no_argument_changed_the_cause_is_looked_for_around_it() -> None:
     assert "a new function" in why(FIRST, [(FIRST, Circumstances(same_function=False))])[0]
-    assert "settings" in why(FIRST, [(FIRST, Circumstances(same_settings=False))])[0]
+    assert "other settings: x64: 0 -> 1" in why(FIRST, [(FIRST, Circumstances(settings=("x64: 0 -> 1",)))])[0]
     assert "cache" in why(FIRST, [(FIRST, SAME)])[0]

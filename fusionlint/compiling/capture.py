@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from types import CodeType
 
 from fusionlint.compiling import hooks
 from fusionlint.compiling.calls import Call
-from fusionlint.compiling.hooks import Compiled, Frames, Lowering
+from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
 from fusionlint.compiling.owners import owner
 from fusionlint.compiling.why import Circumstances, why
 from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording
@@ -31,7 +31,7 @@ class _Known:
     function: RecordedFunction  # without compilations
     compilations: list[Compilation] = field(default_factory=list)
     calls: list[Call | None] = field(default_factory=list)
-    settings: list[object] = field(default_factory=list)
+    settings: list[Mapping[str, object]] = field(default_factory=list)
     lowerings: dict[int, Lowering] = field(default_factory=dict)  # by number
 
 
@@ -73,7 +73,7 @@ class Recorder:
         compilation = self._compilation(seen, called, known)
         known.compilations.append(compilation)
         known.calls.append(seen.call)
-        known.settings.append(seen.lowering.settings if seen.lowering else None)
+        known.settings.append(seen.lowering.settings if seen.lowering else {})
         self.count += 1
         if seen.lowering:
             self._keep_lowering(known, compilation, seen.lowering)
@@ -90,10 +90,10 @@ class Recorder:
             devices=seen.lowering.devices if seen.lowering else 1,
             spec=seen.call.spec if seen.call else None,
         )
-        settings = seen.lowering.settings if seen.lowering else None
+        settings = seen.lowering.settings if seen.lowering else {}
         lists = known.compilations, known.calls, known.settings
         earlier = zip(*(each[-COMPARED:] for each in lists), strict=True)
-        compared = [(one, _circumstances(seen.call, call, settings == before)) for one, call, before in earlier]
+        compared = [(one, _circumstances(seen.call, call, _changed(before, settings))) for one, call, before in earlier]
         return replace(new, why=why(new, compared))
 
     def _keep_lowering(self, known: _Known, compilation: Compilation, lowering: Lowering) -> None:
@@ -102,7 +102,7 @@ class Recorder:
                 known.lowerings[compilation.number] = lowering
         elif known.function.owner == "user":
             kept = next((one for one in known.compilations if one.number in known.lowerings), compilation)
-            if kept.bytes <= compilation.bytes:  # the others' constants need not stay in memory
+            if kept.rank <= compilation.rank:  # the others' constants need not stay in memory
                 known.lowerings = {compilation.number: lowering}
 
     def recording(self, platforms: tuple[str, ...] = ()) -> Recording:
@@ -166,7 +166,7 @@ def backend() -> str:
 
 def _program(lowering: Lowering, platform: str) -> bytes | str:
     if lowering.devices > 1:
-        return f"it is spread over {lowering.devices} devices, and can be compiled for one that is not there only alone"
+        return f"it runs on {lowering.devices} devices at once, and what is not there is compiled for as one device"
     try:
         return hooks.bytecode(lowering, platform)
     # What an operation has no rule for, a library's own primitive, a callback that needs its device: each raises its
@@ -178,12 +178,18 @@ def _program(lowering: Lowering, platform: str) -> bytes | str:
         return f"jax cannot lower it for {platform}: {type(error).__name__}{': ' if first else ''}{first}"
 
 
-def _circumstances(call: Call | None, other: Call | None, same_settings: bool) -> Circumstances:
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[str, ...]:
+    """Of jax's settings those that differ: `jax_default_matmul_precision: None -> highest`."""
+    names = [name for name in after if name in before and before[name] != after[name]]
+    return tuple(name if name == UNNAMED else f"{name}: {before[name]} -> {after[name]}" for name in names)
+
+
+def _circumstances(call: Call | None, other: Call | None, settings: tuple[str, ...]) -> Circumstances:
     if call is None or other is None:
-        return Circumstances(same_settings=same_settings)
+        return Circumstances(settings=settings)
     known = {name: its for name, its in other.objects.items() if call.static.get(name) == other.static.get(name)}
     others = tuple(name for name, its in call.objects.items() if name in known and not its.is_same(known[name]))
-    return Circumstances(call.identity.is_same(other.identity), same_settings, others)
+    return Circumstances(call.identity.is_same(other.identity), settings, others)
 
 
 def _arguments(lowering: Lowering) -> tuple[Argument, ...]:

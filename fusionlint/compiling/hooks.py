@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -29,7 +29,7 @@ _CALLS = frozenset({"cache_miss", "jit_lower", "lower", "jit_trace", "trace"})
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """What jax lowered: a closed jaxpr, per input whether it is donated and its sharding, and how to do it again.
-    `settings` are equal where jax's settings that change programs were the same."""
+    `settings` are those of jax that change programs, by name."""
 
     jaxpr: Any
     name: str
@@ -37,7 +37,7 @@ class Lowering:
     shardings: tuple[Any, ...]
     devices: int
     again: Callable[[str], Any]  # of a platform (cpu, cuda, tpu): something whose `stablehlo()` is the module
-    settings: object
+    settings: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Compiled:
     call: Call | None
 
 
+UNNAMED = "settings of jax (precision, x64, mesh or the like)"
 _PROGRAM = re.compile(r"^(?:jit|pmap)([(_])(.*?)\)?$")
 _LISTENERS: list[Listener] = []
 _CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
@@ -112,7 +113,8 @@ def _watch_lowering() -> None:
         computation = lower(*args, **kwargs)
         if _LISTENERS:
             with _harmless():
-                setattr(computation, _MARK, (_lowering(lower, args, kwargs), _call(inspect.currentframe())))
+                lowering = _lowering(lower, args, kwargs, _devices(computation))
+                setattr(computation, _MARK, (lowering, _call(inspect.currentframe())))
         return computation
 
     def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +162,16 @@ def _frames(frame: FrameType | None) -> Frames:
     return tuple(found)
 
 
-def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Lowering:
+def _devices(computation: Any) -> int:
+    """How many it runs on: jax 0.8 and later know it of the computation itself, earlier ones of what compiles it."""
+    found = getattr(computation, "_device_list", None)
+    if found is None:
+        details = getattr(computation, "compile_args", {})
+        found = details.get("device_list", details.get("device_assignment"))
+    return len(found) if found is not None else 1
+
+
+def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], devices: int) -> Lowering:
     jaxpr, _, name, *_ = args
     shardings = tuple(args[_IN_SHARDINGS])
 
@@ -172,20 +183,24 @@ def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         name=str(name),
         donated=tuple(args[_DONATED]),
         shardings=shardings,
-        devices=max((getattr(one, "num_devices", 1) for one in shardings), default=1),
+        devices=devices,
         again=again,
         settings=_settings(),
     )
 
 
-def _settings() -> object:
-    """The settings that jax's own caches depend on: precision, x64, a mesh."""
+def _settings() -> Mapping[str, object]:
+    """The settings that jax's own caches depend on, by name: precision, x64, a mesh. Before jax 0.10 they have none."""
     try:
         from jax._src import config
 
-        return config.trace_context()
+        values = config.trace_context()
     except (ImportError, AttributeError, TypeError):
-        return None
+        return {}
+    try:
+        return dict(zip(config.trace_context_names(), values, strict=True))
+    except (AttributeError, NotImplementedError, ValueError):
+        return {UNNAMED: values}
 
 
 def _call(frame: FrameType | None) -> Call | None:
@@ -239,11 +254,15 @@ def inner_functions(jaxpr: Any) -> Iterator[tuple[str, int, str]]:
 
 
 def traced_frames(jaxpr: Any, limit: int = 8) -> Iterator[tuple[CodeType, ...]]:
-    """Of the program's first operations the code that was running when each was traced, the outermost first."""
-    for equation in jaxpr.jaxpr.eqns[:limit]:
+    """Of the program's first operations, and of the first inside of these, the code that was running when each was
+    traced, the outermost first."""
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns[:limit]:
         traceback: Any = getattr(equation.source_info, "traceback", None)
         codes = traceback.raw_frames()[0] if hasattr(traceback, "raw_frames") else ()
         yield tuple(reversed(codes))
+        inner = equation.params.get("jaxpr")
+        if inner is not None:
+            yield from traced_frames(inner, limit // 2)
 
 
 def defined(jaxpr: Any) -> tuple[str, int, str] | None:

@@ -13,12 +13,11 @@ SHOWN = 3  # arguments that changed; the others are counted
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Of a compilation, beside its arguments: whether the function is the same object as at the earlier one, and
-    whether jax's settings are equal; `others` are the static arguments that are told by the same text, and are another
-    object."""
+    """Of a compilation, beside its arguments: whether the function is the same object as at the earlier one, and which
+    settings of jax differ; `others` are the static arguments that are told by the same text, and are another object."""
 
     same_function: bool = True
-    same_settings: bool = True
+    settings: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
 
@@ -35,8 +34,8 @@ def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) 
     if changed:
         rest = len(changed) - SHOWN
         return (*changed[:SHOWN], f"and {rest} more") if rest > 0 else changed
-    if not circumstances.same_settings:
-        return ("the same arguments, but other settings of jax (precision, x64, mesh or the like)",)
+    if circumstances.settings:
+        return (f"the same arguments, but other settings: {', '.join(circumstances.settings)}",)
     if not circumstances.same_function:
         return ("the same arguments: a new function was given to jit, which knows functions by identity",)
     return ("the same arguments again: jax's cache was cleared, or had dropped it",)
