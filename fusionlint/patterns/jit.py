@@ -42,8 +42,17 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     return source.project.is_jitted(source.place(callee), value(callee))
 
 
+def dispatches(source: Source) -> bool:
+    """Whether host code of the file calls a compiled program: asked of the facts, before libcst parses."""
+    return any(
+        source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
+        for (called, _, _), scope, _, _ in source.facts.raw.calls
+        if called is not None
+    )
+
+
 def dispatches_in_a_loop(source: Source) -> bool:
-    """Whether a Python loop of the file calls a compiled program: asked of the facts, before libcst parses."""
+    """Whether a Python loop of the file calls one."""
     return any(
         loops and source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
         for (called, _, _), scope, loops, _ in source.facts.raw.calls

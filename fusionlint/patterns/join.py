@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
+from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
 
 _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate", "jax.numpy.hstack")
@@ -16,6 +17,12 @@ CONCATENATES = frozenset((*_CONCATENATES, _APPEND))
 _ARRAYS = frozenset(("jax.numpy.array", "jax.numpy.asarray"))
 _STACKS = frozenset(("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.dstack", "jax.numpy.column_stack"))
 JOINS = CONCATENATES | _STACKS | _ARRAYS
+
+
+def lists_parts(call: Call) -> bool:
+    """Whether the facts of a call say that two parts or more are written out in it."""
+    arguments = call.value.arguments
+    return len(arguments[:1] and arguments[0].arguments) > 1 or len(arguments) > 1
 
 
 def parts(call: cst.Call, source: Source) -> tuple[cst.BaseExpression, ...]:

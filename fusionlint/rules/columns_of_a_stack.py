@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.columns import columns, fit
-from fusionlint.patterns.join import JOINS, axis, builds_array, parts
+from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
 from fusionlint.patterns.round import copied, goes_round, joiners, joins, shifts
 from fusionlint.rule import Rule
@@ -23,7 +23,7 @@ rule = Rule(__name__, harm="fusion")
 _LONG = 60
 
 
-@rule.source(cst.Call, calls=JOINS)
+@rule.source(cst.Call, calls=JOINS, like=lists_parts)
 def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A stack that a step gives back where it took an array of which it reads nothing but columns."""
     if source.qualified_name(node.func) not in JOINS or not source.is_traced(node):

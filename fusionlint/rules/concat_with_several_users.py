@@ -12,7 +12,7 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.calls import beside
 from fusionlint.patterns.elementwise import ends, is_worked_on, operands
-from fusionlint.patterns.join import CONCATENATES, parts
+from fusionlint.patterns.join import CONCATENATES, lists_parts, parts
 from fusionlint.patterns.round import goes_round, joiners
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -25,7 +25,7 @@ _CONSTANTS = frozenset(f"jax.numpy.{name}" for name in _FRESH)
 _SPLITS = frozenset(("jax.numpy.split", "jax.numpy.array_split", "jax.numpy.unstack"))
 
 
-@rule.source(cst.Call, calls=CONCATENATES)
+@rule.source(cst.Call, calls=CONCATENATES, like=lists_parts)
 def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Elementwise work on the whole ends in two places or more, and elementwise work made the parts."""
     if source.qualified_name(node.func) not in CONCATENATES or not source.is_traced(node):

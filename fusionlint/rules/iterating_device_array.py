@@ -13,7 +13,7 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.jit import dispatches, is_jitted
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -23,6 +23,7 @@ rule = Rule(__name__, harm="transfer")
 _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
 _METHODS = frozenset(("item", "tolist"))
+_ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
 _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # What counts axes counts few.
@@ -32,7 +33,7 @@ _Loop = cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
 
 
 def _reads_in_a_loop(source: Source) -> bool:
-    """Whether a file that imports jax reads anything by `float(...)` and the like, in a loop of host code: asked of the
+    """Whether a file that computes by jax reads anything by `float(...)`, in a loop of host code: asked of the
     facts alone."""
     reads = (
         place.scope
@@ -43,8 +44,7 @@ def _reads_in_a_loop(source: Source) -> bool:
     )
     if not any(source.runs(scope, "host") for scope in reads):
         return False
-    bound = (b for scope in source.facts.bindings.values() for b in scope.values())
-    return any(b.kind == "import" and b.target.split(".")[0] == "jax" for b in bound)
+    return any(name.startswith(_ON_DEVICE) for name in source.names) or dispatches(source)
 
 
 @rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, where="host", when=_reads_in_a_loop)

@@ -29,8 +29,15 @@ _LARGE = 4
 
 
 def _hands_on(source: Source) -> bool:
-    """Whether a loop of traced code goes on with what a call returned of it: asked of the facts."""
-    return any(source.runs(scope, "traced") for scope in source.facts.has("handed on in a loop"))
+    """Whether a loop of traced code goes on with what a layer returned: asked of the facts."""
+    facts = source.facts
+    layers = {scope for scope in facts.has("handed on in a loop") if _is_of_a_module(scope, source)}
+    return any(source.runs(scope, "traced") for scope in layers.union(facts.has("handed on with rows in a loop")))
+
+
+def _is_of_a_module(scope: str, source: Source) -> bool:
+    around = source.facts.class_around(scope)
+    return bool(around) and source.project.inherits(Place(source.path, around), _MODULES)
 
 
 @rule.source(cst.For, when=_hands_on)
@@ -176,8 +183,7 @@ def _is_layer_of(row: cst.Subscript, counter: str, source: Source) -> bool:
 
 
 def _is_module(node: cst.CSTNode, source: Source) -> bool:
-    around = source.facts.class_around(source.scope(node))
-    return bool(around) and source.project.inherits(Place(source.path, around), _MODULES)
+    return _is_of_a_module(source.scope(node), source)
 
 
 def _is_block(constructor: cst.BaseExpression, source: Source) -> bool:

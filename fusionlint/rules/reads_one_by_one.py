@@ -9,11 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.fetched import is_needed
-from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.jit import dispatches, is_jitted
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
-from fusionlint.source.facts import unpacked
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 
@@ -27,16 +26,7 @@ _TRUTHS = frozenset(
 )  # fmt: skip
 
 
-def _calls_a_program(source: Source) -> bool:
-    """Whether the file calls a compiled program by a name."""
-    return any(
-        source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
-        for (called, _, _), scope, _, _ in source.facts.raw.calls
-        if called is not None
-    )
-
-
-@rule.source(cst.Assign, where="host", when=_calls_a_program)
+@rule.source(cst.Assign, where="host", when=dispatches)
 def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     """`state, reward, done = step(state)`, then `float(reward)` and `bool(done)`, in host code that runs often."""
     if not isinstance(node.value, cst.Call) or not is_jitted(node.value.func, source):

@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import operands
-from fusionlint.patterns.join import axis, parts
+from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.lands import lands
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -25,7 +25,7 @@ _COMPLEX = "jax.lax.complex"
 _DEPTH = 12
 
 
-@rule.source(cst.Call, calls=_CONCATENATES)
+@rule.source(cst.Call, calls=_CONCATENATES, like=lists_parts)
 def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`concat([-x2, x1], axis=-1)` of the halves of one array."""
     if not source.calls(node, *_CONCATENATES) or axis(node, source) != -1 or not source.is_traced(node):
@@ -38,7 +38,7 @@ def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
                 yield source.finding(node, "a rotated copy of the whole array is built to be multiplied", write=write)
 
 
-@rule.source(cst.Call, calls=(_STACK,))
+@rule.source(cst.Call, calls=(_STACK,), like=lists_parts)
 def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`stack([a, b], axis=-1).reshape(...)` of what comes from the even and the odd places of one array."""
     if not source.calls(node, _STACK) or axis(node, source) != -1 or not source.is_traced(node):

@@ -14,6 +14,7 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values import element_kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import RawCall, unpacked_call
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -29,7 +30,13 @@ _DRAWS = frozenset(
 )  # fmt: skip
 
 
-@rule.source(cst.For, calls=(_SPLIT, _FOLD), where="any")
+def _makes_keys(source: Source) -> bool:
+    """Whether the file makes keys in traced code, or in what makes parameters: asked of the facts."""
+    places = {place for name in (_SPLIT, _FOLD) for place, _ in source.called(name)}
+    return any(source.runs(p.scope, "traced") or p in _initializers(source.project) for p in places)
+
+
+@rule.source(cst.For, calls=(_SPLIT, _FOLD), where="any", in_loop=True, when=_makes_keys)
 def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`key, sub = split(key); rows.append(normal(sub, shape))`, or with a key folded from the counter."""
     if not _is_of_a_program(loop, source) or is_few(loop.iter, source):
@@ -42,7 +49,7 @@ def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterat
                 return
 
 
-@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,), where="any")
+@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,), where="any", when=_makes_keys)
 def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Finding]:
     """`jnp.stack([normal(k, shape) for k in split(key, n)])`."""
     keys = iterated_by(loop)
@@ -72,10 +79,14 @@ def _initializers(project: Project) -> frozenset[Place]:
     return frozenset(
         place
         for path, facts in project.files.items()
-        for call in facts.calls
-        if call.value.callee and call.value.callee.name.endswith(".param") and len(call.value.arguments) > 1
+        for call in map(unpacked_call, filter(_declares, facts.raw.calls))
         for place in project.functions_behind(Place(path, call.scope), call.value.arguments[1], PARTIAL)
     )
+
+
+def _declares(call: RawCall) -> bool:
+    called, arguments, _ = call[0]
+    return isinstance(called, str) and called.endswith(".param") and len(arguments) > 1
 
 
 def _key_of(draw: cst.Call, loop: cst.For, varying: frozenset[str], source: Source) -> cst.Call | None:

@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.elementwise import worked_on
+from fusionlint.patterns.join import lists_parts
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -32,7 +33,7 @@ class _Shifted:
     wraps: bool
 
 
-@rule.source(cst.Call, calls=(_ROLL, _CONCATENATE))
+@rule.source(cst.Call, calls=(_ROLL, _CONCATENATE), like=lists_parts)
 def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several copies of one array, moved both ways along one axis, that one expression reads."""
     first = _shifted(node, source)

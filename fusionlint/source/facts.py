@@ -11,8 +11,8 @@ import marshal
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-# In a Python loop: `x = f(x, ...)`, and `r[a == b]`.
-Shape = Literal["handed on in a loop", "masked in a loop"]
+# In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and `r[a == b]`.
+Shape = Literal["handed on in a loop", "handed on with rows in a loop", "masked in a loop"]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 
 # A Value as it is kept: the name alone, (elements,) of a tuple, (callee, arguments, keywords) of a call.

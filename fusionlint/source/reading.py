@@ -220,9 +220,11 @@ def _assign(reader: _Reader, node: ast.Assign) -> None:
         reader.bind_target(target, value)
         reader.visit(target)
     if reader.loops and isinstance(node.value, ast.Call) and node.value.args:
-        handed = _names(node.value.args[0])
-        if not handed.isdisjoint(_names(*node.targets)):
+        handed, *others = node.value.args
+        if not _names(handed).isdisjoint(_names(*node.targets)):
             reader.saw("handed on in a loop")
+            if others and all(isinstance(other, ast.Subscript) for other in others):
+                reader.saw("handed on with rows in a loop")
 
 
 def _subscript(reader: _Reader, node: ast.Subscript) -> None:
