@@ -249,6 +249,17 @@ def test_a_script_without_jax_sees_nothing_of_it(tmp_path: Path, capfd: pytest.C
     assert second == "[]"
 
 
+def test_importing_jax_leaves_the_path_and_the_loader_of_jax_as_they_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys, jax\nprint(sys.path, type(jax.__spec__.loader), type(jax.__loader__))\n")
+    subprocess.run([sys.executable, script], check=True)
+    plain = capfd.readouterr().out
+    assert run_script(str(script)).recording.functions == ()
+    assert capfd.readouterr().out == plain
+
+
 def test_a_sitecustomize_of_the_users_still_runs(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,18 +26,18 @@ def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) 
     `earlier` come with how the circumstances of `new` compare with theirs, the oldest first."""
     if not earlier:
         return ()
-    compared = [
-        ((*differences(one, new), *_others(new, circumstances)), circumstances)
-        for one, circumstances in reversed(earlier)
-    ]
-    changed, circumstances = min(compared, key=lambda pair: (len(pair[0]), not pair[1].same_function))
+    compared = [(differences(one, new), circumstances) for one, circumstances in reversed(earlier)]
+    changed, around = min(compared, key=lambda pair: (len(pair[0]), not pair[1].same_function, len(pair[1].others)))
     if changed:
         rest = len(changed) - SHOWN
         return (*changed[:SHOWN], f"and {rest} more") if rest > 0 else changed
-    if circumstances.settings:
-        return (f"the same arguments, but other settings: {', '.join(circumstances.settings)}",)
-    if not circumstances.same_function:
+    if around.settings:
+        return (f"the same arguments, but other settings: {', '.join(around.settings)}",)
+    if not around.same_function:
         return ("the same arguments: a new function was given to jit, which knows functions by identity",)
+    # The last to be blamed: another object may well be equal, which cannot be told once the first one is gone.
+    if around.others:
+        return tuple(_others(new, around))
     return ("the same arguments again: jax's cache was cleared, or had dropped it",)
 
 

@@ -51,14 +51,15 @@ class _Loader:
 
 def _begin(folder: str, home: str, platforms: str, everything: str) -> None:
     """Begin to capture; that it cannot must not keep the script from running."""
-    sys.path.append(home)
+    path = list(sys.path)
+    sys.path.append(home)  # it may have been found from the working directory
     try:
         from fusionlint.compiling.spool import begin
     except ImportError as error:
         print(f"fusionlint: cannot capture: {error}", file=sys.stderr)
         return
     finally:
-        sys.path.remove(home)
+        sys.path[:] = path
     begin(folder, tuple(platforms.split(",")), everything == "all")
 
 
