@@ -26,12 +26,8 @@ _PYTREES = ("jax.tree_util.register_", "jax.tree.register_")
 def makes_one(source: Source) -> bool:
     """Whether the file makes an instance of such a class: asked of the facts."""
     project = source.project
-    classes = compiling_classes(project)
-    return bool(classes) and any(
-        project.find(name) in classes and source.runs(place.scope, "host")
-        for place, name in project.calls_in(source.path)
-        if name is not None
-    )
+    made = (call for owner in compiling_classes(project) for call in source.called(project.name_of(owner)))
+    return any(source.runs(place.scope, "host") for place, _ in made)
 
 
 def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.Call]]:
@@ -53,14 +49,14 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
 @lru_cache(maxsize=4)
 def compiling_classes(project: Project) -> frozenset[Place]:
     """The classes of the project that have such a method."""
-    classes = (Place(path, scope) for path, facts in project.files.items() for scope in facts.classes)
+    classes = (Place(path, scope) for path, facts in project.files.items() for scope in facts.raw.classes)
     return frozenset(c for c in classes if any(_is_compiled(project, c, name) for name in _members(project, c)))
 
 
 def _members(project: Project, owner: Place) -> set[str]:
     todo, names = [owner], set()
     for each in todo:
-        names |= set(project.files[each.path].bindings.get(each.scope, {}))
+        names |= set(project.files[each.path].raw.bindings.get(each.scope, {}))
         todo += [base for base in project.bases(each) if base not in todo]
     return names
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -44,20 +45,24 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
 
 def dispatches(source: Source) -> bool:
     """Whether host code of the file calls a compiled program: asked of the facts, before libcst parses."""
-    return any(
-        source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
-        for (called, _, _), scope, _, _ in source.facts.raw.calls
-        if called is not None
-    )
+    return bool(_dispatches(source))
 
 
 def dispatches_in_a_loop(source: Source) -> bool:
-    """Whether a Python loop of the file calls one."""
-    return any(
-        loops and source.runs(scope, "host") and source.project.is_jitted(Place(source.path, scope), unpacked(called))
+    """Whether a Python loop of host code does."""
+    return any(loops for loops in _dispatches(source))
+
+
+@lru_cache(maxsize=1)
+def _dispatches(source: Source) -> list[tuple[int, ...]]:
+    """The loops around each call of a compiled program in the file's host code. Three rules ask for every file."""
+    return [
+        loops
         for (called, _, _), scope, loops, _ in source.facts.raw.calls
         if called is not None
-    )
+        and source.runs(scope, "host")
+        and source.project.is_jitted(Place(source.path, scope), unpacked(called))
+    ]
 
 
 def runs_a_loop(callee: cst.BaseExpression, source: Source) -> bool:

@@ -24,10 +24,9 @@ _FEW = (cst.Comparison, cst.BooleanOperation, cst.IfExp, cst.Modulo, cst.FloorDi
 
 def _dispatches_with_static_arguments(source: Source) -> bool:
     """Whether a loop of the file calls a compiled program, and a function of it has static arguments."""
-    made = [call.value for call in source.facts.calls]
-    made += [decorator for function in source.facts.functions.values() for decorator in function.decorators]
-    is_static = any(keyword.startswith("static_arg") for value in made for keyword, _ in value.keywords)
-    return is_static and dispatches_in_a_loop(source)
+    # Decorators are among the calls.
+    keywords = (keyword for (_, _, keywords), _, _, _ in source.facts.raw.calls for keyword, _ in keywords)
+    return any(keyword.startswith("static_arg") for keyword in keywords) and dispatches_in_a_loop(source)
 
 
 @rule.source(cst.Call, where="host", when=_dispatches_with_static_arguments)
