@@ -273,6 +273,10 @@ def run(
     from fusionlint.report.run_text import run_text
 
     targets = _targets_here(_split(target))
+    with _one_line_errors():
+        for path in filter(None, (output, record)):  # before hours of work are lost for it
+            if not path.parent.is_dir():
+                raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
     # What is saved may be explained for other hardware later.
     platforms = ["cpu", "cuda", "tpu"] if record else sorted({one.platform for one in targets})
     ran = run_script(script, arguments, platforms, module=module, everything=everything)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from functools import cache
@@ -124,11 +126,54 @@ def test_check_confirms_a_finding_by_what_the_run_compiled(tmp_path: Path) -> No
     assert "1 finding confirmed, 0 refuted" in done.stdout
 
 
+SLEEPS = """\
+import jax
+import jax.numpy as jnp
+import time
+
+jax.jit(lambda x: x + 1)(jnp.ones(3))
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize(
+    ("sent", "status", "says"),
+    [
+        (signal.SIGINT, 130, "script.py:<lambda>(x: f32[3]) on cpu"),
+        (signal.SIGTERM, 143, "killed before its programs could be lowered"),
+    ],
+)
+def test_ctrl_c_and_signals_reach_the_script_and_the_report_still_comes(
+    tmp_path: Path, sent: signal.Signals, status: int, says: str
+) -> None:
+    (tmp_path / "script.py").write_text(SLEEPS)
+    command = [sys.executable, "-m", "fusionlint", "run", "--target", "cpu", "script.py"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "ready\n"
+        # A terminal sends Ctrl-C to all processes; what manages jobs sends to the one that it started.
+        os.killpg(run.pid, sent) if sent == signal.SIGINT else run.send_signal(sent)
+        _, said = run.communicate(timeout=120)
+    assert run.returncode == status
+    assert ("KeyboardInterrupt" in said) == (sent == signal.SIGINT)
+    assert "script.py compiled 1 function 1 time" in said
+    assert says in said
+
+
 def test_an_unknown_target_is_said_before_the_script_runs() -> None:
     done = fusionlint("run", "--target", "h1000", "train.py")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "h1000" in done.stderr
+
+
+def test_a_report_that_could_not_be_written_is_said_before_the_script_runs() -> None:
+    done = fusionlint("run", "--target", "cpu", "--record", "no/such/r.json", "train.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fusionlint: no/such/r.json cannot be written: there is no folder no/such\n"
 
 
 def test_a_script_that_is_not_there_is_pythons_own_error() -> None:
