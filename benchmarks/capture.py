@@ -6,8 +6,10 @@ does the clock. The ratio of the two is held against 1.05, and against the noise
 is above the best. What comes after the program, lowering what was kept for an H100 and a TPU, is counted apart. Exit
 status 1 where a program takes more by more than both.
 
-By default: `dispatches`, 100 000 calls of compiled functions, which pass no hook; `compilations`, 400 programs, each of
-which does; and the real programs of examples/programs.
+By default: `start`, which is hardly more than the start (about 30 ms to import what captures, and often a collection of
+garbage that comes sooner, some 50 ms; it is shown and not held against the limit); `dispatches`, a million calls of
+compiled functions, which pass no hook; `compilations`, 400 programs, each of which does; and the real programs of
+examples/programs.
 """
 
 from __future__ import annotations
@@ -27,11 +29,15 @@ from fusionlint.compiling.scripts import run_script
 PROGRAMS = Path(__file__).parents[1] / "examples" / "programs"
 LIMIT = 1.05
 SYNTHETIC = {
+    "start": """\
+import jax.numpy as jnp
+jnp.ones(8).block_until_ready()
+""",
     "dispatches": """\
 import jax, jax.numpy as jnp
 step = jax.jit(lambda x: x * 2 + 1)
 x = jnp.ones(8)
-for _ in range(50_000):
+for _ in range(500_000):
     x = step(x)
     x = x * 0.5
 x.block_until_ready()
@@ -100,7 +106,7 @@ def main() -> int:
             without, within = ([*column] for column in zip(*pairs, strict=True))
             ratio, noise = min(within) / min(without), statistics.median(without) / min(without)
             lowering = max(0.0, captured(program, "cuda", "tpu") - min(within))
-            failed |= ratio > max(LIMIT, noise)
+            failed |= ratio > max(LIMIT, noise) and program.stem != "start"
             row = f"| {program.stem} | {min(without):.2f} s | {min(within):.2f} s | {ratio:.3f} | {noise:.3f} |"
             print(f"{row} {lowering:.2f} s |", flush=True)
     return int(failed)
