@@ -78,6 +78,10 @@ def test_a_function_is_known_by_its_definition_and_its_calls() -> None:
     assert first.seconds > 0
 
 
+def test_nothing_of_this_jax_is_unknown() -> None:
+    assert ran().recording.notes == ()
+
+
 def test_arguments_have_names_shapes_dtypes_and_donation() -> None:
     first = function("update").compilations[0]
     told = [(one.name, one.dtype, one.shape, one.donated) for one in first.arguments]
