@@ -52,7 +52,7 @@ class Compiled:
     call: Call | None
 
 
-UNNAMED = "settings of jax (precision, x64, mesh or the like)"
+UNNAMED = "precision, x64, a mesh or the like (this jax does not name them)"
 _PROGRAM = re.compile(r"^(?:jit|pmap)([(_])(.*?)\)?$")
 _LISTENERS: list[Listener] = []
 _CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
