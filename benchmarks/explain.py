@@ -19,7 +19,7 @@ from fusionlint.compiling import targets
 from fusionlint.compiling.artifacts import CompileError
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import compile_many, worker_environment
-from fusionlint.explain import explain
+from fusionlint.explained import explain
 from fusionlint.report.explain_text import report_text
 from fusionlint.rule import all_rules
 

@@ -29,7 +29,7 @@ from fusionlint.compiling.attached import chosen
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.targets import Target, TargetError, versions
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.hlo.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]

@@ -59,7 +59,7 @@ def steps(names: Sequence[str], target: targets.Target) -> Iterator[tuple[str, A
 
 
 def main() -> None:
-    from fusionlint.explain import explain
+    from fusionlint.explained import explain
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ENVIRONMENTS)}; by default all")

@@ -21,7 +21,7 @@ from fusionlint.config import ConfigError, read_config
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
     from fusionlint.compiling.targets import Target
-    from fusionlint.explain import Report
+    from fusionlint.explained import Report
     from fusionlint.recorded import Told
     from fusionlint.recording import Recording
     from fusionlint.report.sarif import RuleText

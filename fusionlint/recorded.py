@@ -14,7 +14,7 @@ from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program
 from fusionlint.compiling.entry import EntryError, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.targets import Target
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording
 from fusionlint.rule import Rule
 from fusionlint.tasks import Failure, Task, tasks

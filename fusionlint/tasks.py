@@ -15,7 +15,7 @@ from fusionlint.compiling.entry import EntryError, parse_spec
 from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.jobs import TIMEOUT
 from fusionlint.compiling.targets import ATTACHED, Target
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.hlo.parse import HloSyntaxError
 from fusionlint.rule import Rule
 

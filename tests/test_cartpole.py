@@ -18,7 +18,7 @@ import pytest
 from launching import compiled
 
 from fusionlint.compiling import targets
-from fusionlint.explain import ExplainedBarrier, Report, explain
+from fusionlint.explained import ExplainedBarrier, Report, explain
 from fusionlint.report.explain_text import report_text
 from fusionlint.rule import all_rules
 

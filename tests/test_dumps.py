@@ -10,7 +10,7 @@ import pytest
 
 from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_path, is_program, platform_of
 from fusionlint.compiling.targets import get
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.report.explain_text import report_text
 from fusionlint.tasks import Failure, explain_all, targets_of, tasks
 

@@ -11,7 +11,7 @@ from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import compile_many
 from fusionlint.compiling.targets import get
-from fusionlint.explain import ExplainedBarrier, Report, explain
+from fusionlint.explained import ExplainedBarrier, Report, explain
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.report.explain_json import report_json

@@ -14,7 +14,7 @@ from test_thunks import by_us, by_xla
 
 from fusionlint.compiling import targets
 from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.explain import explain
+from fusionlint.explained import explain
 from fusionlint.report.explain_text import report_text
 
 pytestmark = pytest.mark.compilers

@@ -8,7 +8,7 @@ import pytest
 from launching import compiled
 
 from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.priority_fusion import gpu_verdicts, last_verdicts, right_snapshot
 from fusionlint.report.explain_text import report_text

@@ -10,7 +10,7 @@ import pytest
 
 from fusionlint.compiling import targets
 from fusionlint.compiling.scripts import run_script
-from fusionlint.explain import Report
+from fusionlint.explained import Report
 from fusionlint.recorded import Told, explain_recorded
 from fusionlint.recording import Recording
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.explain import ExplainedBarrier, Report, Totals
+from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.kernels import Loop
 from fusionlint.hlo.parse import Frame

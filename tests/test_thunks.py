@@ -9,7 +9,7 @@ import pytest
 from launching import FUNCTIONS, NAMES, VARIANTS, compiled
 
 from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.hlo.kernels import Kernel
 from fusionlint.hlo.thunks import Thunk, as_launched, launches, read_thunks
 

@@ -11,7 +11,7 @@ from launching import compiled
 
 from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.compiling.targets import get
-from fusionlint.explain import Report, explain
+from fusionlint.explained import Report, explain
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import barriers
 from fusionlint.hlo.kernels import kernels, total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from fusionlint.explain import Report
+from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Loop
 from fusionlint.report.units import counted, duration, size
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fusionlint.explain import ExplainedBarrier, Report
+from fusionlint.explained import ExplainedBarrier, Report
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import Kernel, Loop
 from fusionlint.hlo.lines import Lines

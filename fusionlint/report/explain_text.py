@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from fusionlint.explain import ExplainedBarrier, Report, Totals
+from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.reasons import known, plain_words
 from fusionlint.hlo.verdicts import Verdict

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fusionlint.explain import Report
+from fusionlint.explained import Report
 from fusionlint.recorded import Told, entry_text, ordered
 from fusionlint.recording import Compilation, RecordedFunction, Recording
 from fusionlint.report.explain_json import report_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fusionlint.explain import Report
+from fusionlint.explained import Report
 from fusionlint.recorded import Told, argument_texts, ordered, shown_path
 from fusionlint.recording import EagerLine, Place, RecordedFunction, Recording
 from fusionlint.report.explain_text import report_text

@@ -10,7 +10,7 @@ from fusionlint.compiling import targets
 from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import compile_many
-from fusionlint.explain import explain
+from fusionlint.explained import explain
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
