@@ -14,10 +14,11 @@ from fusionlint.config import Config, ConfigError, nearest
 from fusionlint.evidence import Compiled, EvidenceError, fresh, judged, read_evidence, stale
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import all_rules
-from fusionlint.source.check import Result, Scope, matters, speaking
+from fusionlint.source.check import Result
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
+from fusionlint.source.scope import Scope, matters, speaking
 
 # The target whose numbers stand in the pages, by what a report is about: hazards are those of the platform.
 _MEASURED_AS = {t.name: t.measured_as for t in TARGETS} | {

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from fusionlint.recorded import Told
     from fusionlint.recording import Recording
     from fusionlint.report.sarif import RuleText
-    from fusionlint.source.check import Scope
+    from fusionlint.source.fixing import Fixed
+    from fusionlint.source.scope import Scope
     from fusionlint.tasks import Failure
 
 
@@ -65,6 +66,21 @@ def _names(help_text: str, *flags: str) -> Callable[[Callable[..., None]], Calla
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
+@click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing that is remembered.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    envvar="FUSIONLINT_CACHE_DIR",
+    help="Remember here what was found, not in .fusionlint_cache at the top of the project.",
+)
+@click.option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    default=Path("stdin.py"),
+    metavar="FILE",
+    help="Where the text that PATHS `-` reads from stdin belongs.",
+)
 def check(
     paths: Sequence[Path],
     target: Sequence[str],
@@ -80,35 +96,54 @@ def check(
     output_format: str,
     statistics: bool,
     jobs: int,
+    no_cache: bool,
+    cache_dir: Path | None,
+    stdin_filename: Path,
 ) -> None:
-    """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one."""
+    """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one, or - for stdin."""
     from fusionlint.checking import baseline_of, chosen, evidence_of, outcome, rewritten, scope_of, weighed
     from fusionlint.report import text
-    from fusionlint.source.check import check_files
-    from fusionlint.source.files import python_files
-    from fusionlint.source.fixing import diff, fix_files
+    from fusionlint.report.progress import Counter
+    from fusionlint.source.cache import FOLDER, Cache
+    from fusionlint.source.check import check_files, world_of
+    from fusionlint.source.files import project_folder, python_files
 
-    paths = paths or [Path()]
+    typed = [*paths] == [Path("-")]
+    paths = [stdin_filename] if typed else paths or [Path()]
+    read: Callable[[Path], bytes] = _reading_stdin(stdin_filename) if typed else Path.read_bytes
     with _one_line_errors():
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
         scope = scope_of(config, _split(select), _split(ignore), _split(target), unused_ignores=unused)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
-        files = python_files(paths, config.exclude)
-        result = weighed(check_files(files, scope, jobs), reports, scope)
-    choose = chosen(result, None if write_baseline else known)
-    fixed = fix_files(result.result, scope, unsafe=unsafe_fixes, choose=choose) if fix or show_diff else []
+        files = paths if typed else python_files(paths, config.exclude)
+        cache = None if no_cache else Cache(cache_dir or project_folder(paths[0]) / FOLDER)
+        with Counter(sys.stderr) as progress:
+            found = check_files(files, scope, jobs, cache, progress, read)
+        result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
+    fixed: list[Fixed] = []
+    if fix or show_diff:
+        from fusionlint.source.fixing import diff, fix_files
+
+        choose, world = chosen(result, None if write_baseline else known), world_of(files, read)
+        fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose, read=read)
     if show_diff:
-        click.echo("".join(map(diff, fixed)), nl=False)
+        click.echo("".join(diff(one) for one in fixed), nl=False)
         click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
         sys.exit(1 if fixed else 0)
+    if typed and fix:
+        after = fixed[0].after if fixed else read(stdin_filename)
+        click.echo(after, nl=False)
+        click.echo(text.fixed_summary("Fixed", fixed, noun), err=True)
+        sys.exit(0)
     with _one_line_errors():
         for one in fixed:
             Path(one.path).write_bytes(one.after)
         if fixed:
-            result = weighed(check_files(files, scope, jobs), reports, scope, result, [one.path for one in fixed])
+            found = check_files(files, scope, jobs, cache)
+            result = weighed(found, reports, scope, result, [one.path for one in fixed])
         if known and write_baseline:
             known = rewritten(known, result.result, scope, files)
             known.path.write_bytes(known.text.encode())
@@ -117,6 +152,12 @@ def check(
     for line in text.notes(said, written=write_baseline):
         click.echo(line, err=True)
     sys.exit(1 if said.findings or said.problems else 0)
+
+
+def _reading_stdin(name: Path) -> Callable[[Path], bytes]:
+    """What reads files, where what stands at `name` is on stdin."""
+    data = sys.stdin.buffer.read()
+    return lambda path: data if path == name else path.read_bytes()
 
 
 def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:

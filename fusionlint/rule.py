@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import pkgutil
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, distributions
+from importlib.metadata import EntryPoint, distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,9 +95,12 @@ class Rule:
     @property
     def page(self) -> Page:
         """Its page: in rules/, of a rule from elsewhere beside its module. KeyError when there is none."""
-        if self.module.startswith("fusionlint."):
-            return page(self.name)
-        return page(self.name, Path(str(sys.modules[self.module].__file__)).parent)
+        return page(self.name) if self.module.startswith("fusionlint.") else page(self.name, self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where its module lies."""
+        return Path(str(sys.modules[self.module].__file__)).parent
 
     def source(
         self,
@@ -162,6 +166,36 @@ def catalogue() -> Catalogue:
     return Catalogue(tuple(rules[name] for name in sorted(rules)), tuple(broken))
 
 
+def pages() -> dict[str, Page]:
+    """The page of every rule, by name. Without rules from elsewhere it takes no import of a rule, nor of libcst."""
+    if _entry_points():
+        return {rule.name: rule.page for rule in all_rules()}
+    import fusionlint.rules as package
+
+    return {name: page(name) for name in sorted(module.replace("_", "-") for module in _modules(package))}
+
+
+def broken() -> tuple[tuple[str, str], ...]:
+    """The packages whose rules cannot be used, and why."""
+    return catalogue().broken if _entry_points() else ()
+
+
+def definition() -> bytes:
+    """A digest of everything that decides what is found: the code of fusionlint and of rules from elsewhere, the pages,
+    and the versions of Python and libcst."""
+    found = hashlib.blake2b(repr((sys.version_info, version("libcst"))).encode(), digest_size=16)
+    package = Path(__file__).parent
+    folders = [package, pages_folder(), *(r.folder for r in _foreign_rules())]
+    for folder in folders:
+        for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.md"))):
+            found.update(path.read_bytes())
+    return found.digest()
+
+
+def _foreign_rules() -> list[Rule]:
+    return [r for r in all_rules() if not r.module.startswith("fusionlint.")] if _entry_points() else []
+
+
 def _brought(point: EntryPoint) -> list[Rule]:
     """The rules of one entry point, each with its page."""
     rules = list(_rules_of(point.load()))
@@ -175,12 +209,15 @@ def _brought(point: EntryPoint) -> list[Rule]:
 
 def _rules_of(package: ModuleType) -> Iterator[Rule]:
     """The `rule` of each module of a package; a name with an underscore before it is none."""
-    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__))
-    for name in names:
-        if not name.startswith("_"):
-            yield importlib.import_module(f"{package.__name__}.{name}").rule
+    for name in sorted(_modules(package)):
+        yield importlib.import_module(f"{package.__name__}.{name}").rule
 
 
+def _modules(package: ModuleType) -> list[str]:
+    return [m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")]
+
+
+@functools.cache
 def _entry_points() -> list[EntryPoint]:
     """What installed packages say. What lies in the working folder is not installed: it may be what is checked."""
     folders = [folder for folder in sys.path if Path(folder).resolve() != Path.cwd()]

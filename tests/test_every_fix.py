@@ -22,9 +22,12 @@ from fusionlint.compiling import counting
 from fusionlint.finding import Edit, Finding
 from fusionlint.page import Block
 from fusionlint.rule import all_rules
-from fusionlint.source.check import Scope, World, check_files, check_text, join
+from fusionlint.source.check import check_files, world_of
 from fusionlint.source.files import python_files
 from fusionlint.source.fix import apply, split_lines
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import World, join
 
 EVERYTHING = Scope(tuple(rule.name for rule in all_rules()))
 
@@ -155,12 +158,13 @@ def test_a_project_with_one_fix_made_is_whole_and_without_its_finding(checked: C
     if not any(finding["suggestion"] and finding["suggestion"]["edits"] for finding in said):
         return  # what another process was told is not found again: it takes half a minute for some
     # One process: jax, which other tests import, warns of forks.
-    result = check_files(python_files([checked.folder], ()), EVERYTHING, jobs=1)
+    files = python_files([checked.folder], ())
+    result, world = check_files(files, EVERYTHING, jobs=1), world_of(files)
     for path in sorted({f.location.path for f in result.findings}):
         found = tuple(f for f in result.findings if f.location.path == path)
         data = Path(path).read_bytes()
         if cst.parse_module(data).bytes != data or not data.isascii():
             continue  # test_fix.py has files with marks, form feeds and other encodings
-        for case in cases_in(found, path, data.decode(), result.world):
+        for case in cases_in(found, path, data.decode(), world):
             assert_the_file_is_whole(case)
             assert_only_its_finding_goes(case)

@@ -12,9 +12,11 @@ import pytest
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.source import fixing
-from fusionlint.source.check import Scope, World, check_text, join
 from fusionlint.source.fix import apply, fixes, split_lines
-from fusionlint.source.fixing import Fixed, diff, fix_file
+from fusionlint.source.fixing import Fixed, diff, fix_text
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import World, join
 
 COLUMNS = Scope(("columns-by-at-set",))
 BAD = "jnp.zeros((8, 2)).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])"
@@ -34,7 +36,7 @@ def fixed(data: bytes, folder: Path) -> Fixed:
     """The file after what `check --fix --unsafe-fixes` does to it."""
     path = folder / "m.py"
     path.write_bytes(data)
-    return fix_file(str(path), check_text(data, str(path), COLUMNS), COLUMNS, join({}), unsafe=True)
+    return fix_text(str(path), data, check_text(data, str(path), COLUMNS), COLUMNS, join({}), unsafe=True)
 
 
 # Edits
@@ -186,7 +188,7 @@ def test_fixes_that_undo_each_other_end(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(fixing, "check_text", flip)
     world = World(join({}).project, {})
-    result = fix_file(str(path), flip(b"a\n"), COLUMNS, world, unsafe=False)
+    result = fix_text(str(path), path.read_bytes(), flip(b"a\n"), COLUMNS, world, unsafe=False)
     assert result.after in (b"a\n", b"b\n")
     assert result.count <= 10
 
@@ -196,7 +198,7 @@ def test_a_fix_that_breaks_the_file_does_not_stop_the_others(tmp_path: Path, mon
     path.write_bytes(b"a\nb\n")
     monkeypatch.setattr(fixing, "check_text", lambda *_: ())
     found = [finding(edit((1, 1), (1, 2), "(")), finding(edit((2, 1), (2, 2), "c"))]
-    result = fix_file(str(path), found, COLUMNS, World(join({}).project, {}), unsafe=False)
+    result = fix_text(str(path), path.read_bytes(), found, COLUMNS, World(join({}).project, {}), unsafe=False)
     assert (result.after, result.count) == (b"a\nc\n", 1)
 
 

@@ -14,8 +14,10 @@ import pytest
 from fusionlint.compiling import counting, targets
 from fusionlint.page import Block, Page, pages_folder
 from fusionlint.rule import all_rules, page
-from fusionlint.source.check import Scope, check_text, join
 from fusionlint.source.fixing import fix_file
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import join
 
 RULES = tuple(rule.name for rule in all_rules())
 EVERYTHING = Scope(RULES)

@@ -17,8 +17,8 @@ from fusionlint.checking import Outcome
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.report.sarif import RuleText, findings_sarif
 from fusionlint.rule import all_rules
-from fusionlint.source.check import speaking
 from fusionlint.source.fix import apply
+from fusionlint.source.scope import speaking
 
 SCHEMA = Path(__file__).parent / "sarif" / "sarif-schema-2.1.0.json"
 

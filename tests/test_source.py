@@ -9,10 +9,10 @@ import libcst as cst
 import pytest
 
 import fusionlint
-from fusionlint.source.check import join
 from fusionlint.source.reading import read_facts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import Walk
+from fusionlint.source.world import join
 
 
 def source_of(code: str) -> Source:

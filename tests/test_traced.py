@@ -6,10 +6,10 @@ from textwrap import dedent
 
 import pytest
 
-from fusionlint.source.check import join
 from fusionlint.source.project import Place
 from fusionlint.source.reading import read_facts
 from fusionlint.source.traced import is_idle
+from fusionlint.source.world import join
 
 HEAD = "import jax, jax.numpy as jnp\nfrom functools import partial\n"
 

@@ -6,9 +6,9 @@ import libcst as cst
 import pytest
 
 from fusionlint.patterns.values import element_kind, kind
-from fusionlint.source.check import join
 from fusionlint.source.reading import read_facts
 from fusionlint.source.tree import Source
+from fusionlint.source.world import join
 
 HEAD = """
 import math

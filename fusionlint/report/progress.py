@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from typing import TextIO
 
 
@@ -37,4 +39,29 @@ class Progress:
         if self.shown:
             left = self.ended < self.total
             self.stream.write(f"\r\x1b[Kcompiling {self.ended + 1} of {self.total} ..." if left else "\r\x1b[K")
+            self.stream.flush()
+
+
+class Counter:
+    """`checking 120 of 2395 files ...` on `stream`, if that is a terminal and the run takes longer than a second."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.next = time.monotonic() + 1 if stream.isatty() else math.inf
+        self.is_shown = False
+
+    def __enter__(self) -> Counter:
+        return self
+
+    def __call__(self, done: int, of: int) -> None:
+        """So many files have been looked into."""
+        if time.monotonic() >= self.next:
+            self.next = time.monotonic() + 0.1
+            self.is_shown = True
+            self.stream.write(f"\r\x1b[Kchecking {done} of {of} files ...")
+            self.stream.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_shown:
+            self.stream.write("\r\x1b[K")
             self.stream.flush()

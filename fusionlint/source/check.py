@@ -1,59 +1,49 @@
-"""Files -> [Finding]: reads facts, joins them, asks the rules, drops what comments ignore.
+"""Files -> [Finding]: reads what changed, joins what is known, asks the rules where they could find something.
 
-A file that cannot be read or parsed becomes a Problem; the others are checked all the same.
+A file that cannot be read or parsed becomes a Problem; the others are checked all the same. What a run finds does not
+depend on the number of its processes, on the order of files, or on what is remembered of earlier runs.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
+import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
-
-import libcst as cst
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import Rule, all_rules, catalogue
-from fusionlint.source.facts import Facts
-from fusionlint.source.files import imported_files, module_name, path_in_project
-from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
-from fusionlint.source.per_file import NOWHERE, PerFile
-from fusionlint.source.project import Place, Project
-from fusionlint.source.reading import read_facts
-from fusionlint.source.traced import Context, contexts
-from fusionlint.source.tree import Source
+from fusionlint.rule import broken, definition
+from fusionlint.source.cache import Cache, Kept, Run, Text, digest, packed, packed_problem, unpacked
+from fusionlint.source.components import components
+from fusionlint.source.facts import Facts, Raw
+from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
+from fusionlint.source.read import facts_of, read_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import World, join
+
+if TYPE_CHECKING:
+    from fusionlint.source.judging import Checked
 
 # Below this many files a pool costs more than it saves.
 _WORTH_A_POOL = 24
 
-T = TypeVar("T")
+# Told again and again how many files of how many have been looked into.
+Progress = Callable[[int, int], None]
+Read = Callable[[Path], bytes]
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
-    for, and whether comments that silence nothing count."""
-
-    rules: tuple[str, ...]
-    targets: tuple[str, ...] = ()
-    per_file: PerFile = NOWHERE
-    unused_ignores: bool = False
-
-    def rules_in(self, path: str) -> frozenset[str]:
-        """The rules that are asked about the file `path`."""
-        return frozenset(self.rules) - self.per_file.silent(path)
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What the files say together; computed once a run, shared by the processes that ask the rules."""
-
-    project: Project
-    contexts: dict[Place, Context]
+def _silent(_done: int, _of: int) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,193 +55,288 @@ class Result:
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     files: int
-    world: World
 
 
-def check_files(paths: Sequence[Path], scope: Scope, jobs: int = 1) -> Result:
-    """The findings of all rules of `scope` in the files `paths`, sorted by place."""
-    jobs = 1 if len(paths) < _WORTH_A_POOL else jobs
-    read = _map(_read, paths, jobs, None, scope)
-    facts = {f.path: f for f in read if isinstance(f, Facts)}
-    world = join(facts)
-    checked = _map(_check_shared, facts, jobs, world, scope)
-    problems = [p for p in read if isinstance(p, Problem)] + [p for one in checked for p in one.problems]
-    problems += [Problem(package, 0, f"its rules cannot be used: {why}") for package, why in catalogue().broken]
-    findings = sorted((f for one in checked for f in one.findings), key=lambda f: (f.location, f.rule))
-    warnings = sorted(w for one in checked for w in one.warnings)
-    return Result(tuple(findings), tuple(sorted(problems)), tuple(warnings), len(paths), world)
+def check_files(
+    paths: Sequence[Path],
+    scope: Scope,
+    jobs: int = 1,
+    cache: Cache | None = None,
+    progress: Progress = _silent,
+    read: Read = Path.read_bytes,
+) -> Result:
+    """The findings of all rules of `scope` in the files `paths`, sorted by place.
+
+    `read` gives a file's bytes: an editor has some that are not saved.
+    """
+    with _without_collection():
+        look_again()
+        contents = {str(path): _content(path, read) for path in sorted(paths)}
+        key = b"" if cache is None else _key(contents, scope)
+        run = None if cache is None else cache.run(key)
+        if run is None or not _still_holds(run, contents):
+            run = _run(contents, scope, jobs, cache, run, progress, read)
+            if cache is not None:
+                cache.keep_run(key, run)
+        return _result(run, contents, cache)
 
 
-def join(facts: dict[str, Facts]) -> World:
-    """The files to check, joined with the files of their packages that they import from, which are not checked."""
-    project = Project({**facts, **_neighbours(facts)})
-    return World(project, contexts(project))
+def world_of(paths: Iterable[Path], read: Read = Path.read_bytes) -> World:
+    """What the files say together, by their facts alone."""
+    found = {str(path): _read(str(path), read)[1] for path in paths}
+    return join({path: facts_of(Raw.unpacked(one.facts), path) for path, one in found.items() if isinstance(one, Text)})
 
 
-def check_text(data: bytes, path: str, scope: Scope, world: World | None = None) -> tuple[Finding, ...]:
-    """The findings in one file's bytes. SyntaxError or cst.ParserSyntaxError when it does not parse."""
-    facts = _facts(data, path)
-    if world is None:
-        world = join({path: facts})
-    else:
-        world = World(Project({**world.project.files, path: facts}), world.contexts)
-    return tuple(check_source(Source(path, data, world.project, world.contexts), scope))
+def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None) -> Result:
+    """The results of all files of a run, and what is wrong with the rules and the cache themselves."""
+    findings, problems, warnings = ([value for kept in run.kept.values() for value in kept.found[i]] for i in range(3))
+    unread = [content for content in contents.values() if isinstance(content, Problem)]
+    unread += [Problem(package, 0, f"its rules cannot be used: {why}") for package, why in broken()]
+    damaged = [Problem(str(path), 0, "was damaged; it is made anew") for path in (cache.damaged if cache else ())]
+    return Result(
+        tuple(sorted(map(unpacked, findings), key=lambda f: (f.location, f.rule, f.message))),
+        tuple(sorted([*unread, *(Problem(*values) for values in problems)])),
+        tuple(sorted([*damaged, *(Problem(*values) for values in warnings)])),
+        len(contents),
+    )
 
 
-def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
-    """The findings of the rules of `scope` in one Source without those that a comment ignores; last, where they are
-    asked for, the comments that ignore nothing."""
-    rules = scope.rules_in(source.path)
-    comments = ignores(source.data, source.path)
-    used: list[tuple[Ignore, str]] = []
-    for finding in _found(source, rules, scope):
-        by = [comment for comment in comments if comment.silences(finding)]
-        used += [(comment, finding.rule) for comment in by]
-        if not by and matters(finding, scope):
-            yield finding
-    if scope.unused_ignores and comments:
-        yield from unused(comments, used, rules, _names())
+def _key(paths: Iterable[str], scope: Scope) -> bytes:
+    """What the results of a run depend on, besides the files themselves."""
+    return digest(definition(), repr(scope).encode(), str(Path.cwd()).encode(), "\n".join(sorted(paths)).encode())
 
 
-def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Finding]:
-    """What `rules` say of a file, on whatever target."""
-    if not rules:
-        return
-    for rule in all_rules():
-        if rule.name not in rules:
-            continue
-        for sensor in rule.source_sensors:
-            if not sensor.may_find(source):
-                continue
-            for node in sensor.asked_about(source):
-                for finding in sensor.check(node, source):
-                    whole = _complete(finding, rule, scope)
-                    if whole.targets or not rule.page.measurements:
-                        yield whole
-
-
-def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
-    """Those of the rules `names` whose page shows harm on one of `targets` (on any, without targets)."""
-    pages = {rule.name: rule.page for rule in all_rules() if rule.name in names}
-    wanted = {*targets, "any"}
-    return tuple(n for n, page in pages.items() if page.targets and (not targets or wanted & {*page.targets}))
-
-
-def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
-    """The finding with its rule's name, and the targets and numbers of the pair of the page that it is a case of."""
-    page = rule.page
-    if not page.measurements:  # a page that is being written
-        return replace(finding, rule=rule.name)
-    shown = (*scope.targets, "any")
-    evidence = tuple(m for m in page.measurements[finding.pair] if not scope.targets or m.target in shown)
-    return replace(finding, rule=rule.name, targets=page.targets_of[finding.pair], evidence=evidence)
-
-
-def matters(finding: Finding, scope: Scope) -> bool:
-    """Whether it does harm on a target that was asked for; a page that is being written says not where."""
-    return not (finding.targets and scope.targets) or not {*scope.targets, "any"}.isdisjoint(finding.targets)
-
-
-def _names() -> tuple[str, ...]:
-    """The rules that speak at all."""
-    return speaking([rule.name for rule in all_rules()], ())
-
-
-def _strange(source: Source) -> tuple[Problem, ...]:
-    """What ignore comments name that no rule is called."""
-    comments = ignores(source.data, source.path)
-    return tuple(unknown_names(comments, _names())) if comments else ()
-
-
-def _read(path: Path) -> Facts | Problem:
+def _content(path: Path, read: Read = Path.read_bytes) -> bytes | Problem:
+    """A digest of a file's content."""
     try:
-        return _facts(path.read_bytes(), str(path))
+        return digest(read(path))
     except OSError as error:
         return Problem(str(path), 0, f"cannot be read: {error.strerror}")
-    except SyntaxError as error:
-        return Problem(str(path), error.lineno or 0, _why_not(path, error))
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Problem(str(path), 0, f"does not parse: {error or type(error).__name__}")
 
 
-def _why_not(path: Path, error: SyntaxError) -> str:
-    """What is wrong, or that this Python is too old for the file: libcst reads newer syntax than the running Python."""
+def _seen(path: str, content: bytes) -> bytes:
+    """A digest of a file: its content, and what it is called."""
+    return digest(content, path_in_project(Path(path)).encode(), module_name(Path(path)).encode())
+
+
+def _still_holds(run: Run, contents: dict[str, bytes | Problem]) -> bool:
+    """Whether nothing has changed since: no file, none of those around, and no folder that says where those are."""
+    if any(isinstance(content, Problem) for content in contents.values()):
+        return False
+    around = {path: _content(Path(path)) for path in run.around}
+    now = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
+    return now == run.seen and around == run.around and all(listing(Path(f)) == n for f, n in run.listed.items())
+
+
+def _run(
+    contents: dict[str, bytes | Problem],
+    scope: Scope,
+    jobs: int,
+    cache: Cache | None,
+    last: Run | None,
+    progress: Progress,
+    read: Read,
+) -> Run:
+    """The results of all files: those of the last run where they still hold, else new ones."""
+    readable = {path: content for path, content in contents.items() if isinstance(content, bytes)}
+    known = _Known(cache)
+    failed = known.read(readable, jobs, read)
+    facts = {path: known.facts(path) for path in readable if path not in failed}
+    world = join(facts, known.facts_around)
+    around = {path: known.texts[path].digest for path in world.project.files.keys() - facts.keys()}
+    known.keep({**readable, **around})
+    seen = {path: _seen(path, content) for path, content in readable.items()}
+    outlines = components(world.project, {path: known.texts[path].outline for path in world.project.files})
+    keys = {path: digest(seen[path], outlines[path]) for path in facts}
+    kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
+    kept |= {path: one for path in facts if last and (one := last.kept.get(path)) and one.key == keys[path]}
+    todo = sorted(facts.keys() - kept.keys(), key=_size, reverse=True)
+    for path, found in _judge(todo, _Shared(world, scope, read), jobs, progress):
+        kept[path] = Kept(keys[path], found)
+    return Run(seen, around, listed(), {path: kept[path] for path in readable})
+
+
+def _size(path: str) -> tuple[int, str]:
     try:
-        cst.parse_module(path.read_bytes())
-    except (cst.ParserSyntaxError, SyntaxError, UnicodeDecodeError, RecursionError):
-        return f"does not parse: {error.msg}"
-    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return f"is written for a newer Python than {mine} ({error.msg}); run fusionlint with that one"
+        return Path(path).stat().st_size, path
+    except OSError:
+        return 0, path
 
 
-def _facts(data: bytes, path: str) -> Facts:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
-        inside, is_package = path_in_project(Path(path)), Path(path).name == "__init__.py"
-        return read_facts(data, path, module_name(Path(path)), inside=inside, is_package=is_package)
+class _Known:
+    """The texts that have been read: in this run, or by earlier ones."""
+
+    def __init__(self, cache: Cache | None) -> None:
+        self.cache = cache
+        self.texts: dict[str, Text] = {}
+        self._key = definition() if cache else b""
+        self._stored = cache.facts(self._key) if cache else {}
+        self._is_new = False
+
+    def read(self, contents: dict[str, bytes], jobs: int, read: Read) -> dict[str, Problem]:
+        """Reads the facts of files that are not known by their content. What is wrong with some of them."""
+        for path, content in contents.items():
+            self._take(path, content)
+        todo = sorted(contents.keys() - self.texts.keys(), key=_size, reverse=True)
+        found = _map(partial(_read, read=read), todo, jobs)
+        self.texts |= {path: one for path, one in found if isinstance(one, Text)}
+        self._is_new |= bool(todo)
+        return {path: one for path, one in found if isinstance(one, Problem)}
+
+    def facts(self, path: str) -> Facts:
+        return facts_of(Raw.unpacked(self.texts[path].facts), path)
+
+    def facts_around(self, path: Path) -> Facts | None:
+        """The facts of a file that is not checked, None where there are none."""
+        name, content = str(path), _content(path)
+        if isinstance(content, Problem):
+            return None
+        self._take(name, content)
+        if name not in self.texts:
+            self._is_new = True
+            _, read = _read(name)
+            if isinstance(read, Problem):
+                return None
+            self.texts[name] = read
+        return self.facts(name)
+
+    def keep(self, contents: Iterable[str]) -> None:
+        """Leaves in the cache what this run read, and what others did of files that are still there."""
+        if self.cache is None or not self._is_new:
+            return
+        now = {path: self.texts[path] for path in contents if path in self.texts}
+        others = {path: one for path, one in self._stored.items() if path not in now and Path(path).exists()}
+        self.cache.keep_facts(self._key, {**others, **now})
+
+    def _take(self, path: str, content: bytes) -> None:
+        stored = self._stored.get(path)
+        if stored is not None and stored.digest == content:
+            self.texts[path] = stored
 
 
-def _neighbours(facts: dict[str, Facts]) -> dict[str, Facts]:
-    """Facts of files that are not checked but say what imported names mean."""
-    known = {str(Path(path).resolve()) for path in facts}
-    found: dict[str, Facts] = {}
-    todo = list(facts.values())
-    while todo:
-        one = todo.pop()
-        for path in imported_files(Path(one.path), _imports(one)):
-            if str(path) not in known:
-                known.add(str(path))
-                read = _read(path)
-                if isinstance(read, Facts):
-                    found[read.path] = read
-                    todo.append(read)
-    return found
-
-
-def _imports(facts: Facts) -> Iterator[str]:
-    for names in facts.bindings.values():
-        for binding in names.values():
-            if binding.kind == "import":
-                yield facts.absolute(binding.target)
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """What came of one file."""
-
-    findings: tuple[Finding, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-
-
-def _check(path: str, world: World, scope: Scope) -> _Checked:
-    source = Source(path, Path(path).read_bytes(), world.project, world.contexts)
+def _read(path: str, read: Read = Path.read_bytes) -> tuple[str, Text | Problem]:
+    """The facts of a file, as they travel between processes."""
     try:
-        return _Checked(tuple(check_source(source, scope)), warnings=_strange(source))
-    except cst.ParserSyntaxError as error:
-        return _Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
-    except RecursionError:
-        return _Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
+        data = read(Path(path))
+    except OSError as error:
+        return path, Problem(path, 0, f"cannot be read: {error.strerror}")
+    raw = read_text(data, path)
+    return path, raw if isinstance(raw, Problem) else Text(digest(data), raw.packed(), digest(raw.outline()))
 
 
-# What this process checks with: set once a run, and handed to each process of a pool when it starts.
-_shared: tuple[World, Scope] | None = None
+class _Shared(NamedTuple):
+    """What all processes that ask the rules know."""
+
+    world: World
+    scope: Scope
+    read: Read
 
 
-def _share(world: World | None, scope: Scope) -> None:
+def _judge(
+    paths: Sequence[str], shared: _Shared, jobs: int, progress: Progress
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """What the rules say of each file, as plain values."""
     global _shared
-    _shared = (world, scope) if world else None
+    if not paths:
+        return
+    importlib.import_module("fusionlint.source.judging")  # once, before there are several processes
+    _shared = shared
+    yield from _map(_judge_one, paths, jobs, progress)
+    _shared = None
 
 
-def _check_shared(path: str) -> _Checked:
+# What this process checks with: set once a run, and inherited by each process of a pool.
+_shared: _Shared | None = None
+
+
+def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
+    from fusionlint.source.judging import check_file
+
     assert _shared is not None
-    return _check(path, *_shared)
+    return path, _plain(check_file(path, _shared.read, _shared.scope, _shared.world))
 
 
-def _map(function: Callable[[T], R], items: Iterable[T], jobs: int, world: World | None, scope: Scope) -> list[R]:
-    """`map`, in `jobs` processes where there is more than one; each knows `world`."""
-    if jobs == 1:
-        _share(world, scope)
-        return list(map(function, items))
-    with ProcessPoolExecutor(jobs, initializer=_share, initargs=(world, scope)) as pool:
-        return list(pool.map(function, items, chunksize=8))
+def _plain(checked: Checked) -> tuple[Any, ...]:
+    problems, warnings = checked.problems, checked.warnings
+    return (
+        tuple(map(packed, checked.findings)),
+        tuple(map(packed_problem, problems)),
+        tuple(map(packed_problem, warnings)),
+    )
+
+
+def _map(
+    function: Callable[[str], tuple[str, R]],
+    paths: Sequence[str],
+    jobs: int,
+    progress: Progress = _silent,
+) -> list[tuple[str, R]]:
+    """`map`, in `jobs` processes where there is more than one. A file on which a process dies has a Problem instead."""
+    found: list[tuple[str, R]] = []
+    if jobs == 1 or len(paths) < _WORTH_A_POOL:
+        for path in paths:
+            found.append(function(path))
+            progress(len(found), len(paths))
+        return found
+    chunk = max(1, len(paths) // (jobs * 64))
+    with _pool(jobs) as pool:
+        try:
+            for one in pool.map(function, paths, chunksize=chunk):
+                found.append(one)
+                progress(len(found), len(paths))
+        except BrokenProcessPool:
+            pass
+    done = {path for path, _ in found}
+    return found + [_alone(function, path) for path in paths if path not in done]
+
+
+def _alone(function: Callable[[str], tuple[str, R]], path: str) -> tuple[str, R]:
+    """`function` in a process of its own, which may die."""
+    with _pool(1) as pool:
+        try:
+            return pool.submit(function, path).result()
+        except BrokenProcessPool:
+            return path, _died(function, path)
+
+
+def _died(function: Callable[..., Any], path: str) -> Any:
+    problem = Problem(path, 0, "ends the process that parses it: it is nested too deeply")
+    return problem if function is not _judge_one else ((), (packed_problem(problem),), ())
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that know `_shared`, and leave at once when the user interrupts."""
+    context = get_context("fork" if sys.platform == "linux" else None)
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(_handed_over(),))
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _handed_over() -> _Shared | None:
+    """What a new process has to be sent: nothing, where it begins as a copy of this one."""
+    return None if sys.platform == "linux" else _shared
+
+
+def _begin(shared: _Shared | None) -> None:
+    global _shared
+    if shared is not None:
+        _shared = shared
+    gc.disable()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Nothing that a run makes is garbage before it ends: to look for some takes a fifth of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

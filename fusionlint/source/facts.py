@@ -99,6 +99,22 @@ class Raw(NamedTuple):
     attributes: frozenset[str]
     shapes: frozenset[tuple[str, str]]  # what is seen of statements, each a name of `Shape` and a scope
 
+    def packed(self) -> bytes:
+        return marshal.dumps(tuple(self))
+
+    def outline(self) -> bytes:
+        """What of it says anything to other files: all but where things stand. The same text gives the same bytes."""
+        functions = {scope: rest for scope, (_, *rest) in self.functions.items()}
+        calls = [(value, scope, len(loops)) for value, scope, loops, _ in self.calls]
+        # Version 0 of the format writes nothing twice in another way.
+        return marshal.dumps(
+            (self.bindings, functions, self.classes, calls, *map(sorted, (self.attributes, self.shapes))), 0
+        )
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Raw:
+        return cls(*marshal.loads(data))  # noqa: S302 - what a worker or the cache wrote, checksum and all
+
 
 class Facts:
     """Everything `check` knows of a file before libcst parses it. Scope "" is the module's own."""
@@ -112,7 +128,7 @@ class Facts:
         self._bound: dict[tuple[str, str], Binding | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loaded, (marshal.dumps((self.path, self.inside, self.module, self.is_package, tuple(self.raw))),)
+        return _facts, (self.path, self.inside, self.module, self.raw.packed(), self.is_package)
 
     @cached_property
     def bindings(self) -> dict[str, dict[str, Binding]]:
@@ -190,6 +206,5 @@ def unpacked_call(raw: RawCall) -> Call:
     return Call(unpacked(value), scope, loops, line)
 
 
-def _loaded(data: bytes) -> Facts:
-    path, inside, module, is_package, raw = marshal.loads(data)  # noqa: S302 - our own workers' and cache's
-    return Facts(path, inside, module, Raw(*raw), is_package=is_package)
+def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool) -> Facts:
+    return Facts(path, inside, module, Raw.unpacked(raw), is_package=is_package)

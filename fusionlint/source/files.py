@@ -90,6 +90,11 @@ def path_in_project(path: Path) -> str:
     return (folder / path.name).relative_to(root).as_posix()
 
 
+def project_folder(path: Path) -> Path:
+    """The top of the project that a file or folder is in; this folder, where nothing says where a project begins."""
+    return _project_root(_real(path if path.is_dir() else path.parent)) or Path.cwd()
+
+
 @cache
 def _real(folder: Path) -> Path:
     return folder.resolve()
@@ -97,9 +102,49 @@ def _real(folder: Path) -> Path:
 
 @cache
 def _project_root(folder: Path) -> Path | None:
-    if any((folder / name).exists() for name in (".git", "pyproject.toml", "setup.py")):
+    if not _entries(folder).isdisjoint((".git", "pyproject.toml", "setup.py")):
         return folder
     return None if folder == folder.parent else _project_root(folder.parent)
+
+
+# What was listed since `look_again`: asked once a folder, which is cheaper than to ask for each file.
+_LISTED: dict[Path, frozenset[str]] = {}
+_ROOT_FILES = (".git", "pyproject.toml", "setup.py")
+
+
+def look_again() -> None:
+    """Forget what folders hold: a run sees them as they are."""
+    _LISTED.clear()
+    for known in (_real, _project_root, _package_root, _imported_file):
+        known.cache_clear()
+
+
+def listed() -> dict[str, str]:
+    """The folders that were looked into since `look_again`, and what of their content decided anything."""
+    return {str(folder): listing(folder) for folder in _LISTED}
+
+
+def listing(folder: Path) -> str:
+    """What of a folder's content says which modules there are and where a project begins, as one text."""
+    return "/".join(sorted(_entries(folder)))
+
+
+def _entries(folder: Path) -> frozenset[str]:
+    if folder not in _LISTED:
+        _LISTED[folder] = frozenset(filter(_matters, _names_in(folder)))
+    return _LISTED[folder]
+
+
+def _matters(name: str) -> bool:
+    return name.endswith(".py") or name.isidentifier() or name in _ROOT_FILES
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries]
+    except OSError:
+        return []
 
 
 def package_root(path: Path) -> Path:
@@ -109,7 +154,7 @@ def package_root(path: Path) -> Path:
 
 @cache
 def _package_root(folder: Path) -> Path:
-    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+    while "__init__.py" in _entries(folder) and folder.name.isidentifier():
         folder = folder.parent
     return folder
 
@@ -134,16 +179,14 @@ def imported_files(path: Path, names: Iterable[str]) -> Iterator[Path]:
 @cache
 def _imported_file(root: Path, name: str) -> Path | None:
     parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        if length > 1 and not _is_folder(root.joinpath(*parts[: length - 1])):
-            continue
-        stem = root.joinpath(*parts[:length])
-        candidates = (stem.parent / f"{stem.name}.py", stem / "__init__.py")
-        if found := next((c for c in candidates if c.is_file()), None):
-            return found
-    return None
-
-
-@cache
-def _is_folder(path: Path) -> bool:
-    return path.is_dir()
+    found, folder = None, root
+    for part in parts:
+        entries = _entries(folder)
+        if f"{part}.py" in entries:
+            found = folder / f"{part}.py"
+        elif part in entries and "__init__.py" in _entries(folder / part):
+            found = folder / part / "__init__.py"
+        if part not in entries:
+            break
+        folder /= part
+    return found

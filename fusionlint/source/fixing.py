@@ -14,8 +14,11 @@ from pathlib import Path
 import libcst as cst
 
 from fusionlint.finding import Finding, Suggestion
-from fusionlint.source.check import Result, Scope, World, check_text
+from fusionlint.source.check import Result
 from fusionlint.source.fix import apply, fixes, split_lines
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import World
 
 # Which of the findings in a file's text are to be fixed.
 Chosen = Callable[[Sequence[Finding], bytes], Sequence[Finding]]
@@ -34,19 +37,37 @@ class Fixed:
     count: int
 
 
-def fix_files(result: Result, scope: Scope, *, unsafe: bool, choose: Chosen | None = None) -> list[Fixed]:
-    """The files that fixes change, of all findings or of those that are chosen. Writes nothing."""
+def fix_files(
+    result: Result,
+    scope: Scope,
+    world: World,
+    *,
+    unsafe: bool,
+    choose: Chosen | None = None,
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> list[Fixed]:
+    """The files that fixes change, of all findings or of those that are chosen; `world` is what all files of the run
+    say. Writes nothing."""
     by_path = groupby(result.findings, lambda finding: finding.location.path)
-    fixed = [fix_file(path, list(found), scope, result.world, unsafe=unsafe, choose=choose) for path, found in by_path]
+    fixed = [
+        fix_text(path, read(Path(path)), list(found), scope, world, unsafe=unsafe, choose=choose)
+        for path, found in by_path
+    ]
     return [one for one in fixed if one.count]
 
 
-def fix_file(
-    path: str, findings: Sequence[Finding], scope: Scope, world: World, *, unsafe: bool, choose: Chosen | None = None
+def fix_text(
+    path: str,
+    data: bytes,
+    findings: Sequence[Finding],
+    scope: Scope,
+    world: World,
+    *,
+    unsafe: bool,
+    choose: Chosen | None = None,
 ) -> Fixed:
-    """Applies what can be applied, checks again, and so on until nothing is left to fix. Writes nothing."""
-    before = data = Path(path).read_bytes()
-    count = 0
+    """Applies what can be applied to the text `data` of a file, checks again, until nothing is left to fix."""
+    before, count = data, 0
     for _ in range(_ROUNDS):
         chosen = fixes(choose(findings, data) if choose else findings, unsafe=unsafe)
         after = _rewrite(data, chosen)

@@ -17,9 +17,14 @@ _OTHER: RawBinding = ("other", "", None)
 
 def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = "", is_package: bool = False) -> Facts:
     """The facts of one file. SyntaxError (ValueError for NUL bytes) when it does not parse."""
+    return Facts(path, inside or path, module, read_raw(text, path), is_package=is_package)
+
+
+def read_raw(text: str | bytes, path: str) -> Raw:
+    """What is kept of a file's text; errors as `read_facts` raises them."""
     reader = _Reader()
     reader.visit_all(ast.parse(text, filename=path).body)
-    raw = Raw(
+    return Raw(
         reader.bindings,
         reader.functions,
         reader.classes,
@@ -27,7 +32,6 @@ def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = 
         frozenset(reader.attributes),
         frozenset(reader.shapes),
     )
-    return Facts(path, inside or path, module, raw, is_package=is_package)
 
 
 def dotted(node: ast.expr) -> str:

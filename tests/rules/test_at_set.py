@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusionlint.finding import Finding
-from fusionlint.source.check import Scope, check_text
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 SCOPE = Scope(("chained-at-set", "columns-by-at-set"))
 HEAD = "import jax\nimport jax.numpy as jnp\n"

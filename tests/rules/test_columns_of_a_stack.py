@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.check import Scope, check_files, check_text
+from fusionlint.source.check import check_files
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 HEAD = "import jax\nimport jax.numpy as jnp\nfrom jax import lax\n"
 RULE = Scope(("columns-of-a-stack",))

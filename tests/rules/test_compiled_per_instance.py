@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.check import Scope, check_files, check_text
+from fusionlint.source.check import check_files
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 ONLY = Scope(("compiled-per-instance",))
 HEAD = "import abc, dataclasses, functools, jax\nfrom flax import struct\n"

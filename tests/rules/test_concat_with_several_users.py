@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fusionlint.source.check import Scope, check_text
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom jax import lax\n"
 RULE = Scope(("concat-with-several-users",))

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.check import Scope, check_files, check_text
+from fusionlint.source.check import check_files
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 ONLY = Scope(("jit-per-call",))
 HEAD = "import jax, functools, jax.numpy as jnp\ndef f(x): return x\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusionlint.source.check import Scope, check_files
+from fusionlint.source.check import check_files
+from fusionlint.source.scope import Scope
 
 WALK = """\
 import jax

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.check import Scope, check_files, check_text
+from fusionlint.source.check import check_files
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 ONLY = Scope(("loop-over-jit",))
 HEAD = "import jax, time, itertools\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: s * x)\n"

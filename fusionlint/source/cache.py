@@ -1,0 +1,167 @@
+"""What earlier runs found out, kept in a folder: the facts of files by their content, and the results of whole runs.
+
+A file of the cache is written beside its place and then moved there, so a reader sees all of it or none, whoever else
+writes and whenever it is killed. It begins with a checksum: one that was damaged counts as missing. Its content is
+plain values in marshal's format, which can hold no object and run no code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import tempfile
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Suggestion
+
+FOLDER = ".fusionlint_cache"
+# Of so many runs (other files, other rules) the results are kept.
+_RUNS = 16
+_SIZE = 16
+
+
+def digest(*parts: bytes) -> bytes:
+    """A short name for what the parts hold together."""
+    found = blake2b(digest_size=_SIZE)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()
+
+
+class Text(NamedTuple):
+    """A digest of a file's content, the facts that were read from it, packed, and a digest of their outline."""
+
+    digest: bytes
+    facts: bytes
+    outline: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What came of one file: its findings, problems and warnings as plain values, and the `key` that they hold for."""
+
+    key: bytes
+    found: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The results of a run. `seen` is a digest of each file that it checked, `around` of those that it read besides,
+    `listed` the folders that decided what there is to read."""
+
+    seen: dict[str, bytes]
+    around: dict[str, bytes]
+    listed: dict[str, str]
+    kept: dict[str, Kept]
+
+
+class Cache:
+    """A cache in `folder`. `damaged` are the files of it that could not be read and will be written anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.damaged: list[Path] = []
+
+    def facts(self, key: bytes) -> dict[str, Text]:
+        """By path, what is known of a file's text; `key` is what that depends on besides."""
+        found = self._read(self._facts_file(key))
+        return {path: Text(*values) for path, values in (found or {}).items()}
+
+    def keep_facts(self, key: bytes, texts: dict[str, Text]) -> None:
+        self._write(self._facts_file(key), {path: tuple(text) for path, text in texts.items()})
+        self._leave(self.folder.glob("facts-*"), 1)
+
+    def run(self, key: bytes) -> Run | None:
+        """What the last run of this `key` found."""
+        found = self._read(self._run_file(key))
+        if found is None:
+            return None
+        seen, around, listed, kept = found
+        return Run(seen, around, listed, {path: Kept(*one) for path, one in kept.items()})
+
+    def keep_run(self, key: bytes, run: Run) -> None:
+        kept = {path: (one.key, one.found) for path, one in run.kept.items()}
+        self._write(self._run_file(key), (run.seen, run.around, run.listed, kept))
+        self._leave(self.folder.glob("run-*"), _RUNS)
+
+    def _facts_file(self, key: bytes) -> Path:
+        return self.folder / f"facts-{key.hex()}"
+
+    def _run_file(self, key: bytes) -> Path:
+        return self.folder / f"run-{key.hex()}"
+
+    def _read(self, path: Path) -> Any:
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        if digest(data[_SIZE:]) != data[:_SIZE]:
+            self.damaged.append(path)
+            return None
+        return marshal.loads(memoryview(data)[_SIZE:])  # noqa: S302 - the checksum holds, and plain values run no code
+
+    def _write(self, path: Path, content: Any) -> None:
+        """Write a file of the cache; where that cannot be done there is none, and the next run finds out again."""
+        data = marshal.dumps(content)
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            ignore = self.folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("# Made by fusionlint; can be deleted at any time.\n*\n")
+            handle, beside = tempfile.mkstemp(prefix=".new-", dir=self.folder)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(digest(data) + data)
+                Path(beside).replace(path)
+            except BaseException:
+                Path(beside).unlink()
+                raise
+
+    def _leave(self, paths: Any, count: int) -> None:
+        """Delete all but the newest of `paths`; another run may be doing the same."""
+        with contextlib.suppress(OSError):
+            for path in sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)[count:]:
+                path.unlink()
+
+
+def packed(finding: Finding) -> tuple[Any, ...]:
+    """A finding, before any evidence of the code itself, as plain values."""
+    suggestion = finding.suggestion
+    return (
+        finding.rule,
+        _place(finding.location),
+        finding.message,
+        None
+        if suggestion is None
+        else (suggestion.text, tuple((_place(e.location), e.text) for e in suggestion.edits), suggestion.safe),
+        finding.targets,
+        tuple((m.target, m.quantity, m.bad, m.good) for m in finding.evidence),
+        tuple(map(_place, finding.stack)),
+        finding.pair,
+    )
+
+
+def unpacked(values: tuple[Any, ...]) -> Finding:
+    """The finding that `packed` made `values` of."""
+    rule, place, message, suggestion, targets, evidence, stack, pair = values
+    if suggestion is not None:
+        text, edits, safe = suggestion
+        suggestion = Suggestion(text, tuple(Edit(Location(*where), new) for where, new in edits), safe)
+    measured = tuple(Measurement(*one) for one in evidence)
+    return Finding(
+        rule, Location(*place), message, suggestion, targets, measured, tuple(Location(*s) for s in stack), pair
+    )
+
+
+def _place(location: Location) -> tuple[str, int, int, int, int]:
+    return location.path, location.line, location.column, location.end_line, location.end_column
+
+
+def packed_problem(problem: Problem) -> tuple[str, int, str]:
+    """A problem as plain values; `Problem(*values)` is it again."""
+    return problem.path, problem.line, problem.message

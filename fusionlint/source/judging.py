@@ -1,0 +1,106 @@
+"""One file, and what is known of the files around it -> [Finding]: asks the rules, drops what comments ignore.
+
+Nothing imports this, and with it libcst and the rules, before a file has to be looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import libcst as cst
+
+from fusionlint.finding import Finding, Problem
+from fusionlint.rule import Rule, all_rules
+from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
+from fusionlint.source.project import Project
+from fusionlint.source.read import read_bytes
+from fusionlint.source.scope import Scope, matters, speaking
+from fusionlint.source.tree import Source
+from fusionlint.source.world import World, join
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one file."""
+
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def check_file(path: str, read: Callable[[Path], bytes], scope: Scope, world: World) -> Checked:
+    """What the rules of `scope` say of a file of the project; that it cannot be looked into is a problem."""
+    try:
+        source = Source(path, read(Path(path)), world.project, world.contexts)
+        return Checked(tuple(check_source(source, scope)), warnings=_strange(source))
+    except OSError as error:
+        return Checked(problems=(Problem(path, 0, f"cannot be read: {error.strerror}"),))
+    except cst.ParserSyntaxError as error:
+        return Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
+    except RecursionError:
+        return Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
+
+
+def check_text(data: bytes, path: str, scope: Scope, world: World | None = None) -> tuple[Finding, ...]:
+    """The findings in one file's bytes. SyntaxError or cst.ParserSyntaxError when it does not parse."""
+    facts = read_bytes(data, path)
+    if world is None:
+        world = join({path: facts})
+    else:
+        world = World(Project({**world.project.files, path: facts}), world.contexts)
+    return tuple(check_source(Source(path, data, world.project, world.contexts), scope))
+
+
+def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
+    """The findings of the rules of `scope` in one Source without those that a comment ignores; last, where they are
+    asked for, the comments that ignore nothing."""
+    rules = scope.rules_in(source.path)
+    comments = ignores(source.data, source.path)
+    used: list[tuple[Ignore, str]] = []
+    for finding in _found(source, rules, scope):
+        by = [comment for comment in comments if comment.silences(finding)]
+        used += [(comment, finding.rule) for comment in by]
+        if not by and matters(finding, scope):
+            yield finding
+    if scope.unused_ignores and comments:
+        yield from unused(comments, used, rules, _rule_names())
+
+
+def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Finding]:
+    """What `rules` say of a file, on whatever target."""
+    if not rules:
+        return
+    for rule in all_rules():
+        if rule.name not in rules:
+            continue
+        for sensor in rule.source_sensors:
+            if not sensor.may_find(source):
+                continue
+            for node in sensor.asked_about(source):
+                for finding in sensor.check(node, source):
+                    whole = _complete(finding, rule, scope)
+                    if whole.targets or not rule.page.measurements:
+                        yield whole
+
+
+def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
+    """The finding with its rule's name, and the targets and numbers of the pair of the page that it is a case of."""
+    page = rule.page
+    if not page.measurements:  # a page that is being written
+        return replace(finding, rule=rule.name)
+    shown = (*scope.targets, "any")
+    evidence = tuple(m for m in page.measurements[finding.pair] if not scope.targets or m.target in shown)
+    return replace(finding, rule=rule.name, targets=page.targets_of[finding.pair], evidence=evidence)
+
+
+def _rule_names() -> tuple[str, ...]:
+    """The rules that speak at all."""
+    return speaking([rule.name for rule in all_rules()], ())
+
+
+def _strange(source: Source) -> tuple[Problem, ...]:
+    """What ignore comments name that no rule is called."""
+    comments = ignores(source.data, source.path)
+    return tuple(unknown_names(comments, _rule_names())) if comments else ()

@@ -1,0 +1,38 @@
+"""What a run looks for: rules, targets, and what some files are not checked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fusionlint.finding import Finding
+from fusionlint.rule import pages
+from fusionlint.source.per_file import NOWHERE, PerFile
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
+    for, and whether comments that silence nothing count."""
+
+    rules: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    per_file: PerFile = NOWHERE
+    unused_ignores: bool = False
+
+    def rules_in(self, path: str) -> frozenset[str]:
+        """The rules that are asked about the file `path`."""
+        return frozenset(self.rules) - self.per_file.silent(path)
+
+
+def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
+    """Those of the rules `names` whose page shows harm on one of `targets` (on any, without targets)."""
+    known = pages()
+    found = {name: known[name].targets for name in known if name in names}
+    wanted = {*targets, "any"}
+    return tuple(name for name, on in found.items() if on and (not targets or wanted & {*on}))
+
+
+def matters(finding: Finding, scope: Scope) -> bool:
+    """Whether it does harm on a target that was asked for; a page that is being written says not where."""
+    return not (finding.targets and scope.targets) or not {*scope.targets, "any"}.isdisjoint(finding.targets)
