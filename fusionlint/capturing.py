@@ -64,4 +64,6 @@ class Capture:
 
     def save(self, path: str | Path) -> None:
         """Write a recording that `fusionlint explain --recorded` reads, with programs for every platform."""
-        Path(path).write_text(recording_json(self.recorder.recording(PLATFORMS)), encoding="utf-8")
+        from fusionlint.recorded import to_save
+
+        Path(path).write_text(recording_json(to_save(self.recorder.recording(PLATFORMS))), encoding="utf-8")

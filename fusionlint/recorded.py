@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
 from fusionlint.compiling.entry import EntryError, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
+from fusionlint.compiling.owners import installed
 from fusionlint.compiling.targets import Target
 from fusionlint.explained import Report, explain
+from fusionlint.folders import top_folder
 from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording
 from fusionlint.rule import Rule
 from fusionlint.tasks import Failure, Task, tasks
 
+# A file that a line of a program comes from: StableHLO's bytecode holds its strings as they are, each ended by a 0.
+_PATH = re.compile(rb"[^\x00\"\n]+\.py(?=\x00)")
 SHOWN = 6  # arguments in an entry's text
 
 Result = Report | Failure
@@ -112,6 +118,28 @@ def _program_task(one: _Wanted, target: Target) -> Task:
     if program is None:
         return _without_program(one, target)
     return Job(program_entry(one.entry), "program", program=program), target
+
+
+def to_save(recording: Recording) -> Recording:
+    """With what tells the code of then from that of later: where the project was, and the texts of the user's files."""
+    programs = (
+        program
+        for function in recording.functions
+        for one in function.compilations
+        for program in one.programs.values()
+    )
+    paths = {path.decode(errors="replace") for program in programs for path in _PATH.findall(program)}
+    texts = {path: _source(path) for path in sorted(paths) if not installed(path)}
+    sources = {path: text for path, text in texts.items() if text is not None}
+    return replace(recording, top=str(top_folder(Path())), sources=sources)
+
+
+def _source(path: str) -> str | None:
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except (OSError, SyntaxError, ValueError):
+        return None
 
 
 def ordered(recording: Recording) -> list[RecordedFunction]:

@@ -129,7 +129,11 @@ class EagerLine:
 @dataclass(frozen=True, slots=True)
 class Recording:
     """Everything that was captured. `versions` are those of jax, jaxlib and Python, `backend` is the platform that the
-    program ran on ("" where nothing was compiled), `notes` say what could not be captured, one line each."""
+    program ran on ("" where nothing was compiled), `notes` say what could not be captured, one line each.
+
+    What was saved also knows the code of then: `top` is the top folder of its project, `sources` are the texts of the
+    user's files that its programs come from, by path.
+    """
 
     command: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -137,6 +141,8 @@ class Recording:
     functions: tuple[RecordedFunction, ...] = ()
     eager: tuple[EagerLine, ...] = ()
     notes: tuple[str, ...] = ()
+    top: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def compilations(self) -> int:
@@ -187,6 +193,8 @@ def from_fields(fields: dict[str, Any]) -> Recording:
         functions=tuple(function_from(one) for one in fields["functions"]),
         eager=tuple(EagerLine(place_from(e["called"]), e["operations"], e["seconds"]) for e in fields["eager"]),
         notes=tuple(fields["notes"]),
+        top=fields.get("top", ""),
+        sources=fields.get("sources", {}),
     )
 
 

@@ -24,6 +24,11 @@ def owner(path: str) -> Owner:
     return "library" if path.startswith(_stdlib()) or _INSTALLED.search(path) else "user"
 
 
+def installed(path: str) -> bool:
+    """Whether the file is Python's, a package's or ours, as far as can be told without importing jax."""
+    return bool(_INSTALLED.search(path)) or path.startswith((*_stdlib(), _PACKAGE))
+
+
 @cache
 def _stdlib() -> tuple[str, ...]:
     paths = sysconfig.get_paths()

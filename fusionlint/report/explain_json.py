@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import linecache
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fusionlint.explained import ExplainedBarrier, Report
+from fusionlint.folders import top_folder
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import Kernel, Loop
 from fusionlint.hlo.lines import Lines
@@ -18,14 +20,23 @@ from fusionlint.hlo.lines import Lines
 VERSION = 1
 
 
-def report_json(reports: Sequence[Report], errors: Sequence[str] = (), more: Mapping[str, Any] | None = None) -> str:
-    """One object of `reports`, `errors` (one line each) and `more`. Microseconds are null where nothing is known about
-    them."""
-    document = {"version": VERSION, "reports": [_report(r) for r in reports], "errors": [*errors], **(more or {})}
-    return json.dumps(document, indent=2)
+def report_json(
+    reports: Sequence[Report],
+    errors: Sequence[str] = (),
+    more: Mapping[str, Any] | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> str:
+    """One object of `reports`, `errors` (one line each), the `folder` that relative paths start from, the `top` folder
+    of its project, and `more`. Microseconds are null where nothing is known about them. A barrier's `text` is its line:
+    as in `sources`, by path, else as in the file, if that is still what was compiled.
+    """
+    told = [_report(report, sources or {}) for report in reports]
+    where = {"folder": str(Path.cwd()), "top": str(top_folder(Path()))}
+    return json.dumps({"version": VERSION, **where, "reports": told, "errors": [*errors], **(more or {})}, indent=2)
 
 
-def _report(report: Report) -> dict[str, Any]:
+def _report(report: Report, sources: Mapping[str, str]) -> dict[str, Any]:
+    digests = {path: _sha256(path, report.entry) for path in report.lines}
     return {
         "entry": report.entry,
         "target": report.target,
@@ -42,10 +53,10 @@ def _report(report: Report) -> dict[str, Any]:
         "notes": list(report.notes),
         "kernels": [_kernel(kernel, report.lines_of_kernels.get(kernel.name, {})) for kernel in report.kernels],
         "loops": [_loop(loop) for loop in report.loops],
-        "barriers": [_barrier(barrier) for barrier in report.barriers],
+        "barriers": [_barrier(one) | {"text": _text(one, sources, digests)} for one in report.barriers],
         "stages": asdict(report.stages),
         "lines": _lines(report.lines),
-        "sha256": {path: _sha256(path, report.entry) for path in report.lines},
+        "sha256": digests,
     }
 
 
@@ -121,6 +132,21 @@ def _barrier(explained: ExplainedBarrier) -> dict[str, Any]:
         "rule": explained.rule or None,
         "advice": explained.advice or None,
     }
+
+
+def _text(explained: ExplainedBarrier, sources: Mapping[str, str], digests: Mapping[str, str | None]) -> str | None:
+    """The line without its indentation; None where it is not known. A file that is there and has no digest was changed
+    since it was compiled."""
+    if not explained.barrier.stack:
+        return None
+    frame = explained.barrier.stack[0]
+    if frame.path in sources:
+        text = "".join(sources[frame.path].split("\n")[frame.line - 1 : frame.line])
+    elif digests.get(frame.path) is None and Path(frame.path).exists():
+        return None
+    else:
+        text = linecache.getline(frame.path, frame.line)
+    return text.strip() or None
 
 
 def _location(frame: hlo.Frame | None) -> dict[str, Any] | None:

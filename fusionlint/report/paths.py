@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-
-def top_folder(start: Path) -> Path:
-    """The nearest folder with a .git from `start` upwards, else `start`."""
-    start = start.resolve()
-    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), start)
+from fusionlint.folders import top_folder as top_folder
 
 
 def from_top(path: str, top: Path) -> str | None:

@@ -28,6 +28,7 @@ def run_json(recording: Recording, told: Sequence[Told], status: int) -> str:
             "eager": [{**asdict(line), "programs": line.programs} for line in recording.eager],
             "notes": list(recording.notes),
         },
+        recording.sources,
     )
 
 
