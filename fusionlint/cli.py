@@ -309,6 +309,7 @@ def run(
     fusionlint stand before SCRIPT.
     """
     from fusionlint.compiling.scripts import run_script
+    from fusionlint.recorded import to_save
     from fusionlint.recording import recording_json
     from fusionlint.report.run_json import run_json
     from fusionlint.report.run_text import run_text
@@ -322,7 +323,7 @@ def run(
     platforms = ["cpu", "cuda", "tpu"] if record else sorted({one.platform for one in targets})
     ran = run_script(script, arguments, platforms, module=module, everything=everything)
     if record:
-        record.write_text(recording_json(ran.recording), encoding="utf-8")
+        record.write_text(recording_json(to_save(ran.recording)), encoding="utf-8")
     told = _told(ran.recording, targets, timeout)
     if output_format == "json":
         text = run_json(ran.recording, told, ran.status) + "\n"
@@ -333,6 +334,77 @@ def run(
     else:
         click.echo(text, nl=False, err=True)
     sys.exit(ran.status)
+
+
+class _DashesMeanNothing(click.Command):
+    """`diff main HEAD -- SPEC --target h100`: as of git, and options may follow."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [arg for arg in args if arg != "--"])
+
+
+@main.command("diff", cls=_DashesMeanNothing)
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@_names("Compare on this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@click.option("--recorded", type=click.Path(path_type=Path), metavar="FILE", help="Take the SPECs of what it recorded.")
+@click.option(
+    "--tolerance", type=click.FloatRange(0), default=0.0, show_default=True, help="Percent that may be gained."
+)
+@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("--all", "everything", is_flag=True, help="Also what did not change, and all barriers.")
+@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+def diff(
+    before: str,
+    after: str,
+    specs: Sequence[str],
+    target: Sequence[str],
+    recorded: Path | None,
+    tolerance: float,
+    output_format: str,
+    everything: bool,
+    timeout: float,
+) -> None:
+    """Compare what was compiled: which functions gained or lost launches, bytes, microseconds and compilations, and
+    which barriers came and went.
+
+    A and B are reports (`explain` or `run` with --output-format json), recordings (`run --record`), or git revisions;
+    "." is the working folder as it is. Of revisions the SPECs are compiled, or the functions of a recording. Exit code
+    1 means that something got worse by more than the tolerance, 2 that something could not be compared.
+    """
+    from fusionlint.diff.compare import compare
+    from fusionlint.diff.side import DiffError
+    from fusionlint.diffing import given, sides, specs_of
+    from fusionlint.report.diff_json import diff_json
+    from fusionlint.report.diff_markdown import diff_markdown
+    from fusionlint.report.diff_text import diff_text
+    from fusionlint.report.progress import Progress
+    from fusionlint.revisions import Asked
+
+    with _one_line_errors():
+        try:
+            both = [given(before), given(after)]
+            wanted, left_out = specs_of(both, specs, recorded)
+            compiles = any(one.report is None for one in both)
+            targets = _targets_here(_split(target)) if compiles else []
+            names = tuple(one.name for one in targets) if compiles else tuple(_split(target))
+            asked = Asked(wanted, names, timeout, Path.cwd())
+            progress = Progress(sum(one.is_code for one in both), sys.stderr)
+            progress.show()
+            found = sides(both, asked, lambda recording: _told(recording, targets, timeout), progress.done)
+        except DiffError as error:
+            raise ConfigError(str(error)) from None
+    said = compare(found[0], found[1], tolerance)
+    if output_format == "json":
+        click.echo(diff_json(said))
+    else:
+        click.echo({"text": diff_text, "markdown": diff_markdown}[output_format](said, everything), nl=False)
+    for line in left_out:
+        click.echo(f"fusionlint: {line}", err=True)
+    if not said.compared:
+        click.echo("fusionlint: nothing was compared: no function is on both sides, for the same target", err=True)
+    sys.exit(2 if said.lost or not said.compared else 1 if said.worse else 0)
 
 
 def _targets_here(names: list[str]) -> list[Target]:

@@ -26,14 +26,20 @@ ROOMS = {
     "stages": {"hlo", "compiling"},
     "explained": {"finding", "rule", "hlo", "compiling", "stages"},
     "tasks": {"rule", "hlo", "compiling", "recording", "explained"},
-    "recorded": {"rule", "compiling", "recording", "explained", "tasks"},
+    "recorded": {"rule", "compiling", "folders", "recording", "explained", "tasks"},
     "baseline": {"finding", "config", "source"},
     "evidence": {"finding"},
     "checking": {"finding", "config", "rule", "source", "compiling", "baseline", "evidence"},
-    "report": {"finding", "source", "hlo", "compiling", "recording", "explained", "stages", "recorded"},
+    "diff": set(),
+    "folders": set(),
+    "revisions": {"compiling"},
+    "report": {
+        *("finding", "source", "hlo", "compiling", "recording", "explained", "stages", "recorded", "diff", "folders"),
+    },
+    "diffing": {"diff", "recorded", "recording", "report", "revisions"},
     "cli": {
         *("config", "rule", "source", "compiling", "recording", "explained", "tasks", "recorded", "report", "hlo"),
-        *("baseline", "checking"),
+        *("baseline", "checking", "diff", "diffing", "revisions"),
     },
     "__main__": {"cli"},
     "capturing": {"rule", "compiling", "recording", "recorded"},
@@ -77,7 +83,7 @@ def test_imports_run_one_way(path: Path) -> None:
             assert here in ("source", "patterns", "rules")
 
 
-@pytest.mark.parametrize("folder", ["source", "patterns", "rules", "hlo", "compiling", "report"])
+@pytest.mark.parametrize("folder", ["source", "patterns", "rules", "hlo", "compiling", "report", "diff"])
 def test_sub_packages_hold_no_logic_of_their_own(folder: str) -> None:
     assert not (PACKAGE / folder / "__init__.py").read_text().strip()
 

@@ -1,0 +1,220 @@
+"""Two Sides -> Diff: which functions are new or gone, which gained or lost what, and what of it is a regression."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fusionlint.diff.barriers import BarrierChange, barrier_changes
+from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Function, Program, Side
+
+_ROUNDING = 1e-9
+
+Word = Literal["worse", "within tolerance", "better", "same", "new", "gone", "no report before", "no report after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number then and now. `comparable` is False of a total where on one side alone a loop's length is unknown: what
+    is inside counts once there, and every time here."""
+
+    name: str
+    before: float
+    after: float
+    comparable: bool = True
+
+    @property
+    def percent(self) -> float | None:
+        """How much it rose; None from nothing, or where the two do not compare."""
+        return 100 * (self.after / self.before - 1) if self.before and self.comparable else None
+
+    @property
+    def rose(self) -> bool:
+        return self.comparable and self.after > self.before + _ROUNDING * abs(self.before)
+
+    @property
+    def fell(self) -> bool:
+        return self.comparable and self.after < self.before - _ROUNDING * abs(self.before)
+
+    def rose_over(self, tolerance: float) -> bool:
+        """Whether by more than `tolerance` percent."""
+        return self.rose and self.after > self.before * (1 + tolerance / 100 + _ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramChange:
+    """A function on one target, then and now; `word` says it all in one."""
+
+    target: str
+    before: Program | None
+    after: Program | None
+    word: Word
+    quantities: tuple[Quantity, ...] = ()
+    barriers: tuple[BarrierChange, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What makes the two sides harder to compare."""
+        if self.before is None or self.after is None:
+            return ()
+        notes = []
+        if self.before.arguments != self.after.arguments:
+            notes.append(f"its arguments were {self.before.arguments}, and are {self.after.arguments}")
+        if any(not one.comparable for one in self.quantities):
+            notes.append("the length of a loop is known on one side only: totals do not compare")
+        then, now = self.before.timed_by[:1], self.after.timed_by[:1]  # who says the greater share
+        if then and now and then != now:
+            notes.append(f"timed by {then[0]} before, by {now[0]} after")
+        return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChange:
+    """A function then and now; None on the side that lacks it. `again` are reasons for compiling again that are new,
+    and how often; `programs` are by target and arguments."""
+
+    name: str
+    word: Word
+    compilations: Quantity | None = None
+    again: Mapping[str, int] | None = None
+    programs: tuple[ProgramChange, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return self.word != "same" or any(one.word != "same" or one.barriers for one in self.programs)
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Everything that `fusionlint diff` says. `tolerance` is in percent; the regressions come first."""
+
+    before: Side
+    after: Side
+    tolerance: float
+    functions: tuple[FunctionChange, ...]
+    eager: Quantity | None = None
+
+    @property
+    def worse(self) -> bool:
+        """Whether anything rose by more than the tolerance."""
+        return any(one.word == "worse" for one in self.functions) or self.eager_word == "worse"
+
+    @property
+    def eager_word(self) -> Word:
+        """Of the eager operations."""
+        return _word([self.eager] if self.eager else [], self.tolerance)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Errors that are new, where a function has no report any more."""
+        words = {program.word for function in self.functions for program in function.programs}
+        new = Counter(self.after.errors) - Counter(self.before.errors)
+        return tuple(new) if "no report after" in words else ()
+
+    @property
+    def compared(self) -> bool:
+        """Whether there was anything to compare: what both sides have, or else one side that has nothing yet."""
+        if any(one.compilations or any(program.quantities for program in one.programs) for one in self.functions):
+            return True
+        return self.eager is not None or bool(self.before.functions) != bool(self.after.functions)
+
+    @property
+    def versions(self) -> dict[str, tuple[str, str]]:
+        """Of jax, jaxlib and plugins: those that both sides have, and that differ."""
+        before, after = self.before.versions, self.after.versions
+        return {name: (before[name], after[name]) for name in before if before[name] != after.get(name, before[name])}
+
+
+def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
+    """The functions that either side has, by name: what got worse by more than `tolerance` percent first, then in the
+    order of the sides."""
+    then, now = ({one.name: one for one in side.functions} for side in (before, after))
+    changes = [
+        _function(name, then.get(name), now.get(name), (before, after), tolerance)
+        for name in dict.fromkeys([*then, *now])
+    ]
+    eager = None
+    if before.eager is not None and after.eager is not None:
+        eager = Quantity("compilations", before.eager, after.eager)
+    return Diff(before, after, tolerance, tuple(sorted(changes, key=lambda one: one.word != "worse")), eager)
+
+
+def _function(
+    name: str, before: Function | None, after: Function | None, sides: tuple[Side, Side], tolerance: float
+) -> FunctionChange:
+    old, new = (one.programs if one else () for one in (before, after))
+    programs: list[ProgramChange] = []
+    for then, now in _pairs(old, new):
+        if then and now:
+            programs.append(_compared(then, now, tolerance))
+        elif now:
+            word: Word = "no report before" if _absent(before, sides[0], now.target) else "new"
+            programs.append(ProgramChange(now.target, None, now, word))
+        elif then:
+            word = "no report after" if _absent(after, sides[1], then.target) else "gone"
+            programs.append(ProgramChange(then.target, then, None, word))
+    compilations, again = None, None
+    if before and after and before.compilations is not None and after.compilations is not None:
+        compilations = Quantity("compilations", before.compilations, after.compilations)
+        again = Counter(after.again) - Counter(before.again) if compilations.rose else None
+    words = [program.word for program in programs]
+    if before is None or after is None:
+        return FunctionChange(name, words[0] if words else "gone" if before else "new", programs=tuple(programs))
+    words.append(_word([compilations] if compilations else [], tolerance))
+    order: Sequence[Word] = (
+        *("worse", "no report after", "no report before", "within tolerance"),
+        *("better", "gone", "new", "same"),
+    )
+    return FunctionChange(name, min(words, key=order.index), compilations, again, tuple(programs))
+
+
+def _absent(function: Function | None, side: Side, target: str) -> bool:
+    """Whether it is the report that the side lacks, and not the program: what could not be compiled is not gone. A run
+    lists its functions, whether or not there is a report on them."""
+    if function is None:
+        return bool(side.errors) and side.eager is None
+    return all(one.target != target for one in function.programs)
+
+
+def _pairs(before: Sequence[Program], after: Sequence[Program]) -> Iterator[tuple[Program | None, Program | None]]:
+    """By target; those of equal arguments first, then whichever is left."""
+    for target in dict.fromkeys(one.target for one in (*before, *after)):
+        old = [one for one in before if one.target == target]
+        new = [one for one in after if one.target == target]
+        for same_arguments in (True, False):
+            for now in [*new]:
+                then = next((one for one in old if not same_arguments or one.arguments == now.arguments), None)
+                if then is not None:
+                    old.remove(then)
+                    new.remove(now)
+                    yield then, now
+        yield from ((None, now) for now in new)
+        yield from ((then, None) for then in old)
+
+
+def _compared(before: Program, after: Program, tolerance: float) -> ProgramChange:
+    quantities = tuple(_quantities(before, after))
+    sizes = before.arguments == after.arguments
+    barriers = barrier_changes(before.barriers, after.barriers, sizes=sizes)
+    return ProgramChange(before.target, before, after, _word(quantities, tolerance), quantities, barriers)
+
+
+def _quantities(before: Program, after: Program) -> Iterator[Quantity]:
+    for name in QUANTITIES:
+        totals = before.amounts.get(name), after.amounts.get(name)
+        again = before.amounts.get(name + PER_ITERATION) or 0, after.amounts.get(name + PER_ITERATION) or 0
+        if totals[0] is None or totals[1] is None:
+            continue
+        yield Quantity(name, totals[0], totals[1], comparable=bool(again[0]) == bool(again[1]))
+        if any(again):
+            yield Quantity(name + PER_ITERATION, *again)
+
+
+def _word(quantities: Sequence[Quantity], tolerance: float) -> Word:
+    if any(one.rose_over(tolerance) for one in quantities):
+        return "worse"
+    if any(one.rose for one in quantities):
+        return "within tolerance"
+    return "better" if any(one.fell for one in quantities) else "same"

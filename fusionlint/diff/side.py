@@ -1,0 +1,224 @@
+"""A report as JSON -> Side: what `fusionlint diff` compares of it. Pure; the files that it names are not read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+# What is compared of a program: the fields of a report. Each has a fellow for what stands inside a loop of unknown
+# length, per iteration of that loop.
+QUANTITIES = ("launches", "bytes", "microseconds")
+PER_ITERATION = "_per_iteration"
+
+_ENTRY = re.compile(r"(?P<name>(?:.*?\.py:|[\w.]+:)?[^(:]*)(?P<arguments>\(.*\))?", re.S)
+_INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
+
+Shorten = Callable[[str], str]
+
+
+class DiffError(ValueError):
+    """What cannot be compared; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The barriers of one cause at one line of a program.
+
+    `path` is from the top of the project; "" where no line is known. `text` is the line itself without
+    its indentation, None where the report does not have it. `launches` and `bytes` are those of all of them (per
+    iteration, if `per_iteration`), each writer counted once; `reasons` are XLA's own words.
+    """
+
+    cause: str
+    path: str = ""
+    line: int = 0
+    text: str | None = None
+    function: str = ""
+    details: tuple[str, ...] = ()
+    count: int = 1
+    launches: int = 0
+    bytes: int = 0
+    per_iteration: bool = False
+    reasons: tuple[str, ...] = ()
+    rule: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What one function, called with `arguments`, is on `target`. `amounts` are by the names of QUANTITIES and their
+    fellows, None where nothing is known; `timed_by` is who says the microseconds; barriers are dearest first."""
+
+    target: str
+    arguments: str = ""
+    amounts: Mapping[str, float | None] = field(default_factory=dict)
+    timed_by: tuple[str, ...] = ()
+    barriers: tuple[Standing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`name` is path.py:function or module:function. `compilations` is how often a run compiled it, None of what was
+    not run; `again` says why, once for each time after the first."""
+
+    name: str
+    compilations: int | None = None
+    again: tuple[str, ...] = ()
+    programs: tuple[Program, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two things that are compared. `versions` are those of jax, jaxlib and the compilers' plugins,
+    `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run."""
+
+    name: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    functions: tuple[Function, ...] = ()
+    eager: int | None = None
+    errors: tuple[str, ...] = ()
+    ran_with: Mapping[str, str] = field(default_factory=dict)
+
+
+def side_from(name: str, document: Mapping[str, Any], root: str = "") -> Side:
+    """What `explain` or `run` wrote with `--output-format json`, called `name` in messages. Paths are told from `root`,
+    by default the project's top folder where it was written. Raises DiffError."""
+    try:
+        if document["version"] != VERSION:
+            raise DiffError(f"{name} is of version {document['version']}: a newer fusionlint wrote it")
+        return _side(name, document, root)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DiffError):
+            raise
+        raise DiffError(
+            f"{name} is neither a report (`explain` or `run` with `--output-format json`) nor a recording "
+            "(`run --record`)"
+        ) from None
+
+
+def on(side: Side, targets: Sequence[str]) -> Side:
+    """The side with its programs for `targets` alone; as it is if none are named. DiffError if it has only others."""
+    there = dict.fromkeys(one.target for function in side.functions for one in function.programs)
+    if not targets or not there:
+        return side
+    if there.keys().isdisjoint(targets):
+        raise DiffError(f"{side.name} has no report for {' or '.join(targets)}: it has {', '.join(there)}")
+    kept = (
+        replace(function, programs=tuple(one for one in function.programs if one.target in targets))
+        for function in side.functions
+    )
+    return replace(side, functions=tuple(one for one in kept if one.programs or one.compilations is not None))
+
+
+def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
+    written_in = document.get("folder") or os.curdir
+    shorten = _shortener(written_in, root or document.get("top") or written_in)
+    functions: dict[str, Function] = {}
+    for told in document.get("functions", ()):
+        _add(functions, _ran(told, shorten))
+    versions: dict[str, str] = {}
+    for report in document["reports"]:
+        called, arguments = _split(report["entry"], shorten)
+        _add(functions, Function(called, programs=(_program(report, arguments, shorten),)))
+        versions |= report["versions"]
+    ran = {key: value for key, value in document.get("versions", {}).items() if key != "python"}
+    eager = sum(line["programs"] for line in document["eager"]) if "eager" in document else None
+    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran)
+
+
+def _add(functions: dict[str, Function], one: Function) -> None:
+    known = functions.setdefault(one.name, Function(one.name))
+    counts = [each.compilations for each in (known, one) if each.compilations is not None]
+    compilations = sum(counts) if counts else None
+    functions[one.name] = Function(one.name, compilations, known.again + one.again, known.programs + one.programs)
+
+
+def _ran(told: Mapping[str, Any], shorten: Shorten) -> Function:
+    """A function of `run`: its compilations know their entry and why they came."""
+    compilations = told["compilations"]
+    again = tuple("; ".join(one["why"]) for one in compilations if one["why"])
+    return Function(_split(compilations[0]["entry"], shorten)[0], len(compilations), again)
+
+
+def _split(entry: str, shorten: Shorten) -> tuple[str, str]:
+    """`a/b.py:step(f32[8])` -> its name and its arguments. A module out of a dump has its name alone."""
+    found = _ENTRY.fullmatch(entry)
+    if found is None:
+        return entry.partition(" from ")[0], ""
+    where, colon, function = found["name"].rpartition(":")
+    if not where.endswith(".py"):
+        return found["name"].partition(" from ")[0], found["arguments"] or ""
+    return f"{shorten(where)}{colon}{function}", found["arguments"] or ""
+
+
+def _program(report: Mapping[str, Any], arguments: str, shorten: Shorten) -> Program:
+    names = [name + fellow for name in QUANTITIES for fellow in ("", PER_ITERATION)]
+    barriers = sorted((_standing(one, shorten) for one in report["barriers"]), key=_place)
+    groups = [[*group] for _, group in groupby(barriers, key=_place)]
+    return Program(
+        target=report["target"],
+        arguments=arguments,
+        amounts={name: report[name] for name in names},
+        timed_by=tuple(report["timed_by"]),
+        barriers=tuple(sorted((_together(group) for group in groups), key=lambda one: (-one.launches, -one.bytes))),
+    )
+
+
+def _standing(barrier: Mapping[str, Any], shorten: Shorten) -> tuple[str, Standing]:
+    """The barrier, and who writes it."""
+    at = barrier["location"] or {"path": "", "line": 0, "function": ""}
+    # Without a line, what the value is made of is the next best thing to know it by.
+    text = barrier.get("text") if at["path"] else " ".join(barrier["opcodes"])
+    return barrier["writer"], Standing(
+        cause=barrier["cause"],
+        path=shorten(at["path"]) if at["path"] else "",
+        line=at["line"],
+        text=text,
+        function=at["function"].replace("<locals>.", ""),
+        details=(barrier["detail"],) if barrier["detail"] else (),
+        launches=barrier["launches"],
+        bytes=barrier["bytes"] * barrier["crossings"],
+        per_iteration=barrier["per_iteration"],
+        reasons=(barrier["reason"],) if barrier["reason"] else (),
+        rule=barrier["rule"] or "",
+        advice=barrier["advice"] or "",
+    )
+
+
+def _place(one: tuple[str, Standing]) -> tuple[str, str, str, int, bool]:
+    standing = one[1]
+    line = 0 if standing.text is not None else standing.line
+    return standing.cause, standing.path, standing.text or "", line, standing.per_iteration
+
+
+def _together(group: Sequence[tuple[str, Standing]]) -> Standing:
+    members = [standing for _, standing in group]
+    ruled = next((one for one in members if one.rule), members[0])
+    return replace(
+        ruled,
+        line=min(one.line for one in members),
+        details=tuple(dict.fromkeys(detail for one in members for detail in one.details)),
+        count=len(members),
+        launches=sum({writer: one.launches for writer, one in group}.values()),
+        bytes=sum(one.bytes for one in members),
+        reasons=tuple(dict.fromkeys(reason for one in members for reason in one.reasons)),
+    )
+
+
+def _shortener(written_in: str, root: str) -> Shorten:
+    """Paths as they are below `root`, with slashes, whatever folder the checkout lies in; of what is installed, as it
+    is below where packages are. They may be those of another machine: nothing is looked up."""
+
+    def shorten(path: str) -> str:
+        full = os.path.normpath(Path(written_in, path))
+        relative = os.path.relpath(full, root)
+        shown = full if relative.startswith(os.pardir) else relative
+        return _INSTALLED.sub("", shown).replace(os.sep, "/")
+
+    return shorten
