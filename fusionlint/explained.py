@@ -50,11 +50,30 @@ class Totals:
     scalar_ops: int = 0  # of the launches, outside loops of unknown length: those of a TPU's scalar core
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Everything `fusionlint explain` says about one function on one target."""
+class Count(int):
+    """A number of a `report`, which a failed assertion on it can show."""
 
-    entry: str  # the SPEC
+    report: Report
+
+    def __new__(cls, value: int, report: Report) -> Count:
+        count = super().__new__(cls, value)
+        count.report = report
+        return count
+
+    def __getnewargs__(self) -> tuple[int, Report]:  # type: ignore[override]  # int has another
+        return int(self), self.report
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Report:
+    """Everything `fusionlint explain` says about one function on one target.
+
+    `str(report)` is the text of the command, and a notebook shows the same. Launches and bytes are read off what the
+    compiler made: on a GPU off XLA's own thunks. Microseconds are None where the target has no rates; else they are
+    XLA's model's, the compiler's cycles, or bytes over bandwidth, as `totals.timed_by` says.
+    """
+
+    entry: str  # the SPEC, or the function with its arguments
     target: str
     versions: Mapping[str, str]  # jax, jaxlib and the compiler's plugin
     compile_seconds: float
@@ -68,6 +87,47 @@ class Report:
     # was optimized away then counts as never compiled), and of the work inside each kernel, by its name.
     lines: Lines = field(default_factory=dict)
     lines_of_kernels: Mapping[str, Lines] = field(default_factory=dict)
+
+    @property
+    def launches(self) -> Count:
+        """Of one call, loops of known length unrolled. What stands in a loop of unknown length is not in it:
+        `launches_per_iteration` has that."""
+        return Count(self.totals.launches, self)
+
+    @property
+    def launches_per_iteration(self) -> Count:
+        """Of each iteration of a loop of unknown length; 0 without one."""
+        return Count(self.totals.launches_per_iteration, self)
+
+    @property
+    def bytes(self) -> Count:
+        """Read and written by all launches of one call, but for loops of unknown length."""
+        return Count(self.totals.bytes, self)
+
+    @property
+    def microseconds(self) -> float | None:
+        """Of one call, but for loops of unknown length; None where nothing is known about it."""
+        return self.totals.microseconds
+
+    # What a report looks like is the business of `report/`, which is imported when somebody looks.
+
+    def __str__(self) -> str:
+        from fusionlint.report.explain_text import report_text
+
+        return report_text(self).rstrip("\n")
+
+    def __repr__(self) -> str:
+        from fusionlint.report.explain_head import brief
+
+        return f"<Report {brief(self)}>"
+
+    def _repr_html_(self) -> str:
+        from fusionlint.report.explain_html import report_html
+
+        return report_html(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:

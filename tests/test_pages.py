@@ -14,7 +14,7 @@ import pytest
 from fusionlint.compiling import counting, targets
 from fusionlint.page import Block, Page, pages_folder
 from fusionlint.rule import all_rules, page
-from fusionlint.source.fixing import fix_file
+from fusionlint.source.fixing import fix_text
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 from fusionlint.source.world import join
@@ -74,7 +74,7 @@ def test_what_the_fixes_leave_is_silent(name: str, block: Block, tmp_path: Path)
     found = check_text(path.read_bytes(), str(path), EVERYTHING)
     fixable = sum(1 for f in found if f.suggestion and f.suggestion.edits)
     world = join({})
-    fixed = fix_file(str(path), found, EVERYTHING, world, unsafe=True)
+    fixed = fix_text(str(path), path.read_bytes(), found, EVERYTHING, world, unsafe=True)
     left = check_text(fixed.after, str(path), EVERYTHING)
     assert len(left) == len(found) - fixable
     assert fixed.count == fixable

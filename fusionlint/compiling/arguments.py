@@ -135,8 +135,8 @@ def _given(entry: Entry, function: Function) -> Arguments:
     if entry.args is None:
         args, kwargs = _found(entry, function)
     else:
-        args = tuple(_value(argument) for argument in entry.args)
-        kwargs = {name: _value(argument) for name, argument in entry.kwargs}
+        args = tuple(value_of(argument) for argument in entry.args)
+        kwargs = {name: value_of(argument) for name, argument in entry.kwargs}
     signature = _signature(function)
     if signature is not None:
         try:
@@ -162,7 +162,7 @@ def _found(entry: Entry, function: Function) -> Arguments:
         return tuple(examples) if isinstance(examples, (tuple, list)) else (examples,), {}
     annotated = [_of_annotation(parameter.annotation) for parameter in needed]
     if needed and None not in annotated:
-        values = {p.name: _value(a) for p, a in zip(needed, annotated, strict=True) if a is not None}
+        values = {p.name: value_of(a) for p, a in zip(needed, annotated, strict=True) if a is not None}
         by_position = [values[p.name] for p in needed if p.kind is not p.KEYWORD_ONLY]
         return tuple(by_position), {p.name: values[p.name] for p in needed if p.kind is p.KEYWORD_ONLY}
     shown = f"{entry.function}{signature or '(...)'}"
@@ -197,14 +197,15 @@ def _of_annotation(annotation: Any) -> Array | Key | None:
     return Array(dtype, shape) if dtype else Key(shape) if found[1] == "Key" else None
 
 
-def _value(argument: Argument) -> Any:
+def value_of(argument: Argument) -> Any:
+    """What a SPEC's argument stands for, with a jax.ShapeDtypeStruct for every array. Raises EntryError."""
     match argument:
         case Static(value=value):
             return value
         case Group(kind="dict", parts=parts, names=names):
-            return dict(zip(names, map(_value, parts), strict=True))
+            return dict(zip(names, map(value_of, parts), strict=True))
         case Group(kind=kind, parts=parts):
-            return tuple(map(_value, parts)) if kind == "tuple" else list(map(_value, parts))
+            return tuple(map(value_of, parts)) if kind == "tuple" else list(map(value_of, parts))
     return _struct(argument)
 
 

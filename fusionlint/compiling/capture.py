@@ -13,6 +13,7 @@ from types import CodeType
 
 from fusionlint.compiling import hooks
 from fusionlint.compiling.calls import Call
+from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
 from fusionlint.compiling.owners import owner
 from fusionlint.compiling.why import Circumstances, why
@@ -69,7 +70,7 @@ class Recorder:
         name = _name(seen, place)
         known = self.known.get((name, place))
         if known is None:
-            known = self.known[name, place] = _Known(_function(seen.call, name, place, whose))
+            known = self.known[name, place] = _Known(function_of(seen.call, name, place, whose))
         compilation = self._compilation(seen, called, known)
         known.compilations.append(compilation)
         known.calls.append(seen.call)
@@ -83,7 +84,7 @@ class Recorder:
         new = Compilation(
             number=self.count,
             called=called,
-            arguments=_arguments(seen.lowering) if seen.lowering else (),
+            arguments=arguments_of(seen.lowering) if seen.lowering else (),
             static=seen.call.static if seen.call else {},
             seconds=seen.seconds,
             thread=threading.current_thread().name,
@@ -134,10 +135,10 @@ class Recorder:
             kept = {number: one for known in self.known.values() for number, one in known.lowerings.items()}
         if not kept or not platforms:
             return
-        with hooks.lowering_elsewhere():
+        with lowering_elsewhere():
             for number, lowering in sorted(kept.items()):
                 for platform in platforms:
-                    yield number, platform, _program(lowering, platform)
+                    yield number, platform, program_of(lowering, platform)
 
 
 @contextmanager
@@ -164,18 +165,36 @@ def backend() -> str:
     return str(jax.default_backend())
 
 
-def _program(lowering: Lowering, platform: str) -> bytes | str:
+def program_of(lowering: Lowering, platform: str) -> bytes | str:
+    """The StableHLO of what jax lowered, for `platform`; a line of text instead says why there is none."""
     if lowering.devices > 1:
-        return f"it runs on {lowering.devices} devices at once, and what is not there is compiled for as one device"
+        return spread(lowering.devices)
     try:
-        return hooks.bytecode(lowering, platform)
+        return bytecode(lowering.again(platform).stablehlo())
     # What an operation has no rule for, a library's own primitive, a callback that needs its device: each raises its
     # own kind, and costs this program alone.
     except Exception as error:  # noqa: BLE001
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        if "Unknown backend" in first:
-            return f"a callback (jax.debug.print, pure_callback) needs the {platform.upper()} itself"
-        return f"jax cannot lower it for {platform}: {type(error).__name__}{': ' if first else ''}{first}"
+        return not_lowered(error, platform)
+
+
+def spread(devices: int) -> str:
+    """Why there is no program to explain of one that runs on several devices."""
+    return f"it runs on {devices} devices at once, and what is not there is compiled for as one device"
+
+
+def not_lowered(error: Exception, platform: str) -> str:
+    """What jax raised as it lowered a program for `platform`, in one line."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    if "Unknown backend" in first:
+        return f"a callback (jax.debug.print, pure_callback) needs the {platform.upper()} itself"
+    return f"jax cannot lower it for {platform}: {type(error).__name__}{': ' if first else ''}{first}"
+
+
+def forget_compiled() -> None:
+    """Let jax compile again what it has compiled in this process."""
+    import jax
+
+    jax.clear_caches()
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[str, ...]:
@@ -192,7 +211,8 @@ def _circumstances(call: Call | None, other: Call | None, settings: tuple[str, .
     return Circumstances(call.identity.is_same(other.identity), settings, others)
 
 
-def _arguments(lowering: Lowering) -> tuple[Argument, ...]:
+def arguments_of(lowering: Lowering) -> tuple[Argument, ...]:
+    """One for each input of the program."""
     every = zip(
         hooks.argument_names(lowering), lowering.jaxpr.in_avals, lowering.donated, lowering.shardings, strict=False
     )
@@ -209,7 +229,8 @@ def _arguments(lowering: Lowering) -> tuple[Argument, ...]:
     )
 
 
-def _function(call: Call | None, name: str, place: Place | None, whose: Owner) -> RecordedFunction:
+def function_of(call: Call | None, name: str, place: Place | None, whose: Owner) -> RecordedFunction:
+    """A function at the place where it is defined, without compilations yet."""
     is_own = call is not None and place is not None and call.defined == f"{place.path}:{place.line}"
     return RecordedFunction(
         name=name,

@@ -119,6 +119,14 @@ def parse_spec(text: str) -> Entry:
     return Entry(text.strip(), found["module"].strip(), found["function"], args, kwargs)
 
 
+def parse_argument(text: str) -> Argument:
+    """Read one argument of a SPEC: `f32[8,128]`, `key`, `{w: f32[2,2]}`. Raises EntryError."""
+    args, kwargs = _Reader(text, -1, f"({text})").arguments()
+    if len(args) != 1 or kwargs:
+        raise EntryError(f"`{text}` is not one argument: write f32[8,128], key, (f32[4], f32[4]) or {{w: f32[2,2]}}")
+    return args[0]
+
+
 def _why_no_spec(text: str) -> str:
     head = text.partition("(")[0].strip()
     if ":" not in head:

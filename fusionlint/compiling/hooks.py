@@ -1,6 +1,6 @@
 """Where jax is watched while a program runs: each program that XLA compiles, with what jax lowered for it.
 
-All private names of jax that capture needs stand here. They are the same from jax 0.4.38 to 0.10.2; a jax that lacks
+All private names of jax that capture needs stand here and in elsewhere.py. They are the same from jax 0.4.38 to 0.10.2; a jax that lacks
 one costs what it would have told, and `missing()` says what that is. Nothing here imports jax before the program does.
 """
 
@@ -10,7 +10,7 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -175,8 +175,11 @@ def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
     jaxpr, _, name, *_ = args
     shardings = tuple(args[_IN_SHARDINGS])
 
+    where = _called_from()
+
     def again(platform: str) -> Any:
-        return lower(*args, **{**kwargs, "lowering_platforms": (platform,)})
+        with where():
+            return lower(*args, **{**kwargs, "lowering_platforms": (platform,)})
 
     return Lowering(
         jaxpr=jaxpr,
@@ -187,6 +190,17 @@ def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         again=again,
         settings=_settings(),
     )
+
+
+def _called_from() -> Callable[[], AbstractContextManager[object]]:
+    """Inside of it jax takes this moment's stack for the callers of what it lowers, not that of the later moment."""
+    try:
+        from jax._src import source_info_util
+
+        traceback, names = source_info_util.current().traceback, source_info_util.current_name_stack()
+        return lambda: source_info_util.user_context(traceback, name_stack=names)
+    except (ImportError, AttributeError):
+        return nullcontext
 
 
 def _settings() -> Mapping[str, object]:
@@ -275,33 +289,3 @@ def defined(jaxpr: Any) -> tuple[str, int, str] | None:
 def _debug_info(jaxpr: Any) -> Any:
     inner = getattr(jaxpr, "jaxpr", jaxpr)  # closed or open
     return getattr(inner, "debug_info", None)
-
-
-@contextmanager
-def lowering_elsewhere() -> Iterator[None]:
-    """Inside, programs can be lowered for hardware that is not there, with the whole call path to every line."""
-    import jax
-    from jax._src.interpreters import mlir
-
-    from fusionlint.compiling.devices import allow_callbacks
-
-    wanted = {"jax_include_full_tracebacks_in_locations": True, "jax_traceback_in_locations_limit": -1}
-    before = {name: jax.config.values[name] for name in wanted}
-    get_backend = getattr(mlir.ModuleContext, "get_backend", None)
-    allow_callbacks()
-    try:
-        for name, value in wanted.items():
-            jax.config.update(name, value)
-        yield
-    finally:
-        if get_backend is not None:
-            mlir.ModuleContext.get_backend = get_backend
-        for name, value in before.items():
-            jax.config.update(name, value)
-
-
-def bytecode(lowering: Lowering, platform: str) -> bytes:
-    """StableHLO of the program, lowered for `platform`, with its source lines. Raises whatever jax raises."""
-    from jax._src.interpreters import mlir
-
-    return bytes(mlir.module_to_bytecode(lowering.again(platform).stablehlo()))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_static
+from fusionlint.patterns.at import Part, Write, constant, elements, inside, is_fresh, is_static, names_read
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -30,13 +32,63 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> str:
         return f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
     if len({w.method for w in writes}) > 1:
         return f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other"
+    unless = (
+        f"; of two at one place, no scatter says which is last: {jnp}.where does" if _may_meet(writes, source) else ""
+    )
     parts = [[source.code(part) for part in write.index if _is_plain(part)] for write in writes]
     if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
         one = f"{array}.at[{indices}].{writes[0].method}({values})"
         if len(one) <= 2 * _LONG and "\n" not in one:
-            return one
-    return f"{array}.at[all the indices].{writes[0].method}(all the values)"
+            return one + unless
+    return f"{array}.at[all the indices].{writes[0].method}(all the values)" + unless
+
+
+def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> str:
+    """For the writes of a loop: one scatter or one stack, as long as no piece is of another shape, or where the one
+    before is."""
+    array, write = found.arrays[0], found.writes[0]
+    jnp = source.alias("jax.numpy") or "jnp"
+    if _is_ragged(loop):
+        return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
+    if write.method == "set" and _adds_up(write, loop, source):
+        return (
+            f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].max(values)`, add "
+            "or min: two may be at one place"
+        )
+    return (
+        f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
+        f"or a list of them and one {jnp}.stack"
+    )
+
+
+def _is_ragged(loop: cst.For) -> bool:
+    """Whether the loop asks what it goes over for its shape: pieces of one shape need not be asked."""
+    counted = {name.value for name in names_read(loop.target)}
+    return any(
+        isinstance(node, cst.Attribute)
+        and node.attr.value == "shape"
+        and isinstance(node.value, cst.Name)
+        and node.value.value in counted
+        for node in inside(loop.body)
+    )
+
+
+def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether the place is found in an array, where the next may find the same one, and what stands there is read."""
+    looked_up = any(isinstance(node, cst.Subscript | cst.Call) for part in write.index for node in inside(part))
+    array = root(write)
+    if not looked_up or not isinstance(array, cst.Name):
+        return False
+    places = [source.code(part) for part in write.index]
+    for use in source.uses(array):
+        match source.parent(use.node):
+            case cst.Subscript(value=value, slice=slices) as read if value is use.node and loop in source.ancestors(
+                read
+            ):
+                if [source.code(part) for part in elements(slices)] == places:
+                    return True
+    return False
 
 
 def _reads_back(writes: Sequence[Write], source: Source) -> bool:
@@ -50,6 +102,24 @@ def _is_rebound(writes: Sequence[Write], source: Source) -> bool:
     said = [part for w in writes for part in (w.value, *w.index) if part is not None]
     names = [name for part in said for name in inside(part) if isinstance(name, cst.Name)]
     return any(len({source.written(name) for name in names if name.value == n}) > 1 for n in {m.value for m in names})
+
+
+def _may_meet(writes: Sequence[Write], source: Source) -> bool:
+    """Whether another value would be left if two of the places were one: neither of values that are all the same, nor
+    of two that change places."""
+    if writes[0].method != "set" or len({source.code(w.value) for w in writes if w.value is not None}) == 1:
+        return False
+    if all(_are_apart(one.index, other.index) for one, other in combinations(writes, 2)):
+        return False
+    array = dotted(root(writes[0]))
+    taken = {f"{array}[{', '.join(map(source.code, write.index))}]" for write in writes}
+    return {source.code(w.value) for w in writes if w.value is not None} != taken
+
+
+def _are_apart(one: Sequence[Part], other: Sequence[Part]) -> bool:
+    """Whether two places are different on an axis where both are written out, and count from the same end."""
+    pairs = [(constant(a), constant(b)) for a, b in zip(one, other, strict=False)]
+    return any(a is not None and b is not None and a != b and (a < 0) == (b < 0) for a, b in pairs)
 
 
 def _joined(parts: Sequence[str], jnp: str) -> str:

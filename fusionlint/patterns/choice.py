@@ -55,6 +55,17 @@ def listed(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]
     return None
 
 
+def number(node: cst.BaseExpression) -> float | None:
+    """The value of a number that is written out, as `0.3` or `1 / 3`; None for anything else."""
+    match node:
+        case cst.Integer() | cst.Float():
+            return float(node.evaluated_value)
+        case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right):
+            above, below = number(left), number(right)
+            return above / below if above is not None and below else None
+    return None
+
+
 def coin(key: cst.BaseExpression, p: str | None, shape: cst.BaseExpression | None, source: Source) -> str:
     """`jax.random.bernoulli(key, p, shape)`, with the user's own names."""
     random = source.alias("jax.random") or "jax.random"

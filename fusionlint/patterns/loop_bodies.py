@@ -24,7 +24,9 @@ _WRAPPERS = frozenset(("jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call
 _MAPS = frozenset(("jax.vmap", *_WRAPPERS))
 _LARGE = re.compile(
     r"jax\.(lax\.(scan|while_loop|fori_loop|map|associative_scan|custom_root|custom_linear_solve)|grad|value_and_grad"
-    r"|vjp|jvp|jac\w+|hessian|linearize|numpy\.linalg\.\w+|scipy\..+|lax\.linalg\.\w+|image\..+|experimental\..+)$"
+    r"|vjp|jvp|jac\w+|hessian|linearize|numpy\.linalg\.\w+|scipy\..+|lax\.linalg\.\w+|image\..+|experimental\..+"
+    # Drawn by rejection, in loops of their own.
+    r"|random\.(gamma|loggamma|poisson|beta|dirichlet|chisquare|t|f|binomial|generalized_normal|ball))$"
 )
 _SMALL = re.compile(r"(jax|numpy|math|functools|operator|dataclasses|typing|chex)\.|[a-z]+$")
 _METHODS = frozenset(
@@ -86,7 +88,7 @@ def _bodies(project: Project, place: Place, call: Call, name: str) -> Iterator[P
 
 def is_small(project: Project, place: Place, depth: int = _DEPTH) -> bool:
     """Whether the function at `place` is seen to do no more than array operations: no loops, gradients or
-    factorizations, and nothing unseen."""
+    factorizations, none in a library, and nothing unseen."""
     if depth == 0:
         return False
     inside = f"{place.scope}."

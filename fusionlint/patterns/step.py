@@ -11,6 +11,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.step_writes import result
 from fusionlint.source.tree import Source
 
 Body = cst.FunctionDef | cst.Lambda
@@ -39,7 +40,20 @@ def recurrence(scan: cst.Call, source: Source) -> Body | None:
     if len(bodies) != 1 or len(functions) != 1 or len(functions[0].params.params) != 2:
         return None
     (body,) = functions
-    return body if is_elementwise_step(body, source) and source.reads(body.params.params[0].name) else None
+    if not is_elementwise_step(body, source) or _only_counts(body, source):
+        return None
+    return body if source.reads(body.params.params[0].name) else None
+
+
+def _only_counts(body: Body, source: Source) -> bool:
+    """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well."""
+    match result(body):
+        case cst.Tuple(elements=[cst.Element(value=carry), _]):
+            following = (source.value(carry) or carry) if isinstance(carry, cst.Name) else carry
+            match following:
+                case cst.BinaryOperation(left=cst.Name(value=name), operator=cst.Add(), right=cst.Integer()):
+                    return name == body.params.params[0].name.value
+    return False
 
 
 def except_on_cpu(steps: int, source: Source) -> str:

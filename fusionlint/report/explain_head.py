@@ -27,6 +27,11 @@ def head(report: Report) -> Iterator[str]:
         yield "no value crosses memory between two kernels"
 
 
+def brief(report: Report) -> str:
+    """`env.py:step(f32[8]) on h100: 7 launches, 10.1 kB`: what fits on one line."""
+    return f"{report.entry} on {report.target}: {_launches(report)}, {_bytes(report)}"
+
+
 def _launches(report: Report) -> str:
     """`1000 steps x 4 launches + 6 = 4006 launches`: the loop that launches most, and the rest."""
     totals = report.totals

@@ -48,15 +48,21 @@ class _Group:
 def report_text(report: Report, everything: bool = False, with_stages: bool = False, *, limit: int = SHOWN) -> str:
     """The report, ending in a newline: the `limit` dearest barriers or `everything`, and a table of stages if asked
     for. Paths are relative to the working directory where they lie below it."""
-    blocks = ["\n".join(head(report))]
-    groups = _grouped(report.barriers)
-    shown = groups if everything else groups[:limit]
-    blocks += ["\n".join(_group(number, group, report.totals)) for number, group in enumerate(shown, 1)]
-    if len(shown) < len(groups):
-        blocks.append(f"… and {len(groups) - len(shown)} more; --all shows them")
+    found = ([*head(report)], *barrier_blocks(report, everything=everything, limit=limit))
+    blocks = ["\n".join(block) for block in found]
     if with_stages:
         blocks.append("\n".join(_stages(report.stages)))
     return "\n\n".join(blocks) + "\n"
+
+
+def barrier_blocks(report: Report, *, everything: bool = False, limit: int = SHOWN) -> Iterator[list[str]]:
+    """The lines of each barrier, its heading first, and of what is said instead of those that are left out."""
+    groups = _grouped(report.barriers)
+    shown = groups if everything else groups[:limit]
+    for number, group in enumerate(shown, 1):
+        yield [*_group(number, group, report.totals)]
+    if len(shown) < len(groups):
+        yield [f"… and {len(groups) - len(shown)} more; --all shows them"]
 
 
 def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:

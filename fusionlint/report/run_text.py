@@ -22,7 +22,7 @@ def run_text(recording: Recording, told: Sequence[Told], everything: bool = Fals
     blocks = [[*_head(recording)]]
     own = [one for one in ordered(recording) if one.owner == "user"]
     for number, function in enumerate(own, 1):
-        blocks.append([*_function(f"{number}. ", function, everything)])
+        blocks.append([*function_lines(f"{number}. ", function, everything)])
         blocks += _verdicts(function, told, everything)
     blocks.append([*_eager(recording.eager, everything)])
     libraries = [one for one in ordered(recording) if one.owner != "user"]
@@ -45,7 +45,8 @@ def _head(recording: Recording) -> Iterator[str]:
     yield from recording.notes
 
 
-def _function(number: str, function: RecordedFunction, everything: bool) -> Iterator[str]:
+def function_lines(number: str, function: RecordedFunction, everything: bool = False) -> Iterator[str]:
+    """Where it is defined and called, its arguments, and why it was compiled again."""
     first, *again = function.compilations
     times = counted(len(function.compilations), "time", "times")
     called = f", called at {_place(first.called)}" if first.called else ""
@@ -97,7 +98,7 @@ def _libraries(functions: Sequence[RecordedFunction], everything: bool) -> Itera
     asked = "" if everything else "; --all explains them"
     yield f"functions of libraries: {len(functions)}, {_seconds(seconds)}{asked}"
     for function in functions if everything else functions[:LINES]:
-        yield from _function("   ", function, everything)
+        yield from function_lines("   ", function, everything)
     if not everything and len(functions) > LINES:
         yield f"   … and {len(functions) - LINES} more"
 

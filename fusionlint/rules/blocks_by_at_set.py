@@ -12,6 +12,7 @@ from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -27,7 +28,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = chain(last, source)
-    if not is_blocks(writes, source) or is_folded(writes, source):
+    if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
     name = source.assigned_name(node)
     subject = f"`{name.value}` is" if name else "an array is"
@@ -43,7 +44,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
 def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes one block of a new array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
-    if found is None or not is_blocks_of_a_loop(found, node, source):
+    if found is None or not is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
     write = found.writes[0]
     yield source.finding(

@@ -9,10 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole
-from fusionlint.patterns.at_advice import advice
+from fusionlint.patterns.at_advice import advice, of_pieces
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -33,7 +34,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
         return
     name = _name(writes, source)
-    if _is_of_a_loop(node, name, source):
+    if _is_of_a_loop(node, name, source) or is_concrete(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     yield source.finding(
@@ -48,13 +49,12 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
-    if found is None or is_blocks_of_a_loop(found, node, source):
+    if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
     yield source.finding(
         found.writes[0].call,
         f"{_names(found)} written piece by piece in a Python loop, each piece by kernels of its own",
-        write=f"the values of all {found.counter} at once (jax.vmap), then one "
-        f"`{found.arrays[0]}.at[indices].{found.writes[0].method}(values)`; or a list of them and one jnp.stack",
+        write=of_pieces(found, node, source),
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
-from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, listed, written_shape
+from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, listed, number, written_shape
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -19,7 +21,7 @@ rule = Rule(__name__, harm="fusion")
 def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A draw with replacement and probabilities, in code that runs under a trace."""
     made = choice(node, source)
-    if made is None or made.p is None or not source.is_traced(node):
+    if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
     is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(
@@ -37,7 +39,35 @@ def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:
         return None
     numpy = source.alias("jax.numpy") or "jax.numpy"
     first, second = (source.code(value) for value in values)
-    return f"{numpy}.where({coin(made.key, source.code(chances[0]), made.shape, source)}, {first}, {second})"
+    thrown = coin(made.key, _chance(chances[0], chances[1], source), made.shape, source)
+    return f"{numpy}.where({thrown}, {first}, {second})"
+
+
+def _chance(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> str:
+    """How probable the first of two is: `choice` takes weights, which need not sum to one, a coin does not."""
+    first, second = source.code(one), source.code(other)
+    if _is_rest(other, first, source) or _is_rest(one, second, source):
+        return first
+    a, b = number(one), number(other)
+    if a is not None and b is not None and math.isclose(a + b, 1.0):
+        return first
+    first, second = (text if _binds(p) else f"({text})" for p, text in ((one, first), (other, second)))
+    return f"{first} / ({first} + {second})"
+
+
+def _is_rest(p: cst.BaseExpression, of: str, source: Source) -> bool:
+    """Whether `p` is `1 - of`."""
+    match p:
+        case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=right):
+            return number(left) == 1.0 and source.code(right) == of
+    return False
+
+
+def _binds(node: cst.BaseExpression) -> bool:
+    """Whether `node` needs no parentheses before a division."""
+    if isinstance(node, cst.BinaryOperation):
+        return isinstance(node.operator, cst.Multiply | cst.Divide)
+    return isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call | cst.BaseNumber)
 
 
 def _few(made: Choice, p: cst.BaseExpression, source: Source) -> str:

@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, inside
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.choice import CHOICE
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop, under_vmap
@@ -28,7 +29,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
 
     With `p` it is a `top_k` of noise already.
     """
-    if not _is_distinct(node, source) or not source.is_traced(node):
+    if not _is_distinct(node, source) or not source.is_traced(node) or is_concrete(node, source):
         return
     key, among, shape = (argument(node, i, name) for i, name in enumerate(("key", "a", "shape")))
     if key is None or among is None:

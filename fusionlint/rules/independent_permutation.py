@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, as_argument, brief
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -15,21 +16,35 @@ rule = Rule(__name__, harm="fusion")
 
 _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
+_RANGES = ("jax.numpy.arange", "numpy.arange", "jax.numpy.linspace")
 
 
 @rule.source(cst.Call, calls=(_PERMUTATION,))
 def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """Only where `independent=True` is written out: a number instead of an array has one row."""
+    """Only where `independent=True` is written out, and where there may be rows."""
     if not source.calls(node, _PERMUTATION) or not source.is_traced(node):
         return
     independent = argument(node, 3, "independent")
-    if not isinstance(independent, cst.Name) or independent.value != "True":
+    if not isinstance(independent, cst.Name) or independent.value != "True" or _is_one_row(node, source):
         return
     yield source.finding(
         node,
         "all rows are sorted several times, lest two numbers drawn for the whole array meet: for a row once will do",
         write=_sorted_once(node, source),
     )
+
+
+def _is_one_row(node: cst.Call, source: Source) -> bool:
+    """Whether a number, `jnp.arange(n)` or a part of that is shuffled: there all elements are of one row."""
+    array = argument(node, 1, "x")
+    while isinstance(array, cst.Name | cst.Subscript):
+        if isinstance(array, cst.Subscript) and kind(array, source) != "scalar":
+            array = array.value
+        elif isinstance(array, cst.Subscript) or (value := source.value(array)) is None:
+            break
+        else:
+            array = value
+    return array is not None and (source.calls(array, *_RANGES) or kind(array, source) == "scalar")
 
 
 def _sorted_once(node: cst.Call, source: Source) -> str:

@@ -113,6 +113,18 @@ def _reads_an_array(node: cst.CSTNode, body: Body, source: Source, depth: int) -
         elif bound[1].kind == "parameter" and name.value != "self":
             if kind(name, source) not in ("scalar", "numpy"):
                 return True
-        elif kind(name, source) == "array":
+        elif kind(name, source) == "array" and _is_given(name, source, _DEPTH):
             return True
     return False
+
+
+def _is_given(name: cst.Name, source: Source, depth: int) -> bool:
+    """Whether an array is made of what the functions around are given: of anything else a trace knows it, and XLA
+    computes with it once and for all."""
+    bound = source.facts.lookup(source.scope(name), name.value)
+    if bound is None or not bound[0]:
+        return False
+    value = source.value(name)
+    if bound[1].kind == "parameter" or value is None or depth == 0:
+        return True
+    return any(_is_given(part, source, depth - 1) for part in names_read(value))

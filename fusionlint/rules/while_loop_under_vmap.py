@@ -25,6 +25,9 @@ rule = Rule(__name__, harm="fusion")
 
 _KEY = re.compile(r"(^|_)(key|rng|prng)s?(_|$)")
 _TESTS = ("jax.numpy.any", "jax.numpy.all")
+_SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
+_TOLERANCE = re.compile(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
+_SMALL = 1e-3
 
 
 @rule.source(cst.Call, calls=(WHILE,))
@@ -42,7 +45,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
     looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
         searches = any(map(_searches, looked_at))
-        if searches or not any(_grows(f) or _settles(f, source) for f in looked_at):
+        if searches or not any(_grows(f) or _settles(f, source) or _converges(f, source) for f in looked_at):
             yield source.finding(
                 node,
                 "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
@@ -67,6 +70,28 @@ def _advice(searches: bool, source: Source) -> str:
 def _settles(function: Body, source: Source) -> bool:
     """Whether the loop asks if anything in an array still changes: a fill or an iteration to a fixed point."""
     return any(_asks_all(node, source) for node in inside(function.body))
+
+
+def _converges(function: Body, source: Source) -> bool:
+    """Whether the loop goes on until a step is small enough, `jnp.abs(term) < tol * jnp.abs(total)`: a series or an
+    iterative solver, of which nobody knows how many turns it takes."""
+    return any(isinstance(node, cst.Comparison) and _is_of_sizes(node, source) for node in inside(function.body))
+
+
+def _is_of_sizes(comparison: cst.Comparison, source: Source) -> bool:
+    sides = [comparison.left, *(target.comparator for target in comparison.comparisons)]
+    sized = [any(source.calls(part, *_SIZES) for part in inside(side)) for side in sides]
+    tolerated = [any(map(_is_tolerance, inside(side))) for side in sides]
+    return len(sides) == 2 and ((sized[0] and tolerated[1]) or (sized[1] and tolerated[0]))
+
+
+def _is_tolerance(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Name(value=name):
+            return bool(_TOLERANCE.search(name))
+        case cst.Float():
+            return 0.0 < node.evaluated_value <= _SMALL
+    return False
 
 
 def _asks_all(node: cst.CSTNode, source: Source) -> bool:

@@ -241,6 +241,7 @@ def _judge(
         return
     importlib.import_module("fusionlint.source.judging")  # once, before there are several processes
     _shared = shared
+    gc.freeze()
     yield from _map(_judge_one, paths, jobs, progress)
     _shared = None
 
@@ -253,7 +254,9 @@ def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
     from fusionlint.source.judging import check_file
 
     assert _shared is not None
-    return path, _plain(check_file(path, _shared.read, _shared.scope, _shared.world))
+    found = _plain(check_file(path, _shared.read, _shared.scope, _shared.world))
+    gc.collect()  # a tree and its positions refer to each other; all else is frozen
+    return path, found
 
 
 def _plain(checked: Checked) -> tuple[Any, ...]:
@@ -332,11 +335,12 @@ def _begin(shared: _Shared | None) -> None:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Nothing that a run makes is garbage before it ends: to look for some takes a fifth of its time."""
+    """Little that a run makes is garbage before it ends: to look for some again and again takes a fifth of its time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.unfreeze()
         if was_on:
             gc.enable()

@@ -23,6 +23,7 @@ from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import Context, is_idle
 from fusionlint.source.walk import Walk, dotted
 
+_NO_MODULE = cst.Module([])
 _Functions = (cst.FunctionDef, cst.Lambda)
 
 
@@ -64,7 +65,8 @@ class Source:
 
     @cached_property
     def _lines(self) -> list[str]:
-        return split_lines(self.tree.code)
+        encoding = self.tree.encoding
+        return split_lines(self.data.decode("utf-8-sig" if encoding == "utf-8" else encoding))
 
     @cached_property
     def _by_type(self) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
@@ -291,6 +293,8 @@ class Source:
 
     def code(self, node: cst.CSTNode) -> str:
         """The text of `node` as written, without parentheses around it."""
+        if not _parentheses(node) and "\n" not in (text := _NO_MODULE.code_for_node(node)):
+            return text  # of one line, which needs no position; further ones begin with blanks of the blocks around
         where = self.location(node)
         lines = self._lines[where.line - 1 : where.end_line]
         lines[-1] = lines[-1][: where.end_column - 1]

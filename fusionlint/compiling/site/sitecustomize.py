@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _VARIABLE = "FUSIONLINT_CAPTURE"  # folder, the folder that holds fusionlint, platforms, "all" or "", PYTHONPATH before
 
 
-class _AfterJax:
+class AfterJax:
     """A finder of jax alone: finds it as it would be found, and begins to capture once it is imported."""
 
     def __init__(self, begin: Callable[[], None]) -> None:
@@ -71,7 +71,7 @@ def _start() -> None:
     else:
         os.environ.pop("PYTHONPATH", None)
     sys.path[:] = [entry for entry in sys.path if entry != here]
-    sys.meta_path.insert(0, _AfterJax(lambda: _begin(folder, home, platforms, everything)))
+    sys.meta_path.insert(0, AfterJax(lambda: _begin(folder, home, platforms, everything)))
     from importlib import import_module
 
     hidden = sys.modules.pop(__name__)
