@@ -1,0 +1,55 @@
+"""In the process of a program: what jax traced there, lowered for hardware that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fusionlint.compiling.devices import allow_callbacks
+
+
+@cache
+def _exclude_own_frames() -> None:
+    """The user's lines are shown, and who called them, not this package in between."""
+    from jax.extend import source_info_util
+
+    source_info_util.register_exclusion(f"{Path(__file__).parents[1]}/")
+
+
+@contextmanager
+def lowering_elsewhere() -> Iterator[None]:
+    """Inside, programs can be lowered for hardware that is not there, with the whole call path to every line."""
+    import jax
+    from jax._src.interpreters import mlir
+
+    wanted = {"jax_include_full_tracebacks_in_locations": True, "jax_traceback_in_locations_limit": -1}
+    before = {name: jax.config.values[name] for name in wanted}
+    get_backend = getattr(mlir.ModuleContext, "get_backend", None)
+    allow_callbacks()
+    _exclude_own_frames()
+    try:
+        for name, value in wanted.items():
+            jax.config.update(name, value)
+        yield
+    finally:
+        if get_backend is not None:
+            mlir.ModuleContext.get_backend = get_backend
+        for name, value in before.items():
+            jax.config.update(name, value)
+
+
+def bytecode(module: Any) -> bytes:
+    """A StableHLO module with its source lines."""
+    from jax._src.interpreters import mlir
+
+    return bytes(mlir.module_to_bytecode(module))
+
+
+def platforms_of(lowered: Any) -> tuple[str, ...]:
+    """Those that a jax.stages.Lowered was lowered for; () where this jax does not say."""
+    lowering = getattr(lowered, "_lowering", None)
+    found = getattr(lowering, "_platforms", None) or getattr(lowering, "compile_args", {}).get("platforms")
+    return tuple(found or ())

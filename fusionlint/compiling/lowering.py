@@ -1,0 +1,178 @@
+"""A function and its arguments as they are in this process -> the function as a recording has it, with one program.
+
+Runs where the program runs: what is compiled may be a closure, a lambda, or a cell of a notebook, which no other
+process can import. Nothing is run, and nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fusionlint.compiling import arguments
+from fusionlint.compiling.calls import Call, call_of
+from fusionlint.compiling.capture import function_of, not_lowered, spread
+from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of
+from fusionlint.compiling.entry import EntryError, parse_argument
+from fusionlint.recording import Argument, Compilation, Place, RecordedFunction
+
+_SHAPED = re.compile(r"\s*\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
+_ROOT = re.compile(r"[\[.]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """What there is to lower: a jax.stages.Traced or Lowered, and of a call its function and static arguments."""
+
+    stage: Any
+    call: Call | None = None
+    devices: int = 1  # of the arrays that were given
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether it is a jax.stages.Compiled: optimized already, for one platform."""
+    import jax
+
+    return isinstance(function, jax.stages.Compiled)
+
+
+def lowered_for(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platforms: Sequence[str]
+) -> RecordedFunction:
+    """The function, with its program for each platform, or one line that says why there is none.
+
+    `function` may be jitted already, or a jax.stages.Traced or Lowered, which takes no arguments. Arguments are real
+    arrays, jax.ShapeDtypeStructs, or their shapes as a SPEC has them ("f32[8,4]"); others are static unless the jitted
+    function says otherwise. Raises EntryError for arguments that cannot be read, and what tracing the function raises.
+    """
+    with lowering_elsewhere():
+        traced = _traced(function, args, kwargs)
+        found = {platform: _program(traced, platform) for platform in platforms}
+    return replace(
+        _function(traced),
+        compilations=(
+            Compilation(
+                number=0,
+                called=None,
+                arguments=_arguments(traced.stage),
+                static=_static(traced),
+                programs={platform: one for platform, one in found.items() if isinstance(one, bytes)},
+                failures={platform: one for platform, one in found.items() if isinstance(one, str)},
+            ),
+        ),
+    )
+
+
+def optimized(compiled: Any) -> tuple[str, str]:
+    """Of a jax.stages.Compiled its name and its optimized HLO. Raises EntryError where it has none."""
+    text = compiled.as_text()
+    if not text:
+        raise EntryError("this Compiled has no HLO text: give the function itself")
+    name = re.match(r"HloModule ([\w.\-]+)", text)
+    return (name[1].removeprefix("jit_") if name else "main"), text
+
+
+def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
+    import jax
+
+    stages = tuple(getattr(jax.stages, name) for name in ("Traced", "Lowered") if hasattr(jax.stages, name))
+    if isinstance(function, stages):
+        if args or kwargs:
+            raise EntryError(f"a {type(function).__name__} has its arguments: give none")
+        return _Traced(function)
+    by_place, by_name = jax.tree.map(_leaf, (tuple(args), dict(kwargs)))
+    call = arguments.jitted_call(function, (by_place, by_name))
+    static = [i for i, value in enumerate(by_place) if not _has_array(value)]
+    names = [name for name, value in by_name.items() if not _has_array(value)]
+    return _Traced(
+        call.jitted.trace(*call.args, **call.kwargs),
+        call_of(function, by_place, by_name, static, names),
+        max((len(one) for leaf in jax.tree.leaves((args, kwargs)) if (one := _placed(leaf))), default=1),
+    )
+
+
+def _leaf(value: Any) -> Any:
+    """An abstract array for an array or the text of one; any other value is itself."""
+    import jax
+
+    if isinstance(value, str):
+        return _said(value)
+    if not arguments.is_array(value):
+        return value
+    return jax.ShapeDtypeStruct(value.shape, value.dtype, weak_type=bool(getattr(value, "weak_type", False)))
+
+
+def _said(text: str) -> Any:
+    try:
+        value = arguments.value_of(parse_argument(text))
+    except EntryError:
+        if _SHAPED.fullmatch(text):
+            raise
+        return text
+    return value if _has_array(value) else text
+
+
+def _has_array(value: Any) -> bool:
+    import jax
+
+    return any(map(arguments.is_array, jax.tree.leaves(value)))
+
+
+def _placed(leaf: Any) -> Any:
+    """The devices of an array."""
+    return getattr(getattr(leaf, "sharding", None), "device_set", ())
+
+
+def _program(traced: _Traced, platform: str) -> bytes | str:
+    if traced.devices > 1:
+        return spread(traced.devices)
+    lowered_as = platforms_of(traced.stage)
+    if lowered_as and platform not in lowered_as:
+        return f"it is lowered for {', '.join(lowered_as)} already: give the function, or its `trace(...)`"
+    try:
+        is_lowered = hasattr(traced.stage, "compiler_ir")
+        lowered = traced.stage if is_lowered else traced.stage.lower(lowering_platforms=(platform,))
+        module = lowered.compiler_ir("stablehlo")
+    # As in a recording: what a primitive has no rule for, and the like, each raises its own kind.
+    except Exception as error:  # noqa: BLE001
+        return not_lowered(error, platform)
+    attributes = module.operation.attributes
+    devices = attributes["mhlo.num_partitions"].value if "mhlo.num_partitions" in attributes else 1
+    return spread(devices) if devices > 1 else bytecode(module)
+
+
+def _function(traced: _Traced) -> RecordedFunction:
+    call = traced.call
+    if call is None:
+        return function_of(None, _name(traced.stage), None, "user")
+    path, _, line = call.defined.rpartition(":")
+    return function_of(call, call.name, Place(path, int(line), call.name) if path else None, "user")
+
+
+def _name(stage: Any) -> str:
+    """Of a Traced or a Lowered, which keep no function."""
+    if hasattr(stage, "fun_name"):
+        return str(stage.fun_name)
+    attributes = stage.compiler_ir("stablehlo").operation.attributes
+    return str(attributes["sym_name"].value).removeprefix("jit_") if "sym_name" in attributes else "main"
+
+
+def _arguments(stage: Any) -> tuple[Argument, ...]:
+    import jax
+
+    given = jax.tree.leaves(stage.args_info)
+    info = getattr(getattr(stage, "jaxpr", None), "jaxpr", None)
+    names = [str(name) for name in getattr(getattr(info, "debug_info", None), "arg_names", None) or ()]
+    known = names if len(names) == len(given) else [""] * len(given)
+    return tuple(
+        Argument(name, str(one.dtype), tuple(one.shape), donated=bool(one.donated))
+        for name, one in zip(known, given, strict=True)
+    )
+
+
+def _static(traced: _Traced) -> Mapping[str, str]:
+    """Those that are part of the program: a jitted function takes numbers as inputs unless it was told otherwise."""
+    inputs = {_ROOT.split(one.name)[0] for one in _arguments(traced.stage)}
+    return {name: text for name, text in (traced.call.static if traced.call else {}).items() if name not in inputs}

@@ -1,0 +1,97 @@
+"""`fusionlint.explain()`: what XLA makes of a function of this process, for hardware that is here or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusionlint.explained import Report
+
+if TYPE_CHECKING:
+    from fusionlint.compiling.targets import Target
+
+
+class ExplainError(RuntimeError):
+    """There is no report; the message is one line that says what to do. `stderr` is the end of what the compiler's
+    process wrote."""
+
+    def __init__(self, message: str, stderr: str = "") -> None:
+        super().__init__(message)
+        self.stderr = stderr
+
+
+def explain(function: Any, /, *args: Any, target: str = "", timeout: float = 600.0, **kwargs: Any) -> Report:
+    """What XLA makes of `function(*args, **kwargs)` on the target of that name, by default the one that `fusionlint
+    explain` takes. Nothing is run, and the compiler, in a process of its own, has `timeout` seconds.
+
+        report = fusionlint.explain(step, state, "f32[64,4]", n=8, target="h100")
+        assert report.launches <= 6
+        print(report)
+
+    Arguments are real arrays, jax.ShapeDtypeStructs, or shapes as a SPEC has them: "f32[8,128]", "key",
+    {"w": "f32[2,2]"}; of an array only shape and dtype count. All others (numbers, strings, functions) are part of the
+    program, but for what `function` is jitted already: then it says itself what is static. It can also be a
+    jax.stages.Traced or Lowered, which have their arguments, or a Compiled, of which XLA no longer says why it did not
+    fuse. A parameter that is itself called `target` or `timeout` is given by position, or bound before.
+
+    Raises ExplainError where there is no report (a compiler is missing, or refuses), ValueError for a target or a
+    shape that is none, and whatever tracing the function raises.
+    """
+    from fusionlint.compiling.attached import chosen
+    from fusionlint.compiling.entry import EntryError
+    from fusionlint.compiling.targets import get, missing
+
+    if absent := missing(get("cpu")):  # jax itself
+        raise ExplainError(absent)
+    if not callable(function) and not hasattr(function, "args_info"):
+        raise TypeError(f"{function!r} is no function: `fusionlint explain` takes a SPEC, this the function itself")
+    from fusionlint.compiling.lowering import is_compiled
+
+    try:
+        if is_compiled(function):
+            return _explain_compiled(function, chosen([target])[0] if target else None)
+        (wanted,) = chosen([target] if target else [])
+        return _explain_lowered(function, args, kwargs, wanted, timeout)
+    except EntryError as error:
+        raise ValueError(str(error)) from None
+
+
+def _explain_lowered(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target, timeout: float
+) -> Report:
+    from fusionlint.compiling.lowering import lowered_for
+    from fusionlint.compiling.targets import missing
+    from fusionlint.recorded import explain_recorded
+    from fusionlint.recording import Recording
+    from fusionlint.rule import all_rules
+
+    if absent := missing(target):
+        raise ExplainError(absent)
+    recorded = lowered_for(function, args, kwargs, [target.platform])
+    (told,) = explain_recorded(Recording(functions=(recorded,)), [target], all_rules(), timeout)
+    (result,) = told.results
+    if isinstance(result, Report):
+        return result
+    raise ExplainError(result.message, result.stderr)
+
+
+def _explain_compiled(compiled: Any, target: Target | None) -> Report:
+    """It is what it is: only its own platform's targets fit."""
+    from fusionlint.compiling.artifacts import Artifacts
+    from fusionlint.compiling.dumps import platform_of
+    from fusionlint.compiling.jobs import new_folder
+    from fusionlint.compiling.lowering import optimized
+    from fusionlint.compiling.targets import get, versions
+    from fusionlint.explained import explain as explained
+    from fusionlint.rule import all_rules
+
+    name, text = optimized(compiled)
+    platform = platform_of(text)
+    if target and target.platform != platform:
+        raise ExplainError(f"{name} is compiled for {platform} already: give the function, to compile it again")
+    folder = new_folder()
+    (folder / "after.hlo.txt").write_text(text, encoding="utf-8")
+    # Which GPU or TPU it was compiled for is not written in it.
+    named = target.name if target else {"cuda": "gpu"}.get(platform, platform)
+    found = versions(target or get("cpu"))
+    return explained(Artifacts(folder, f"{name}, compiled", named, found, name, attached=True), all_rules())

@@ -1,0 +1,203 @@
+"""`fusionlint.explain()`: functions of this process, by real arguments, by shapes, and at each of jax's stages."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fusionlint
+from fusionlint.compiling.lowering import lowered_for
+from fusionlint.compiling.targets import get, missing
+from fusionlint.recorded import entry_text
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+CPU = {"target": "cpu"}
+
+
+def swing(s, n=2):
+    """The stack is a value that the loop carries whole."""
+
+    def body(s, _):
+        return jnp.stack([s[:, 0] + n, jnp.sin(s[:, 1])], axis=1), None
+
+    return jax.lax.scan(body, s, None, length=50)[0]
+
+
+@functools.cache
+def of_swing() -> fusionlint.Report:
+    return fusionlint.explain(swing, "f32[64,2]", target="cpu")
+
+
+def test_a_report_has_the_barriers_at_their_lines() -> None:
+    report = of_swing()
+    assert report.launches == report.totals.launches == 50 * report.loops[0].launches_per_iteration + 2
+    assert report.bytes == report.totals.bytes > 0
+    assert report.microseconds is None
+    assert report.launches_per_iteration == 0
+    concatenate = next(one.barrier for one in report.barriers if one.barrier.cause == "concatenate")
+    first, *callers = concatenate.stack
+    assert (first.path, first.function) == (__file__, "swing.<locals>.body")
+    # Nobody's frames stand between, neither ours nor pytest's.
+    assert callers[0].function == "swing"
+    assert not any("/fusionlint/compiling/" in frame.path for frame in concatenate.stack)
+
+
+def test_only_shapes_and_dtypes_of_arrays_count() -> None:
+    struct = jax.ShapeDtypeStruct((64, 2), jnp.float32)
+    arrays = (jnp.ones((64, 2)), jax.device_get(jnp.ones((64, 2))), struct, "f32[64,2]")
+    assert len({lowered_for(swing, (array,), {}, ("cpu",)).largest.programs["cpu"] for array in arrays}) == 1
+    assert fusionlint.explain(swing, arrays[0], **CPU).totals == of_swing().totals
+
+
+def test_what_is_no_array_is_part_of_the_program_unless_the_jitted_function_says_otherwise() -> None:
+    def entry(function, *args, **kwargs) -> str:
+        recorded = lowered_for(function, ("f32[8,2]", *args), kwargs, ())
+        text = entry_text(recorded, recorded.largest)
+        return text[text.index("swing(") :]
+
+    assert entry(swing, 3) == entry(swing, n=3) == "swing(s: f32[8,2], n=3)"
+    assert entry(functools.partial(swing, n=3)) == "swing(s: f32[8,2], n=3)"
+    assert entry(jax.jit(swing), 3.0) == "swing(s: f32[8,2], n: f32[])"
+    jitted = jax.jit(swing, static_argnames="n", donate_argnums=0)
+    assert entry(jitted, n=3) == "swing(s: f32[8,2] donated, n=3)"
+
+
+def test_shapes_stand_for_arrays_anywhere_in_a_pytree_and_other_strings_for_themselves() -> None:
+    def draw(parameters, key, kind):
+        assert kind == "normal"
+        return parameters["w"] @ getattr(jax.random, kind)(key, (3,)) + parameters["b"][0]
+
+    report = fusionlint.explain(draw, {"w": "f32[3,3]", "b": ["f32[]"]}, "key", "normal", **CPU)
+    assert report.entry.endswith("draw(parameters: 2 arrays, key: key, kind='normal')")
+
+
+@pytest.mark.parametrize("wrong", ["f23[8,2]", "f32[8,2", "f32[8,n]"])
+def test_a_shape_that_is_none_is_no_string_either(wrong: str) -> None:
+    with pytest.raises(ValueError, match="cannot read the SPEC at column"):
+        fusionlint.explain(swing, wrong, **CPU)
+
+
+def test_what_is_traced_or_lowered_has_its_arguments() -> None:
+    traced = jax.jit(swing).trace(jax.ShapeDtypeStruct((64, 2), jnp.float32))
+    for stage in (traced, traced.lower()):
+        report = fusionlint.explain(stage, **CPU)
+        assert report.totals == of_swing().totals
+        assert report.entry.startswith("swing(")
+        with pytest.raises(ValueError, match=f"a {type(stage).__name__} has its arguments: give none"):
+            fusionlint.explain(stage, 3, **CPU)
+
+
+def test_what_is_compiled_is_read_as_it_is() -> None:
+    compiled = jax.jit(swing).lower(jnp.ones((64, 2))).compile()
+    for report in (fusionlint.explain(compiled, **CPU), fusionlint.explain(compiled)):
+        assert report.totals == of_swing().totals
+        assert report.entry == "swing, compiled"
+        assert (report.target, report.versions["jax"]) == ("cpu", jax.__version__)
+
+
+@pytest.mark.compilers
+@pytest.mark.parametrize("target", ["h100", "v5e"])
+def test_hardware_that_is_not_there(target: str) -> None:
+    if absent := missing(get(target)):
+        pytest.skip(absent)
+    report = fusionlint.explain(jax.jit(swing), jnp.ones((64, 2)), target=target)
+    assert report.target == target
+    assert report.microseconds > 0
+    with pytest.raises(fusionlint.ExplainError, match="it is lowered for cpu already"):
+        fusionlint.explain(jax.jit(swing).lower(jnp.ones((64, 2))), target=target)
+    with pytest.raises(fusionlint.ExplainError, match="swing is compiled for cpu already"):
+        fusionlint.explain(jax.jit(swing).lower(jnp.ones((64, 2))).compile(), target=target)
+
+
+def test_a_compiler_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.10.2" if name.startswith("jax") else None)
+    with pytest.raises(fusionlint.ExplainError, match=r"pip install 'fusionlint\[tpu\]'"):
+        fusionlint.explain(swing, "f32[8,2]", target="v5e")
+
+
+def test_mistakes_are_said() -> None:
+    with pytest.raises(ValueError, match="no target `h1000`: did you mean h100"):
+        fusionlint.explain(swing, "f32[8,2]", target="h1000")
+    with pytest.raises(TypeError, match="is no function"):
+        fusionlint.explain("train.py:swing(f32[8,2])", **CPU)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        fusionlint.explain(swing, **CPU)
+    with pytest.raises(fusionlint.ExplainError, match=r"no verdict on .*alone.* for cpu: jax cannot lower it for cpu"):
+        fusionlint.explain(_without_a_rule(), "f32[8]", **CPU)
+
+
+def _without_a_rule():
+    from jax.extend.core import Primitive
+
+    primitive = Primitive("of_no_platform")
+    primitive.def_abstract_eval(lambda x: x)
+
+    def alone(x):
+        return primitive.bind(x)
+
+    return alone
+
+
+def test_it_looks_the_same_everywhere() -> None:
+    report = of_swing()
+    text = str(report)
+    assert text.startswith(f"{report.entry} on cpu (jax ")
+    assert "return jnp.stack([s[:, 0] + n, jnp.sin(s[:, 1])], axis=1), None" in text
+    bundle = report._repr_mimebundle_()
+    assert bundle == {"text/plain": text, "text/html": report._repr_html_()}
+    assert bundle["text/html"].count("<details") == text.count("\n\n")
+    assert "jnp.sin(s[:, 1])], axis=1)" in bundle["text/html"]
+    assert repr(report) == f"<Report {report.entry} on cpu: 50 steps x 3 launches + 2 = 152 launches, 104 kB>"
+
+
+def test_html_is_escaped() -> None:
+    report = fusionlint.explain(lambda s: swing(s), "f32[8,2]", **CPU)
+    assert "&lt;lambda&gt;(s: f32[8,2])" in report._repr_html_()
+    assert "<lambda>" not in report._repr_html_()
+
+
+def test_numbers_know_their_report_and_stay_numbers() -> None:
+    launches = of_swing().launches
+    assert isinstance(launches, int)
+    assert launches.report is of_swing()
+    assert json.dumps([launches]) == f"[{int(launches)}]"
+    again = pickle.loads(pickle.dumps(launches))
+    assert (again, again.report.entry) == (launches, launches.report.entry)
+
+
+SPREAD = """\
+import jax
+import numpy as np
+import fusionlint
+from jax.sharding import NamedSharding, PartitionSpec
+
+mesh = jax.sharding.Mesh(np.array(jax.devices()), "d")
+apart = NamedSharding(mesh, PartitionSpec("d"))
+for function, x in (
+    (lambda x: x * 2, jax.device_put(jax.numpy.ones((4, 2)), apart)),
+    (jax.jit(lambda x: x * 2, in_shardings=apart), jax.ShapeDtypeStruct((4, 2), "float32")),
+):
+    try:
+        fusionlint.explain(function, x, target="cpu")
+    except fusionlint.ExplainError as error:
+        assert "it runs on 2 devices at once" in str(error), error
+    else:
+        raise AssertionError(function)
+"""
+
+
+def test_what_runs_on_several_devices_is_not_explained_as_if_it_ran_on_one(tmp_path: Path) -> None:
+    (tmp_path / "spread.py").write_text(SPREAD)
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    command = [sys.executable, "spread.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
