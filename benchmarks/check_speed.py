@@ -173,12 +173,18 @@ def peer_rows(setting: Setting, peer: Peer, program: Path, rounds: int) -> Itera
             run = timed(command, corpus.folder)
             if run.crashed:
                 raise PeerError(f"{peer.name}: ended with {run.code}: {(run.errors.strip().splitlines() or [''])[-1]}")
-            done.setdefault(what, []).append(run)
+            done.setdefault(what, []).append(told(what, run))
         if corpus is not setting.whole and peer.name in speeds.TIMES_FASTER:
             run = check(setting, corpus.folder, *setting.uncached, ".")
-            done.setdefault(ours(peer.name), []).append(run)
+            done.setdefault(ours(peer.name), []).append(told(ours(peer.name), run))
     for what, runs in done.items():
         yield _row(what, runs, corpus, setting.whole, "" if what == ours(peer.name) else peer.remark)
+
+
+def told(what: str, run: Run) -> Run:
+    """The run, once said on stderr: all of it takes minutes."""
+    print(f"{what}: {run.seconds:.2f} s, CPU {run.cpu:.2f} s, {run.parent:.0f} MB, {run.child:.0f} MB", file=sys.stderr)
+    return run
 
 
 def facts(setting: Setting, versions: Mapping[str, str]) -> dict[str, object]:
@@ -236,7 +242,6 @@ def timed_peers(options: argparse.Namespace, setting: Setting) -> tuple[list[Row
         if program is None:
             skipped.append(f"{peer.name}: {complaint or 'not installed; see --install-peers'}")
             continue
-        print(f"{peer.name} ...", file=sys.stderr)
         try:
             rows += peer_rows(setting, peer, program, options.peer_rounds)
             versions[peer.name] = peers.version_of(peer, program)
@@ -254,7 +259,7 @@ def main() -> int:
             check(setting, setting.alone.folder, *setting.uncached, ".")  # compiles its own modules, if nothing did
             for number in range(options.rounds):
                 print(f"round {number + 1} ...", file=sys.stderr)
-                rounds.append(dict(one_round(setting, number)))
+                rounds.append({what: told(what, run) for what, run in one_round(setting, number)})
             others, versions, skipped = timed_peers(options, setting)
         except CheckError as failed:
             print(failed, file=sys.stderr)

@@ -112,8 +112,8 @@ def unequal(rounds: Iterable[Mapping[str, Run]]) -> int:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows in Markdown. Ratios are scaled to all lines where a row has fewer, and left out for single files; those of
-    CPU seconds are for a machine that does other things as well."""
+    """The rows in Markdown. Ratios are scaled to all lines where a row has fewer, and left out for single files; on a
+    machine that does other things as well, look at those of CPU seconds."""
     parse = next(row for row in rows if row.what == PARSE)
     head = "| | files | wall | CPU | memory: parent, largest child | wall / ast.parse | CPU / ast.parse | |"
     return "\n".join([head, "|---" * 8 + "|", *(_line(row, parse) for row in rows)])
