@@ -1,0 +1,94 @@
+"""Code that no trace survives, by what it does itself: it makes Python numbers of what jax computes, or is a driver.
+
+In: nodes of a Source. A function that nobody is seen to trace counts as traced; where it asks for `int(jnp.sum(x))`, or
+prints and hands nothing back, a trace would end there, so that it is host code, and runs as rarely as such code does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.values import kind
+from fusionlint.source.tree import Source
+
+_NUMBERS = ("int", "float", "bool")
+_READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
+_RANDOM = "jax.random."
+_EARLY = "jax.ensure_compile_time_eval"
+
+Function = cst.FunctionDef | cst.Lambda
+
+
+def is_concrete(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` is seen to run on the host alone."""
+    function = source.function(node)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    calls = list(_own(function, source))
+    if any(_is_past(node, call, source) for call in calls):
+        return True
+    if source.context(node) == "traced":
+        return False
+    return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
+
+
+def _own(function: cst.FunctionDef, source: Source) -> Iterator[cst.Call]:
+    """The calls of `function` itself, not of functions inside it."""
+    for part in inside(function.body):
+        if isinstance(part, cst.Call) and source.function(part) is function:
+            yield part
+
+
+def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
+    """Whether `call` makes a Python number of an array: of random bits anywhere; of another array where the function
+    always gets there, for it may do so only if no size is given."""
+    match call:
+        case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
+            if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
+                return True
+            return kind(value, source) == "array" and not _is_gated(call, function, source)
+    return False
+
+
+def _is_gated(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
+    """Whether a branch or a handler decides if `call` runs, or jax computes there what is known early."""
+    for above in source.ancestors(call):
+        match above:
+            case cst.If() | cst.IfExp() | cst.BooleanOperation() | cst.Try() | cst.Match():
+                return True
+            case cst.With(items=items) if any(source.calls(item.item, _EARLY) for item in items):
+                return True
+        if above is function:
+            return False
+    return True
+
+
+def _is_past(node: cst.CSTNode, call: cst.Call, source: Source) -> bool:
+    """Whether `call` reads an array on the host, in a `try` before `node` whose handlers all leave: `try: x =
+    np.asarray(x)`, `except TypeError: return traced(x)`. What comes behind is for arrays that are there."""
+    if not source.calls(call, *_READERS):
+        return False
+    tried = next((above for above in source.ancestors(call) if isinstance(above, cst.Try)), None)
+    if tried is None or not tried.handlers or not all(map(_leaves, tried.handlers)):
+        return False
+    block = source.parent(tried)
+    after = block.body[list(block.body).index(tried) + 1 :] if isinstance(block, cst.IndentedBlock) else ()
+    return any(above in after for above in (node, *source.ancestors(node)))
+
+
+def _leaves(handler: cst.ExceptHandler) -> bool:
+    match handler.body.body[-1]:
+        case cst.SimpleStatementLine(body=[*_, cst.Return(value=cst.BaseExpression())]):
+            return True
+    return False
+
+
+def _is_driver(function: cst.FunctionDef, calls: list[cst.Call], source: Source) -> bool:
+    """Whether `function` reports on what it does and hands nothing back: of a trace nothing would be left."""
+    if not any(source.calls(call, "print") for call in calls):
+        return False
+    returned = (part for part in inside(function.body) if isinstance(part, cst.Return | cst.Yield))
+    return not any(part.value is not None for part in returned if source.function(part) is function)

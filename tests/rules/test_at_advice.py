@@ -1,0 +1,81 @@
+"""What to write instead of several writes: it has to be right where places meet and where pieces are unlike."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+SCOPE = Scope(("chained-at-set",))
+HEAD = "import jax\nimport jax.numpy as jnp\n"
+
+
+def advice(code: str) -> str:
+    (found,) = check_text((HEAD + code).encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    return found.suggestion.text
+
+
+def is_quiet(body: str) -> bool:
+    return not list(check_text(f"{HEAD}@jax.jit\ndef f(x, i, n):\n    return x * {body}\n".encode(), "m.py", SCOPE))
+
+
+@pytest.mark.parametrize(
+    ("writes", "meet"),
+    [
+        pytest.param(".at[0].set(x[i]).at[i].set(-1)", True, id="0 may be i"),
+        pytest.param(".at[i].set(1).at[j].set(2)", True, id="i may be j"),
+        pytest.param(".at[i].set(1).at[j].set(1)", False, id="one value"),
+        pytest.param(".at[i].add(1).at[j].add(2)", False, id="sums"),
+        pytest.param(".at[i].set(x[j]).at[j].set(x[i])", False, id="a swap"),
+        pytest.param(".at[0, i].set(1).at[1, j].set(2)", False, id="two rows"),
+        pytest.param(".at[0, i].set(1).at[-1, j].set(2)", True, id="of one row both ends"),
+    ],
+)
+def test_where_two_places_may_be_one_the_order_is_said_to_count(writes: str, meet: bool) -> None:
+    text = advice(f"@jax.jit\ndef f(x, i, j):\n    return x{writes}\n")
+    assert text.startswith(("x.at[jnp.array([", "x.at[all the indices]"))
+    assert ("no scatter says which is last" in text) == meet
+
+
+def test_pieces_of_their_own_shapes_are_not_stacked_as_they_are() -> None:
+    code = """\
+def padded(arrays, rows):
+    whole = jnp.zeros((rows, 8))
+    for i, array in enumerate(arrays):
+        places = (i, slice(0, array.shape[0]))
+        whole = whole.at[places].set(array)
+    return whole
+"""
+    assert "jnp.pad" in advice(code)
+    assert "jax.vmap" in advice(code.replace("array.shape[0]", "8"))
+
+
+def test_what_adds_up_at_a_place_that_is_looked_up_is_not_set_at_once() -> None:
+    code = """\
+def bound(mask, bindings, active):
+    for i in range(4):
+        before = mask[bindings[i]]
+        mask = mask.at[bindings[i]].set(jnp.logical_or(before, active[i]))
+    return mask
+"""
+    assert "mask.at[indices].max(values)" in advice(code)
+    # At its own number no other step has written.
+    assert "mask.at[indices].set(values)" in advice(code.replace("bindings[i]", "i"))
+
+
+@pytest.mark.parametrize(
+    ("array", "is_known"),
+    [
+        pytest.param("jnp.array([1.0, 1.0, 1.0]).at[2].set(False).at[1].set(0.5)", True, id="numbers"),
+        pytest.param("(-jnp.ones(n)).at[n - 1].add(n).at[n // 2].add(n)", True, id="sizes"),
+        pytest.param("(2.0 * jnp.ones(n)).at[len(x)].add(1).at[0].add(n)", True, id="a length"),
+        pytest.param("jnp.full(n, 3.0).at[2].set(0.0).at[n - 1].set(1.0)", True, id="filled with a number"),
+        pytest.param("jnp.full(n, x[0]).at[2].set(0.0).at[1].set(1.0)", False, id="filled with another"),
+        pytest.param("jnp.ones(n).at[i].set(0.0).at[n - 1].set(1.0)", False, id="a place that is given"),
+        pytest.param("jnp.array([1.0, i]).at[0].set(0.0).at[1].set(1.0)", False, id="an array that is given"),
+    ],
+)
+def test_numbers_at_known_places_are_folded(array: str, is_known: bool) -> None:
+    assert is_quiet(array) == is_known

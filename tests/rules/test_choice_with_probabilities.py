@@ -1,0 +1,36 @@
+"""choice-with-probabilities: a coin for one of two has a probability where `choice` takes weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+SCOPE = Scope(("choice-with-probabilities",))
+
+
+@pytest.mark.parametrize(
+    ("weights", "probability"),
+    [
+        ("[0.25, 0.75]", "0.25"),
+        ("[1 / 3, 2 / 3]", "1 / 3"),
+        ("[p, 1 - p]", "p"),
+        ("[1.0 - p, p]", "1.0 - p"),
+        ("[1.0, 3.0]", "1.0 / (1.0 + 3.0)"),
+        ("[p, q]", "p / (p + q)"),
+        ("[p * 1.0, q + 1]", "p * 1.0 / (p * 1.0 + (q + 1))"),
+        ("[p > 0, q]", "(p > 0) / ((p > 0) + q)"),
+    ],
+)
+def test_a_coin_has_the_share_of_the_first_weight(weights: str, probability: str) -> None:
+    code = f"""\
+import jax
+import jax.numpy as jnp
+
+def treasure(key, p, q):
+    return jax.random.choice(key, jnp.array([7, 8]), p=jnp.array({weights}))
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text == f"jnp.where(jax.random.bernoulli(key, {probability}), 7, 8)"

@@ -1,0 +1,97 @@
+"""Functions that no trace survives by what they do themselves: rules about traced code have nothing to say there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+RULES = ("chained-at-set", "blocks-by-at-set", "choice-with-probabilities", "choice-without-replacement")
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+BLOCKS = """\
+def of_blocks(parts):
+    {before}
+    whole = jnp.zeros((64, 64))
+    for m, part in enumerate(parts):
+        whole = whole.at[ends[m]:ends[m + 1]].set(part)
+    return whole
+"""
+
+
+def rules(code: str) -> list[str]:
+    return [f.rule for f in check_text((HEAD + code).encode(), "m.py", Scope(RULES))]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        pytest.param("ends, n = [0, 1], int(jnp.sum(parts[0]))", [], id="an int of a sum"),
+        pytest.param("ends, n = [0, 1], len(parts)", ["blocks-by-at-set"], id="a length"),
+        pytest.param("ends, n = [0, 1], int(parts[0].shape[0] * 2)", ["blocks-by-at-set"], id="a size"),
+        pytest.param(
+            "ends = [0, 1]\n    if SIZE is None:\n        n = int(jnp.sum(parts[0]))",
+            ["blocks-by-at-set"],
+            id="in a branch",
+        ),
+        pytest.param(
+            "ends = [0, 1]\n    with jax.ensure_compile_time_eval():\n        n = int(jnp.sum(jnp.arange(3)))",
+            ["blocks-by-at-set"],
+            id="known early",
+        ),
+        pytest.param(
+            "ends = [0, 1]\n    def size(x):\n        return int(jnp.sum(x))",
+            ["blocks-by-at-set"],
+            id="another function",
+        ),
+        pytest.param("ends = [0, 1]\n    print(len(parts))", ["blocks-by-at-set"], id="prints and returns"),
+    ],
+)
+def test_a_python_number_of_what_jax_computes(before: str, expected: list[str]) -> None:
+    assert rules(BLOCKS.format(before=before)) == expected
+
+
+def test_what_is_shown_to_be_traced_is_believed() -> None:
+    code = BLOCKS.format(before="ends, n = [0, 1], int(jnp.sum(parts[0]))")
+    assert rules(f"@jax.jit\n{code}") == ["blocks-by-at-set"]
+
+
+def test_draws_that_the_host_makes_numbers_of() -> None:
+    code = """\
+def update(key, n, p):
+    chosen = jax.random.choice(key, n, (4,), replace=False)
+    if p is None:
+        return chosen, {number}(jax.random.randint(key, (), 0, n))
+    return chosen, [{number}(jax.random.choice(k, n, p=p)) for k in jax.random.split(key, 4)]
+"""
+    assert rules(code.format(number="int")) == []
+    found = rules(code.format(number="jnp.sin"))
+    assert sorted(found) == ["choice-with-probabilities", "choice-without-replacement"]
+
+
+def test_what_comes_behind_a_try_that_a_trace_leaves() -> None:
+    code = """\
+def weights(blocks, found):
+    try:
+        members = np.asarray(blocks)
+    except TypeError:
+        {handled}
+    for i, member in enumerate(members):
+        found = found.at[member].set(2.0 * i)
+    return found
+"""
+    assert rules(code.format(handled="return traced(blocks, found)")) == []
+    assert rules(code.format(handled="members = blocks")) == ["chained-at-set"]
+
+
+def test_a_function_that_reports_and_hands_nothing_back() -> None:
+    code = """\
+def tabulate(model, table, bands):
+    for i, band in enumerate(bands):
+        print(f"band {{i}}")
+        table = table.at[:, i].set(model.fit(band))
+    model.table = table
+    {end}
+"""
+    assert rules(code.format(end="return")) == []
+    assert rules(code.format(end="return table")) == ["chained-at-set"]
