@@ -1,0 +1,89 @@
+"""Loops of jax.lax that look like a case of a rule and are none: what the pages have no room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\n"
+SERIES = """\
+def bessel(zs, tol, last):
+    def add(state):
+        _, n, term, total = state
+        term = -term * last / (n * n)
+        return {done}, n + 1.0, term, total + term
+
+    def of(z):
+        return jax.lax.while_loop(lambda state: ~state[0], add, (jnp.array(False), 1.0, z, 1.0 + z))[3]
+
+    return jax.vmap(of)(zs)
+"""
+DRAWS = """\
+def draws(key, rates):
+    def draw(key, rate):
+        key, sub = jax.random.split(key)
+        return key, jax.random.{sampler}
+
+    return jax.lax.scan(draw, key, rates)[1]
+"""
+ADVANCED = """\
+def advanced(key, n):
+    def discard(i, key):
+        key, _ = jax.random.split(key)
+        return {returned}
+
+    return jax.lax.fori_loop(0, n, discard, key)
+"""
+ABUNDANCES = """\
+import tables
+
+def abundances(species, given):
+    solar = jnp.array(10 ** {numbers})
+    mass = 2.0 * solar
+
+    def step(total, one):
+        return total + one, total * mass[one] / jnp.sum(mass)
+
+    return jax.lax.scan(step, 0.0, species)[1]
+"""
+
+
+def rules(code: str, *names: str) -> list[str]:
+    return [f.rule for f in check_text((HEAD + code).encode(), "m.py", Scope(names))]
+
+
+@pytest.mark.parametrize(
+    ("done", "count"),
+    [
+        pytest.param("jnp.abs(term) < jnp.abs(total) * tol", 0, id="a tolerance"),
+        pytest.param("(1e-6 > jnp.abs(term)) | (n > 1000)", 0, id="a small number"),
+        pytest.param("term < last", 1, id="a bound"),
+        pytest.param("jnp.abs(term) < last", 1, id="a distance"),
+    ],
+)
+def test_a_series_goes_on_until_its_terms_are_small(done: str, count: int) -> None:
+    assert rules(SERIES.format(done=done), "while-loop-under-vmap") == ["while-loop-under-vmap"] * count
+
+
+@pytest.mark.parametrize(
+    ("sampler", "count"),
+    [("poisson(sub, rate)", 0), ("gamma(sub, rate)", 0), ("normal(sub) * rate", 1), ("bernoulli(sub, rate)", 1)],
+)
+def test_a_draw_by_rejection_is_a_large_step(sampler: str, count: int) -> None:
+    assert rules(DRAWS.format(sampler=sampler), "key-split-in-scan") == ["key-split-in-scan"] * count
+
+
+def test_a_loop_that_only_moves_the_key_on() -> None:
+    assert rules(ADVANCED.format(returned="key"), "key-split-in-scan") == []
+    assert rules(DRAWS.format(sampler="normal(sub)"), "key-split-in-scan") != []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "count"),
+    [("tables.read()['solar']", 0), ("given['solar']", 1), ("tables.read(given)", 1)],
+)
+def test_what_nothing_given_goes_into_is_known_to_a_trace(numbers: str, count: int) -> None:
+    found = rules(ABUNDANCES.format(numbers=numbers), "invariant-in-scan-body")
+    assert found == ["invariant-in-scan-body"] * count
