@@ -57,9 +57,9 @@ def summary(diff: Diff) -> str:
     """`2 functions worse, 1 new, 3 the same`."""
     counts: dict[str, int] = {}
     for function in diff.functions:
-        word = (
-            function.word if function.word != "same" else "the same" if not function.changed else "with other barriers"
-        )
+        word: str = function.word
+        if word == "same":
+            word = "with other barriers" if function.changed else "unchanged"
         counts[word] = counts.get(word, 0) + 1
     listed = [f"{number} {word}" for word, number in counts.items()]
     listed += [f"eager operations {diff.eager_word}"] if diff.eager and diff.eager_word != "same" else []

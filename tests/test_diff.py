@@ -1,0 +1,278 @@
+"""What `diff` makes of two reports: which functions changed, which barriers, and what of it is a regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from diffs import LINE, barrier, document, ran, report, run_document, side
+
+from fusionlint.diff.barriers import BarrierChange
+from fusionlint.diff.compare import Diff, compare
+from fusionlint.diff.side import DiffError, Side, on, side_from
+
+OTHER = "out = jnp.sin(x)"
+
+
+def changes(before: dict[str, Any], after: dict[str, Any], **more: Any) -> tuple[BarrierChange, ...]:
+    """Of one program whose barriers are these."""
+    entry = "env.py:rollout(f32[8])"
+    (function,) = compare(side(report(entry, *before["barriers"])), side(report(entry, *after["barriers"]))).functions
+    return function.programs[0].barriers
+
+
+def barriers(*told: dict[str, Any]) -> dict[str, Any]:
+    return {"barriers": told}
+
+
+def words(diff: Diff) -> dict[str, str]:
+    return {one.name: one.word for one in diff.functions}
+
+
+def ran_side(*functions: dict[str, Any], **more: Any) -> Side:
+    return side_from("run.json", run_document(*functions, **more))
+
+
+# What a side is
+
+
+def test_paths_are_told_from_the_top_of_the_project_wherever_its_checkout_lies() -> None:
+    told = report("src/env.py:rollout(f32[8])", barrier())
+    here = side_from("a", document(told))
+    moved = report("env.py:rollout(f32[8])", barrier(location={"path": "/ci/x/env.py", "line": 15, "function": "f"}))
+    there = side_from("b", document(moved, folder="/ci/x/src", top="/ci/x"))
+    assert here.functions[0].name == there.functions[0].name == "src/env.py:rollout"
+    assert here.functions[0].programs[0].barriers[0].path == there.functions[0].programs[0].barriers[0].path == "env.py"
+
+
+def test_what_is_installed_is_told_from_where_packages_are() -> None:
+    at = {"path": "/repo/.venv/lib/python3.11/site-packages/flax/core/lift.py", "line": 3, "function": "f"}
+    (function,) = side(report("m:f(f32[2])", barrier(location=at))).functions
+    assert function.programs[0].barriers[0].path == "flax/core/lift.py"
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "arguments"),
+    [
+        ("env.py:A.step(f32[8,4], n=(1, 2))", "env.py:A.step", "(f32[8,4], n=(1, 2))"),
+        ("pkg.mod:step(key)", "pkg.mod:step", "(key)"),
+        ("/repo/a (copy)/env.py:step(f32[8])", "a (copy)/env.py:step", "(f32[8])"),
+        ("env.py:main.<lambda>(x: f32[8])", "env.py:main.<lambda>", "(x: f32[8])"),
+        ("step(x: f32[8])", "step", "(x: f32[8])"),
+        ("jit_step from dump/module_0001.jit_step.sm_9.0_gpu_after_optimizations.txt", "jit_step", ""),
+    ],
+)
+def test_a_function_has_the_name_of_its_entry_without_the_arguments(entry: str, name: str, arguments: str) -> None:
+    (function,) = side(report(entry)).functions
+    assert (function.name, function.programs[0].arguments) == (name, arguments)
+
+
+def test_barriers_of_one_cause_at_one_line_are_one_and_a_kernel_is_launched_once() -> None:
+    both = [barrier(reason="a"), barrier(reason="b"), barrier(reason="a", writer="fusion.2", rule="r", advice="do")]
+    (one,) = side(report("m:f()", *both)).functions[0].programs[0].barriers
+    assert (one.count, one.launches, one.bytes, one.rule) == (3, 2000, 96_000, "r")
+    assert sorted(one.reasons) == ["a", "b"]
+
+
+def test_of_a_run_compilations_are_counted_and_eager_operations() -> None:
+    told = ran_side(ran(times=3), reports=(report("env.py:rollout(x: f32[8])"),), eager=7)
+    (function,) = told.functions
+    assert (function.compilations, len(function.again), len(function.programs), told.eager) == (3, 2, 1, 7)
+    assert "python" not in told.ran_with
+
+
+@pytest.mark.parametrize("told", [{}, {"version": 1}, {"version": 1, "reports": [{"entry": "f"}], "errors": []}])
+def test_what_is_no_report_is_said_in_one_line(told: dict[str, Any]) -> None:
+    with pytest.raises(DiffError, match=r"^x\.json is neither a report .* nor a recording \(`run --record`\)$"):
+        side_from("x.json", told)
+
+
+def test_a_report_of_a_newer_fusionlint_is_said_to_be_one() -> None:
+    with pytest.raises(DiffError, match=r"^x\.json is of version 2: a newer fusionlint wrote it$"):
+        side_from("x.json", {"version": 2})
+
+
+def test_targets_that_are_asked_for_are_kept_and_have_to_be_there() -> None:
+    both = side(report(), report(target="v5e"))
+    assert [one.target for one in on(both, ["v5e"]).functions[0].programs] == ["v5e"]
+    assert on(both, []) == both
+    with pytest.raises(DiffError, match=r"a\.json has no report for cpu: it has h100, v5e"):
+        on(both, ["cpu"])
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("name", ["launches", "bytes", "microseconds"])
+def test_whatever_rises_is_a_regression_and_what_falls_is_none(name: str) -> None:
+    few, many = side(report(**{name: 100})), side(report(**{name: 110}))
+    assert compare(few, many).worse
+    assert words(compare(few, many)) == {"env.py:rollout": "worse"}
+    assert words(compare(many, few)) == {"env.py:rollout": "better"}
+    assert not compare(many, few).worse
+    assert words(compare(few, few)) == {"env.py:rollout": "same"}
+
+
+def test_the_tolerance_is_in_percent_and_counts_for_each_number() -> None:
+    before, after = side(report(launches=100, bytes=100)), side(report(launches=110, bytes=90))
+    assert words(compare(before, after, 9.9)) == {"env.py:rollout": "worse"}
+    assert words(compare(before, after, 10)) == {"env.py:rollout": "within tolerance"}
+    assert not compare(before, after, 10).worse
+
+
+def test_what_rises_from_nothing_is_over_any_tolerance() -> None:
+    before, after = side(report(launches_per_iteration=0)), side(report(launches_per_iteration=1))
+    assert compare(before, after, 1000).worse
+
+
+def test_rounding_is_no_regression() -> None:
+    assert not compare(side(report(microseconds=0.3)), side(report(microseconds=0.1 + 0.2))).worse
+
+
+def test_microseconds_that_one_side_does_not_know_are_not_compared() -> None:
+    diff = compare(side(report(microseconds=None)), side(report()))
+    assert [one.name for one in diff.functions[0].programs[0].quantities] == ["launches", "bytes"]
+
+
+def test_totals_do_not_compare_where_a_loop_is_of_unknown_length_on_one_side_only() -> None:
+    unknown, known = side(report(launches=3, launches_per_iteration=4)), side(report(launches=4003))
+    diff = compare(unknown, known)
+    assert not diff.worse
+    assert "known on one side only" in diff.functions[0].programs[0].notes[0]
+    assert compare(known, unknown).worse
+
+
+def test_other_means_of_timing_and_other_arguments_are_noted() -> None:
+    before = side(report("m:f(f32[8])"))
+    after = side(report("m:f(f32[16])", timed_by=["bytes over bandwidth", "XLA's model"]))
+    assert compare(before, after).functions[0].programs[0].notes == (
+        "its arguments were (f32[8]), and are (f32[16])",
+        "timed by XLA's model before, by bytes over bandwidth after",
+    )
+
+
+# Functions
+
+
+def test_functions_are_matched_by_name_and_new_and_gone_ones_are_no_regression() -> None:
+    diff = compare(side(report("m:a()"), report("m:b()")), side(report("m:b()"), report("m:c()")))
+    assert words(diff) == {"m:a": "gone", "m:b": "same", "m:c": "new"}
+    assert not diff.worse
+    assert diff.compared
+
+
+def test_what_got_worse_comes_first() -> None:
+    diff = compare(side(report("m:a()"), report("m:b()")), side(report("m:a()"), report("m:b()", launches=9)))
+    assert [*words(diff)] == ["m:b", "m:a"]
+
+
+def test_of_several_signatures_those_of_equal_arguments_are_compared() -> None:
+    small, large = report("m:f(f32[2])", launches=1), report("m:f(f32[8])", launches=9)
+    (function,) = compare(side(small, large), side(large, small, report("m:f(f32[4])"))).functions
+    assert [one.word for one in function.programs] == ["same", "same", "new"]
+
+
+def test_what_could_not_be_compiled_is_not_called_gone_and_its_error_is_what_was_lost() -> None:
+    before, after = side(report("m:a()"), report("m:b()")), side(report("m:a()"), errors=["m:b does not compile"])
+    assert words(compare(before, after)) == {"m:a": "same", "m:b": "no report after"}
+    assert compare(before, after).lost == ("m:b does not compile",)
+    assert words(compare(after, before)) == {"m:a": "same", "m:b": "no report before"}
+    assert compare(after, before).lost == ()
+
+
+def test_a_target_that_one_side_lacks_is_no_report() -> None:
+    (function,) = compare(side(report(), report(target="v5e")), side(report())).functions
+    assert [one.word for one in function.programs] == ["same", "no report after"]
+
+
+def test_a_function_that_a_run_no_longer_compiles_is_gone_whatever_else_failed() -> None:
+    diff = compare(ran_side(ran(), ran("env.py:other()")), ran_side(ran(), errors=["no verdict on env.py:rollout"]))
+    assert words(diff) == {"env.py:rollout": "same", "env.py:other": "gone"}
+
+
+def test_more_compilations_are_a_regression_with_the_reasons_that_are_new() -> None:
+    diff = compare(ran_side(ran(times=2)), ran_side(ran(times=4)))
+    assert diff.worse
+    (function,) = diff.functions
+    assert function.compilations is not None
+    assert (function.compilations.before, function.compilations.after) == (2, 4)
+    assert function.again == {"x: f32[8] -> f32[4]": 2}
+
+
+def test_more_programs_of_eager_operations_are_a_regression() -> None:
+    assert compare(ran_side(ran(), eager=3), ran_side(ran(), eager=5)).worse
+    assert not compare(ran_side(ran(), eager=5), ran_side(ran(), eager=3)).worse
+
+
+def test_compilations_are_not_compared_with_what_was_not_run() -> None:
+    (function,) = compare(side(report()), ran_side(ran(times=3), reports=(report(),))).functions
+    assert (function.compilations, function.word) == (None, "same")
+
+
+def test_nothing_in_common_is_nothing_compared() -> None:
+    assert not compare(side(report("m:a()")), side(report("m:b()"))).compared
+    assert not compare(side(), side()).compared
+    assert not compare(side(report()), side(report(target="v5e"))).compared
+    assert compare(side(errors=["m:a: no such function"]), side(report("m:a()"))).compared
+
+
+def test_versions_that_differ_are_told() -> None:
+    older = {"jax": "0.9.2", "jaxlib": "0.9.2"}
+    diff = compare(side(report(versions=older)), side(report()))
+    assert diff.versions == {"jax": ("0.9.2", "0.10.2"), "jaxlib": ("0.9.2", "0.10.2")}
+    assert compare(side(report()), side(report())).versions == {}
+
+
+# Barriers
+
+
+def test_a_line_that_only_moved_is_no_change() -> None:
+    assert changes(barriers(barrier(line=15)), barriers(barrier(line=90))) == ()
+
+
+def test_a_line_that_was_edited_is_one_barrier_gone_and_one_that_appeared() -> None:
+    appeared, gone = changes(barriers(barrier(OTHER)), barriers(barrier()))
+    assert (appeared.word, appeared.shown.text) == ("appeared", LINE)
+    assert (gone.word, gone.shown.text) == ("gone", OTHER)
+
+
+def test_the_same_text_in_another_file_is_another_line() -> None:
+    there = barrier(location={"path": "/repo/other.py", "line": 15, "function": "f"})
+    assert [one.word for one in changes(barriers(barrier()), barriers(there))] == ["appeared", "gone"]
+
+
+def test_another_reason_at_the_same_line_is_a_change_with_both() -> None:
+    (one,) = changes(barriers(barrier(reason="then")), barriers(barrier(reason="now")))
+    assert one.before is not None
+    assert one.after is not None
+    assert (one.word, one.before.reasons, one.after.reasons) == ("changed", ("then",), ("now",))
+
+
+def test_another_cause_at_the_same_line_is_a_change_too() -> None:
+    (one,) = changes(barriers(barrier(cause="cost model")), barriers(barrier(line=16)))
+    assert one.before is not None
+    assert (one.word, one.before.cause, one.shown.cause) == ("changed", "cost model", "concatenate")
+
+
+def test_one_more_at_the_same_line_is_a_change() -> None:
+    (one,) = changes(barriers(barrier()), barriers(barrier(), barrier(writer="fusion.2")))
+    assert (one.word, one.shown.count) == ("changed", 2)
+
+
+def test_lines_whose_text_is_not_known_are_matched_by_their_number() -> None:
+    for before in (barrier(None), barrier()):
+        assert changes(barriers(before), barriers(barrier(None))) == ()
+        assert [one.word for one in changes(barriers(before), barriers(barrier(None, 16)))] == ["appeared", "gone"]
+
+
+def test_a_value_without_a_line_is_known_by_what_it_is_made_of() -> None:
+    sort = barrier(None, location=None, opcodes=["sort"])
+    copy = barrier(None, location=None, opcodes=["copy"])
+    assert changes(barriers(sort), barriers(sort)) == ()
+    assert [one.word for one in changes(barriers(sort), barriers(copy))] == ["appeared", "gone"]
+
+
+def test_bytes_alone_are_a_change_only_where_the_arguments_are_the_same() -> None:
+    assert [one.word for one in changes(barriers(barrier()), barriers(barrier(bytes=64)))] == ["changed"]
+    before, after = side(report("m:f(f32[8])", barrier())), side(report("m:f(f32[16])", barrier(bytes=64)))
+    assert compare(before, after).functions[0].programs[0].barriers == ()
