@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,24 @@ def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytes
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     said, expected = without_seconds(done.stderr.splitlines()), without_seconds(lines)
     assert said[: len(expected)] == expected
+
+
+@pytest.mark.compilers
+def test_the_comparison_that_is_shown_is_what_diff_prints_for_an_h100(tmp_path: Path) -> None:
+    """Of a repository whose main keeps the state apart, and whose HEAD stacks it."""
+    if absent := targets.missing(targets.get("h100")):
+        pytest.skip(absent)
+    arguments, lines = shown("fusionlint diff")
+    if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
+        pytest.skip("the README shows what jax 0.10.2 makes")
+    cartpole = ROOT / "examples" / "cartpole"
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for variant, then in (("d_tuple_carry", ["branch", "-f", "main"]), ("c_no_rng", ["status"])):
+        shutil.copy(cartpole / f"{variant}.py", tmp_path / "cartpole.py")
+        shutil.copy(cartpole / "dynamics.py", tmp_path)
+        for words in (["init", "-q", "-b", "stacked"], ["add", "."], ["commit", "-q", "-m", variant], then):
+            subprocess.run([*git, *words], cwd=tmp_path, check=True, capture_output=True)
+    assert printed(arguments, tmp_path)[: len(lines)] == lines
 
 
 def test_every_name_the_readme_uses_is_there() -> None:
