@@ -12,9 +12,9 @@ from fusionlint.compiling.devices import allow_callbacks
 
 
 @cache
-def _exclude_own_frames() -> None:
+def exclude_own_frames() -> None:
     """The user's lines are shown, and who called them, not this package in between."""
-    from jax.extend import source_info_util
+    from jax._src import source_info_util  # jax.extend has it too, and imports Pallas first
 
     source_info_util.register_exclusion(f"{Path(__file__).parents[1]}/")
 
@@ -29,7 +29,7 @@ def lowering_elsewhere() -> Iterator[None]:
     before = {name: jax.config.values[name] for name in wanted}
     get_backend = getattr(mlir.ModuleContext, "get_backend", None)
     allow_callbacks()
-    _exclude_own_frames()
+    exclude_own_frames()
     try:
         for name, value in wanted.items():
             jax.config.update(name, value)

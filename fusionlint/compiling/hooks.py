@@ -1,7 +1,8 @@
 """Where jax is watched while a program runs: each program that XLA compiles, with what jax lowered for it.
 
-All private names of jax that capture needs stand here and in elsewhere.py. They are the same from jax 0.4.38 to 0.10.2; a jax that lacks
-one costs what it would have told, and `missing()` says what that is. Nothing here imports jax before the program does.
+All private names of jax that capture needs stand here and in elsewhere.py. They are the same from jax 0.4.38 to 0.10.2;
+a jax that lacks one costs what it would have told, and `missing()` says what that is. Nothing here imports jax before
+the program does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from fusionlint.compiling.calls import Call, call_of
+from fusionlint.compiling.elsewhere import exclude_own_frames
 from fusionlint.compiling.running import COMPILED
 
 Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
@@ -126,6 +128,7 @@ def _watch_lowering() -> None:
             vars(self).pop(_MARK, None)  # jax keeps the computation; it shall not keep the jaxpr for us
 
     traceback_util.register_exclusion(__file__)  # the user's tracebacks stay what they are
+    exclude_own_frames()  # now: jax keeps the frames of what it has lowered once
     pxla.lower_sharding_computation = lowered
     pxla.MeshComputation.compile = compiled
 
