@@ -7,7 +7,7 @@ from itertools import combinations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, elements, inside, is_fresh, is_static, names_read
+from fusionlint.patterns.at import Part, Write, constant, elements, inside, is_fresh, is_static, is_whole, names_read
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
@@ -49,11 +49,13 @@ def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> str:
     before is."""
     array, write = found.arrays[0], found.writes[0]
     jnp = source.alias("jax.numpy") or "jnp"
-    if _is_ragged(loop):
+    if _is_ragged(write, loop):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
+    if any(isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part) for part in write.index):
+        return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
     if write.method == "set" and _adds_up(write, loop, source):
         return (
-            f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].max(values)`, add "
+            f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].add(values)`, max "
             "or min: two may be at one place"
         )
     return (
@@ -62,16 +64,26 @@ def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> str:
     )
 
 
-def _is_ragged(loop: cst.For) -> bool:
-    """Whether the loop asks what it goes over for its shape: pieces of one shape need not be asked."""
+def _is_ragged(write: Write, loop: cst.For) -> bool:
+    """Whether the place is made, in statements of the loop, of the shape of what it goes over: pieces of one shape need
+    not be asked for it."""
     counted = {name.value for name in names_read(loop.target)}
-    return any(
-        isinstance(node, cst.Attribute)
-        and node.attr.value == "shape"
-        and isinstance(node.value, cst.Name)
-        and node.value.value in counted
-        for node in inside(loop.body)
-    )
+    places = {name.value for part in write.index for name in names_read(part)}
+    made = [node for node in inside(loop.body) if isinstance(node, cst.Assign | cst.AugAssign)]
+    return any(_asks_for_shape(node.value, counted) for node in made if places & _written_by(node))
+
+
+def _written_by(node: cst.Assign | cst.AugAssign) -> set[str]:
+    targets = [node.target] if isinstance(node, cst.AugAssign) else [target.target for target in node.targets]
+    return {target.value for target in targets if isinstance(target, cst.Name)}
+
+
+def _asks_for_shape(value: cst.CSTNode, of: set[str]) -> bool:
+    for node in inside(value):
+        match node:
+            case cst.Attribute(value=cst.Name(name), attr=cst.Name("shape")) if name in of:
+                return True
+    return False
 
 
 def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:

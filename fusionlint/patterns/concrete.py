@@ -17,6 +17,8 @@ from fusionlint.source.tree import Source
 _NUMBERS = ("int", "float", "bool")
 _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
+# Without a size, the values say how long the result is.
+_AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
 _EARLY = "jax.ensure_compile_time_eval"
 
 Function = cst.FunctionDef | cst.Lambda
@@ -43,14 +45,15 @@ def _own(function: cst.FunctionDef, source: Source) -> Iterator[cst.Call]:
 
 
 def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether `call` makes a Python number of an array: of random bits anywhere; of another array where the function
-    always gets there, for it may do so only if no size is given."""
+    """Whether `call` makes a Python number or a length of what is in an array: of random bits anywhere; of another
+    array where the function always gets there, for it may do so only if no size is given."""
     match call:
         case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
             return kind(value, source) == "array" and not _is_gated(call, function, source)
-    return False
+    is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
+    return is_open and not _is_gated(call, function, source)
 
 
 def _is_gated(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:

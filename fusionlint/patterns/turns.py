@@ -56,7 +56,7 @@ def walk(loop: cst.Call, source: Source) -> Walk | None:
     if len(functions) != 1 or len(bodies) != 1 or not is_small(source.project, bodies[0]):
         return None
     turn = turn_of(loop, functions[0], source)
-    if turn is None or (read := _element(turn)) is None:
+    if turn is None or (read := _element(turn)) is None or _is_sliced(read, source):
         return None
     if source.calls(loop, FORI) and lone_write(turn.body, loop, source) is not None:
         return None  # no step needs another: write-in-fori-loop
@@ -124,6 +124,16 @@ def _element(turn: Turn) -> cst.Subscript | None:
                 if _is_counted(value, counted):
                     counted.add(name)
     return next((read for read in _reads(turn.body.body) if _is_by(read, counted)), None)
+
+
+def _is_sliced(read: cst.Subscript, source: Source) -> bool:
+    """Whether parts of what is read are taken along its own axes, `row[:, 0]`: then a turn works on whole arrays."""
+    name = source.assigned_name(read)
+    above = (source.parent(again) for again in source.reads(name)) if name is not None else ()
+    return any(
+        isinstance(taken, cst.Subscript) and any(isinstance(part, cst.Slice) for part in elements(taken.slice))
+        for taken in above
+    )
 
 
 def _is_counted(value: cst.BaseExpression, counted: set[str]) -> bool:

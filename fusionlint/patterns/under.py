@@ -11,14 +11,14 @@ from fusionlint.source.project import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
-_VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
+VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
 _LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
                     "flax.nnx.scan", "haiku.scan", "jax.lax.associative_scan"))  # fmt: skip
 
 
 def under_vmap(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is seen to be vectorized."""
-    return _is_in(node, source, _VMAPS)
+    return _is_in(node, source, VMAPS)
 
 
 def under_loop(node: cst.CSTNode, source: Source) -> bool:

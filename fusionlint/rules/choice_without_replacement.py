@@ -21,6 +21,8 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _PERMUTATION = "jax.random.permutation"
+# A name seldom stands for more names than this.
+_DEPTH = 3
 
 
 @rule.source(cst.Call, calls=(CHOICE,))
@@ -77,7 +79,7 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
             "everything is permuted to pick one that will do",
             write=f"{random}.categorical({k}, {numpy}.where(mask, 0.0, -{numpy}.inf)), one of a mask's hits",
         )
-    elif _is_hot(node, source) and (count := _prefix(parts)) is not None:
+    elif _is_hot(node, source) and (count := _prefix(parts)) is not None and not _is_of_all(count, source, _DEPTH):
         shape = f"({source.code(count)},)"
         yield source.finding(node, "everything is permuted to draw a few", write=_few(k, n, shape, source), pair=1)
 
@@ -199,6 +201,24 @@ def _prefix(parts: list[cst.BaseExpression | cst.BaseSlice]) -> cst.BaseExpressi
         case [cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None)]:
             return None if isinstance(count, cst.UnaryOperation) else count
     return None
+
+
+def _is_of_all(count: cst.BaseExpression, source: Source, depth: int) -> bool:
+    """Whether as many are taken as make whole batches, `n // size * size`: next to all that there are."""
+    match count:
+        case cst.Name():
+            value = source.value(count)
+            return bool(depth) and value is not None and _is_of_all(value, source, depth - 1)
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            return any(_is_quotient(part, source) for part in (left, right))
+        case cst.BinaryOperation(operator=cst.Subtract(), right=cst.BinaryOperation(operator=cst.Modulo())):
+            return True
+    return False
+
+
+def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:
+    meant = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    return isinstance(meant, cst.BinaryOperation) and isinstance(meant.operator, cst.FloorDivide)
 
 
 def _goes_through(node: cst.Call, source: Source) -> bool:

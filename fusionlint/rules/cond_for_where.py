@@ -22,8 +22,9 @@ from fusionlint.patterns.branches import (
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
-from fusionlint.patterns.under import under_map, under_vmap
+from fusionlint.patterns.under import VMAPS, under_map, under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -88,4 +89,17 @@ def _is_mapped(found: Conditional, source: Source) -> bool:
         return depends_on_input(found.test, source)
     if not (under_vmap(found.call, source) or under_map(found.call, source)):
         return False
-    return depends_on_input(found.test, source) and not counts_steps(found.test, source)
+    same_for_all = counts_steps(found.test, source) and not _is_vectorized_itself(found.call, source)
+    return depends_on_input(found.test, source) and not same_for_all
+
+
+def _is_vectorized_itself(node: cst.Call, source: Source) -> bool:
+    """Whether the function around `node` is handed to a `vmap` that maps all its arguments: `vmap(f)(arange(n))`."""
+    function = source.function(node)
+    place = Place(source.path, source.body_scope(function)) if function is not None else None
+    for call in source.nodes(cst.Call):
+        match call:
+            case cst.Call(args=[cst.Arg(value=cst.Name() as mapped)]) if source.calls(call, *VMAPS):
+                if source.project.find(source.qualified_name(mapped)) == place is not None:
+                    return True
+    return False

@@ -52,6 +52,17 @@ def padded(arrays, rows):
     assert "jax.vmap" in advice(code.replace("array.shape[0]", "8"))
 
 
+def test_pieces_between_computed_bounds_are_joined() -> None:
+    code = """\
+def updated(messages, starts, pieces):
+    for start, piece in zip(starts, pieces):
+        messages = messages.at[start:start + 8].set(piece)
+    return messages
+"""
+    assert "one jnp.concatenate" in advice(code)
+    assert "jax.vmap" in advice(code.replace("start:start + 8", "start"))
+
+
 def test_what_adds_up_at_a_place_that_is_looked_up_is_not_set_at_once() -> None:
     code = """\
 def bound(mask, bindings, active):
@@ -60,7 +71,7 @@ def bound(mask, bindings, active):
         mask = mask.at[bindings[i]].set(jnp.logical_or(before, active[i]))
     return mask
 """
-    assert "mask.at[indices].max(values)" in advice(code)
+    assert "mask.at[indices].add(values)`, max or min" in advice(code)
     # At its own number no other step has written.
     assert "mask.at[indices].set(values)" in advice(code.replace("bindings[i]", "i"))
 

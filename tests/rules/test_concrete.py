@@ -27,6 +27,10 @@ def rules(code: str) -> list[str]:
     ("before", "expected"),
     [
         pytest.param("ends, n = [0, 1], int(jnp.sum(parts[0]))", [], id="an int of a sum"),
+        pytest.param("ends, n = [0, 1], jnp.nonzero(parts[0])", [], id="as many as there are"),
+        pytest.param(
+            "ends, n = [0, 1], jnp.nonzero(parts[0], size=3)", ["blocks-by-at-set"], id="a size that is given"
+        ),
         pytest.param("ends, n = [0, 1], len(parts)", ["blocks-by-at-set"], id="a length"),
         pytest.param("ends, n = [0, 1], int(parts[0].shape[0] * 2)", ["blocks-by-at-set"], id="a size"),
         pytest.param(

@@ -87,3 +87,53 @@ def test_a_loop_that_only_moves_the_key_on() -> None:
 def test_what_nothing_given_goes_into_is_known_to_a_trace(numbers: str, count: int) -> None:
     found = rules(ABUNDANCES.format(numbers=numbers), "invariant-in-scan-body")
     assert found == ["invariant-in-scan-body"] * count
+
+
+@pytest.mark.parametrize(
+    ("count", "is_few"),
+    [
+        pytest.param("8", True, id="eight"),
+        pytest.param("n // 8 * 8", False, id="whole batches"),
+        pytest.param("steps * 8", False, id="whole batches by name"),
+        pytest.param("n - n % 8", False, id="all but the rest"),
+        pytest.param("n // 8", True, id="an eighth"),
+    ],
+)
+def test_an_epoch_shuffles_all_of_its_data(count: str, is_few: bool) -> None:
+    code = f"""\
+def train(params, keys, data, n):
+    steps = n // 8
+
+    def epoch(params, key):
+        order = jax.random.permutation(key, n)
+        return params + data[order[:{count}]].sum(), None
+
+    return jax.lax.scan(epoch, params, keys)[0]
+"""
+    assert rules(code, "choice-without-replacement") == ["choice-without-replacement"] * is_few
+
+
+@pytest.mark.parametrize(("part", "count"), [("edge[:, 0]", 0), ("edge[0]", 1)])
+def test_a_level_of_a_tree_is_no_element(part: str, count: int) -> None:
+    code = f"""\
+def substituted(solved, edges, lower):
+    def level(index, solved):
+        edge = edges[index]
+        child = {part}
+        return solved.at[child].add(-lower[child] * solved[child])
+
+    return jax.lax.fori_loop(0, 8, level, solved)
+"""
+    assert rules(code, "scalar-loop") == ["scalar-loop"] * count
+
+
+@pytest.mark.parametrize(("axes", "count"), [("", 0), (", in_axes=(None, 0)", 1)])
+def test_what_asks_for_its_own_number_under_a_vmap(axes: str, count: int) -> None:
+    code = f"""\
+def layers(masks, n):
+    def layer(i, mask):
+        return jax.lax.cond(i % 2 == 0, lambda m: 1 - m, lambda m: m, mask)
+
+    return jax.vmap(layer{axes})(jnp.arange(n), masks)
+"""
+    assert rules(code, "cond-for-where") == ["cond-for-where"] * count
