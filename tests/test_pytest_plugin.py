@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from fusionlint.compiling import targets
 
 pytest.importorskip("jax")
 
 pytest_plugins = ("pytester",)
 
+ROOT = Path(__file__).parents[1]
 STEP = """\
 import jax
 import jax.numpy as jnp
@@ -275,6 +280,29 @@ def test_a_target_that_is_none_is_said_before_the_tests_run(suite: pytest.Pytest
     done = ran(suite, "def test_it():\n    pass\n", "--fusionlint", "--fusionlint-target", "h1000,cpu")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["ERROR: fusionlint: no target `h1000`: did you mean h100? *"])
+
+
+@pytest.mark.compilers
+def test_the_readme_shows_what_pytest_prints(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    if absent := targets.missing(targets.get("h100")):
+        pytest.skip(absent)
+    if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
+        pytest.skip("the README shows what jax 0.10.2 makes")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"^<!-- pytest: (.*) -->\n```python\n(.*?)^```\n+^```\n(.*?)^\.\.\.\n```$", readme, re.M | re.S)
+    assert shown
+    folder, tests, printed = shown.groups()
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    pytester.makeconftest(
+        "import pytest, numpy\n\n\n@pytest.fixture\ndef start():\n    return numpy.zeros((2048, 4))\n"
+    )
+    pytester.makepyfile(test_rollout=tests)
+    monkeypatch.chdir(ROOT / folder)  # pytester has it on the path
+    done = pytester.run(sys.executable, "-mpytest", "-pno:cacheprovider", pytester.path)
+    done.assert_outcomes(failed=2)
+    for line in printed.splitlines():
+        assert line in done.outlines
+    assert "max_launches: 4003 launches on h100, 3003 allowed" in done.outlines
 
 
 def test_it_is_silent_unless_it_is_used(pytester: pytest.Pytester) -> None:
