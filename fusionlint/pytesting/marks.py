@@ -27,9 +27,11 @@ class BudgetWarning(pytest.PytestWarning):
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """What is wrong with one budget; `is_doubtful` says that another jaxlib or machine may not find it so."""
+    """What is wrong with one budget: it was counted (`is_count`) and exceeded, or cannot be. `is_doubtful` says
+    that it may be otherwise with another jaxlib, or on another machine."""
 
     text: str
+    is_count: bool = False
     is_doubtful: bool = False
 
 
@@ -86,11 +88,13 @@ def _excesses(budget: Budget, recorder: Recorder) -> Iterator[_Excess]:
     other = "" if is_of else f"\n(the budget was counted with jaxlib {budget.jaxlib}, this is {jaxlib})"
     found = _compiles(budget, recorder) if budget.of == "compiles" else _launches(budget, recorder)
     for one in found:
-        yield _Excess(f"{budget.name}: {one.text}{other}", one.is_doubtful or not is_of)
+        of_another = one.is_count and not is_of
+        said = f"{budget.name}: {one.text}{other if of_another else ''}"
+        yield replace(one, text=said, is_doubtful=one.is_doubtful or of_another)
 
 
 def _compiles(budget: Budget, recorder: Recorder) -> Iterator[_Excess]:
-    return map(_Excess, compiled_too_often(budget, recorder.recording()))
+    return (_Excess(text, is_count=True) for text in compiled_too_often(budget, recorder.recording()))
 
 
 def _launches(budget: Budget, recorder: Recorder) -> Iterator[_Excess]:
@@ -105,7 +109,7 @@ def _launches(budget: Budget, recorder: Recorder) -> Iterator[_Excess]:
     seen = recorder.recording((target.platform,))
     told = explain_recorded(replace(seen, functions=(*own(seen),)), [target], all_rules())
     if told:
-        yield from map(_Excess, launched_too_often(budget, told))
+        yield from (_Excess(text, is_count=True) for text in launched_too_often(budget, told))
     elif seen.notes:
         yield _Excess(f"cannot be checked: {'; '.join(seen.notes)}", is_doubtful=True)
     else:
