@@ -135,8 +135,16 @@ def test_loops_of_unknown_length_have_numbers_of_their_own() -> None:
 
 
 def test_errors_are_said_once_with_the_side_that_has_them() -> None:
-    before, after = side(name="a", errors=["both fail"]), side(name="b", errors=["both fail", "f fails"])
-    assert diff_text(compare(before, after)) == "a -> b: no functions\nb: f fails\nboth: both fail\n"
+    before, after = side(name="a", errors=["both fail"]), side(name="b", errors=["both fail", "f fails", "f fails"])
+    assert diff_text(compare(before, after)) == "a -> b: no functions\nb: f fails (2 times)\nboth: both fail\n"
+
+
+def test_what_one_side_alone_was_compiled_by_is_not_said_of_both() -> None:
+    diff = compare(side(name="a", errors=["it fails"]), side(report(), name="b"))
+    assert diff_text(diff).splitlines()[1:3] == ["b compiled by jax 0.10.2, jaxlib 0.10.2", "a: it fails"]
+    older = side(report(versions={"jaxlib": "0.9.2"}), name="a")
+    said = "compiled by different versions: jaxlib 0.9.2 -> 0.10.2"
+    assert diff_text(compare(older, side(report()))).splitlines()[1:] == [said]
 
 
 def test_a_recording_from_another_jaxlib_is_said_to_be_one() -> None:

@@ -115,10 +115,10 @@ class Diff:
 
     @property
     def compared(self) -> bool:
-        """Whether there was anything to compare: what both sides have, or else one side that has nothing yet."""
-        if any(one.compilations or any(program.quantities for program in one.programs) for one in self.functions):
-            return True
-        return self.eager is not None or bool(self.before.functions) != bool(self.after.functions)
+        """Whether both sides have anything in common: else that nothing got worse would mean nothing."""
+        programs = (program for function in self.functions for program in function.programs)
+        counted = any(function.compilations for function in self.functions) or self.eager is not None
+        return counted or any(program.quantities for program in programs)
 
     @property
     def versions(self) -> dict[str, tuple[str, str]]:

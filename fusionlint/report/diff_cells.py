@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -79,12 +80,15 @@ def versions(diff: Diff) -> list[str]:
 
 
 def _compiled_by(diff: Diff) -> Iterator[str]:
-    both = {**diff.before.versions, **diff.after.versions}
+    sides = [side for side in (diff.before, diff.after) if side.versions]
     if diff.versions:
         listed = ", ".join(f"{name} {before} -> {after}" for name, (before, after) in diff.versions.items())
-        yield f"compiled by different versions: {listed}; a change may be theirs"
-    elif both:
-        yield f"both compiled by {', '.join(f'{name} {version}' for name, version in both.items())}"
+        changed = any(function.changed for function in diff.functions)
+        yield f"compiled by different versions: {listed}" + ("; a change may be theirs" if changed else "")
+    elif sides:
+        versions = {name: version for side in sides for name, version in side.versions.items()}
+        who = "both" if len(sides) == 2 else sides[0].name
+        yield f"{who} compiled by {', '.join(f'{name} {version}' for name, version in versions.items())}"
 
 
 def _recorded_with(side: Side) -> Iterator[str]:
@@ -98,12 +102,13 @@ def _recorded_with(side: Side) -> Iterator[str]:
 
 
 def errors(diff: Diff) -> list[str]:
-    """Of either side, each named; those of both once."""
-    both = [error for error in diff.before.errors if error in diff.after.errors]
+    """Of either side, each named, and what several functions fail of once; those of both sides at the end."""
+    before, after = Counter(diff.before.errors), Counter(diff.after.errors)
+    sides = ((diff.before.name, before - after), (diff.after.name, after - before), ("both", before & after))
     return [
-        *(f"{diff.before.name}: {error}" for error in diff.before.errors if error not in both),
-        *(f"{diff.after.name}: {error}" for error in diff.after.errors if error not in both),
-        *(f"both: {error}" for error in dict.fromkeys(both)),
+        f"{name}: {error}" + (f" ({count} times)" if count > 1 else "")
+        for name, found in sides
+        for error, count in found.items()
     ]
 
 
