@@ -30,6 +30,12 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> str:
         return "one write of what the others make of it"
     if all(is_static(part) for write in writes for part in write.index):
         return f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
+    if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
+        if all(write.method == "set" for write in writes):
+            return f"one {jnp}.concatenate of the parts and of what stands between them"
+        return (
+            f"one {jnp}.concatenate where the parts lie side by side, a sum of them behind {jnp}.pad where they overlap"
+        )
     if len({w.method for w in writes}) > 1:
         return f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other"
     unless = (

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, is_whole
-from fusionlint.patterns.at_chain import chain, is_last
+from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
 from fusionlint.patterns.calls import brief
@@ -58,14 +58,23 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     if any(write.method == "add" for write in writes):
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
-    values = [_shown(write, source) for write in writes]
+    values, rest = [_shown(write, source) for write in writes], _filled(writes, source)
     filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
     if len(filled) == 1 and len(axes := filled.pop()) == 1:
         axis = axes[0] - len(writes[0].index) if any(isinstance(p, cst.Ellipsis) for p in writes[0].index) else axes[0]
-        return f"{jnp}.concatenate([{', '.join(values)}], axis={axis}), with {jnp}.zeros where nothing is written"
-    if all(_is_diagonal(write, source) for write in writes) and all(len(w.index) == 2 for w in writes):
+        return f"{jnp}.concatenate([{', '.join(values)}], axis={axis}), with {jnp}.{rest} where nothing is written"
+    is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
+    if is_diagonal and rest == "zeros":
         return f"jax.scipy.linalg.block_diag({', '.join(values)})"
-    return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.zeros where nothing is written"
+    return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
+
+
+def _filled(writes: Sequence[Write], source: Source) -> str:
+    """What the new array is made by: `zeros`, `ones`, `full`."""
+    array = root(writes[0])
+    made = source.value(array) if isinstance(array, cst.Name) else array
+    name = (source.qualified_name(made.func) or "") if isinstance(made, cst.Call) else ""
+    return name.rpartition(".")[2].removesuffix("_like") or "zeros"
 
 
 def _joined(write: Write, source: Source) -> str:

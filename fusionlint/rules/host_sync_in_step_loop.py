@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed
 from fusionlint.patterns.host import is_gated, is_short, yields
@@ -45,7 +46,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     found = list(fetched(loop, steps, source))
     # Where the host needs one value to go on, it waits for the step anyway.
-    if not found or any(is_needed(node, loop, source) for node in found):
+    if not found or any(is_needed(node, loop, source) for node in found) or _asks(loop, steps, source):
         return
     first = next((node for node in found if not is_gated(node, loop, source)), None)
     if first is not None:
@@ -55,6 +56,19 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
             write="keep it on the device (sum it up in the step, or append it as it is); read it after the loop, "
             "or every so many steps",
         )
+
+
+def _asks(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether a `while` goes on by what its steps return: `while residual > tol`."""
+    if not isinstance(loop, cst.While):
+        return False
+    asked = set(read(loop.test))
+    for step in steps:
+        match source.parent(step):
+            case cst.Assign(targets=targets):
+                if any(isinstance(n, cst.Name) and n.value in asked for t in targets for n in inside(t.target)):
+                    return True
+    return False
 
 
 def _is_dict(iterated: cst.BaseExpression, source: Source) -> bool:

@@ -52,6 +52,25 @@ def padded(arrays, rows):
     assert "jax.vmap" in advice(code.replace("array.shape[0]", "8"))
 
 
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        (".at[:k].set(a).at[n:].set(b)", "one jnp.concatenate of the parts"),
+        (".at[:k].multiply(0.0).at[1:n].add(b)", "one jnp.concatenate where the parts lie side by side, a sum"),
+    ],
+)
+def test_slices_are_no_list_of_indices(writes: str, expected: str) -> None:
+    assert advice(f"@jax.jit\ndef f(x, k, n, a, b):\n    return x{writes}\n").startswith(expected)
+
+
+@pytest.mark.parametrize(("fill", "expected"), [("zeros", "jax.scipy.linalg.block_diag(a, b)"), ("ones", "jnp.ones")])
+def test_blocks_stand_in_what_the_array_was_made_of(fill: str, expected: str) -> None:
+    code = f"def f(n, k, a, b):\n    return jnp.{fill}((n, n)).at[:k, :k].set(a).at[k:, k:].set(b)\n"
+    (found,) = check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert expected in found.suggestion.text
+
+
 def test_pieces_between_computed_bounds_are_joined() -> None:
     code = """\
 def updated(messages, starts, pieces):

@@ -137,3 +137,18 @@ def layers(masks, n):
     return jax.vmap(layer{axes})(jnp.arange(n), masks)
 """
     assert rules(code, "cond-for-where") == ["cond-for-where"] * count
+
+
+@pytest.mark.parametrize(("test", "count"), [("residual > tol", 0), ("count < 1000", 1)])
+def test_a_loop_that_goes_on_by_what_it_computes_waits_anyway(test: str, count: int) -> None:
+    code = f"""\
+improve = jax.jit(lambda x: (0.5 * x, jnp.abs(x).sum()))
+
+def main(x, tol, residual, count=0):
+    while {test}:
+        x, residual = improve(x)
+        count += 1
+        print(f"{{count}}: {{residual}}")
+    return x
+"""
+    assert rules(code, "host-sync-in-step-loop") == ["host-sync-in-step-loop"] * count
