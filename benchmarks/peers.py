@@ -59,15 +59,15 @@ class Peer:
         return [str(program), *(places.get(argument, argument) for argument in self.arguments)]
 
 
+_RUFF = (
+    *("check", "--isolated", "--no-respect-gitignore", "--exit-zero"),
+    *("--output-format", "concise", "--cache-dir", "{cache}"),
+)
 _FLAKE8 = ("--isolated", "--exit-zero", "--jobs", "{jobs}")
 _SEMGREP = ("scan", "--metrics", "off", "--disable-version-check", "--no-git-ignore", "--max-target-bytes", "0")
 PEERS = (
-    Peer(
-        "ruff",
-        "ruff==0.17.6",
-        "ruff",
-        ("check", "--isolated", "--no-respect-gitignore", "--exit-zero", "--cache-dir", "{cache}", "."),
-    ),
+    Peer("ruff", "ruff==0.17.6", "ruff", (*_RUFF, "."), remark="default rules; remembers files without findings"),
+    Peer("ruff, E9 alone", "ruff==0.17.6", "ruff", (*_RUFF, "--select", "E9", "."), remark="finds next to nothing"),
     Peer("flake8", "flake8==7.5.0", "flake8", (*_FLAKE8, ".")),
     Peer("Fixit", "fixit==2.2.1", "fixit", ("lint", "."), every=8, remark="default rules"),
     Peer("TorchFix", "torchfix==0.7.0", "torchfix", (".", "--jobs", "{jobs}"), remark="reads what names torch alone"),
