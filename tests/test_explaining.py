@@ -45,9 +45,9 @@ def test_a_report_has_the_barriers_at_their_lines() -> None:
     assert report.launches_per_iteration == 0
     concatenate = next(one.barrier for one in report.barriers if one.barrier.cause == "concatenate")
     first, *callers = concatenate.stack
-    assert (first.path, first.function) == (__file__, "swing.<locals>.body")
-    # Nobody's frames stand between, neither ours nor pytest's.
-    assert callers[0].function == "swing"
+    assert (first.path, first.line) == (__file__, swing.__code__.co_firstlineno + 4)
+    if callers:  # an old jax says the line alone
+        assert [first.function, callers[0].function] == ["swing.<locals>.body", "swing"]
     assert not any("/fusionlint/compiling/" in frame.path for frame in concatenate.stack)
 
 
