@@ -17,6 +17,7 @@ from pathlib import Path
 from fusionlint.config import ConfigError
 from fusionlint.finding import Finding
 from fusionlint.source.fix import lines_of
+from fusionlint.source.texts import text_of
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,7 +60,7 @@ class Baseline:
         folder = self.path.resolve().parent
         found = []
         for path, group in groupby(findings, lambda finding: finding.location.path):
-            lines = lines_of(Path(path).read_bytes() if data is None else data)
+            lines = lines_of(text_of(path) if data is None else data)
             inside = Path(os.path.relpath(Path(path).resolve(), folder)).as_posix()
             found += [(one, Entry(inside, one.rule, lines[one.location.line - 1].strip())) for one in group]
         return found

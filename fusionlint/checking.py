@@ -19,6 +19,7 @@ from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
 from fusionlint.source.scope import Scope, matters, speaking
+from fusionlint.source.texts import text_of
 
 # The target whose numbers stand in the pages, by what a report is about: hazards are those of the platform.
 _MEASURED_AS = {t.name: t.measured_as for t in TARGETS} | {
@@ -124,7 +125,7 @@ def weighed(
     warnings: list[Problem] = []
     keys: set[_Key] = set()
     for path, group in groupby(result.findings, lambda finding: finding.location.path):
-        data, known = Path(path).read_bytes(), list(group)
+        data, known = text_of(path), list(group)
         if before and path in fixed:
             found += (kept := before.kept(known, data))
             refuted += [one for one in known if one not in kept]

@@ -107,10 +107,12 @@ def check(
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
     from fusionlint.source.files import project_folder, python_files
+    from fusionlint.source.texts import text_of, unsaved
 
     typed = [*paths] == [Path("-")]
     paths = [stdin_filename] if typed else paths or [Path()]
-    read: Callable[[Path], bytes] = _reading_stdin(stdin_filename) if typed else Path.read_bytes
+    if typed:
+        click.get_current_context().with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
     with _one_line_errors():
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
@@ -120,24 +122,26 @@ def check(
         files = paths if typed else python_files(paths, config.exclude)
         cache = None if no_cache else Cache(cache_dir or project_folder(paths[0]) / FOLDER)
         with Counter(sys.stderr) as progress:
-            found = check_files(files, scope, jobs, cache, progress, read)
+            found = check_files(files, scope, jobs, cache, progress)
         result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
     fixed: list[Fixed] = []
     if fix or show_diff:
         from fusionlint.source.fixing import diff, fix_files
 
-        choose, world = chosen(result, None if write_baseline else known), world_of(files, read)
-        fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose, read=read)
+        choose, world = chosen(result, None if write_baseline else known), world_of(files)
+        fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
     if show_diff:
         click.echo("".join(diff(one) for one in fixed), nl=False)
         click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
         sys.exit(1 if fixed else 0)
     if typed and fix:
-        after = fixed[0].after if fixed else read(stdin_filename)
+        after = fixed[0].after if fixed else text_of(stdin_filename)
         click.echo(after, nl=False)
         click.echo(text.fixed_summary("Fixed", fixed, noun), err=True)
-        sys.exit(0)
+        for problem in found.problems:
+            click.echo(f"{problem.path}:{problem.line}: {problem.message}", err=True)
+        sys.exit(1 if found.problems else 0)
     with _one_line_errors():
         for one in fixed:
             Path(one.path).write_bytes(one.after)
@@ -152,12 +156,6 @@ def check(
     for line in text.notes(said, written=write_baseline):
         click.echo(line, err=True)
     sys.exit(1 if said.findings or said.problems else 0)
-
-
-def _reading_stdin(name: Path) -> Callable[[Path], bytes]:
-    """What reads files, where what stands at `name` is on stdin."""
-    data = sys.stdin.buffer.read()
-    return lambda path: data if path == name else path.read_bytes()
 
 
 def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
@@ -483,3 +481,6 @@ def _one_line_errors() -> Iterator[None]:
     except (ConfigError, FileNotFoundError, PermissionError) as error:
         click.echo(f"fusionlint: {error}", err=True)
         sys.exit(2)
+    except KeyboardInterrupt:
+        click.echo("fusionlint: interrupted", err=True)
+        sys.exit(130)

@@ -20,6 +20,7 @@ from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
 from fusionlint.report.paths import from_top
 from fusionlint.report.text import said
 from fusionlint.source.fix import lines_of
+from fusionlint.source.texts import text_of
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -71,7 +72,7 @@ def _rule(rule: RuleText) -> dict[str, Any]:
 
 def _results(findings: Iterable[Finding], index: dict[str, int], top: Path) -> Iterator[dict[str, Any]]:
     for path, group in groupby(findings, lambda f: f.location.path):
-        lines = lines_of(Path(path).read_bytes())
+        lines = lines_of(text_of(path))
         seen: Counter[str] = Counter()
         for finding in group:
             mark = _fingerprint(finding, lines)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from click import style, unstyle
@@ -13,6 +12,7 @@ from click import style, unstyle
 from fusionlint.finding import Confirmation, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
+from fusionlint.source.texts import text_of
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -25,7 +25,7 @@ def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
         if output_format == "concise":
             yield from map(concise, found)
             continue
-        lines = lines_of(Path(path).read_bytes())
+        lines = lines_of(text_of(path))
         yield from (full(finding, lines) for finding in found)
 
 

@@ -76,24 +76,31 @@ class Cache:
         self._write(self._facts_file(key), {path: tuple(text) for path, text in texts.items()})
         self._leave(self.folder.glob("facts-*"), 1)
 
-    def run(self, key: bytes) -> Run | None:
-        """What the last run of this `key` found."""
-        found = self._read(self._run_file(key))
+    def run(self, settings: bytes, paths: bytes) -> Run | None:
+        """What the last run with these `settings` over these `paths` found, or else the last one over others."""
+        file = self._run_file(settings, paths)
+        found = self._read(file if file.exists() else self._newest(file.name.partition(".")[0]))
         if found is None:
             return None
         seen, around, listed, kept = found
         return Run(seen, around, listed, {path: Kept(*one) for path, one in kept.items()})
 
-    def keep_run(self, key: bytes, run: Run) -> None:
+    def keep_run(self, settings: bytes, paths: bytes, run: Run) -> None:
         kept = {path: (one.key, one.found) for path, one in run.kept.items()}
-        self._write(self._run_file(key), (run.seen, run.around, run.listed, kept))
+        self._write(self._run_file(settings, paths), (run.seen, run.around, run.listed, kept))
         self._leave(self.folder.glob("run-*"), _RUNS)
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"
 
-    def _run_file(self, key: bytes) -> Path:
-        return self.folder / f"run-{key.hex()}"
+    def _run_file(self, settings: bytes, paths: bytes) -> Path:
+        return self.folder / f"run-{settings.hex()}.{paths.hex()}"
+
+    def _newest(self, name: str) -> Path:
+        """The newest run with these settings; a file that is not there, where there is none."""
+        with contextlib.suppress(OSError):
+            return max(self.folder.glob(f"{name}.*"), key=lambda path: path.stat().st_mtime, default=self.folder / name)
+        return self.folder / name
 
     def _read(self, path: Path) -> Any:
         try:

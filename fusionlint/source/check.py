@@ -15,8 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -28,6 +27,7 @@ from fusionlint.source.facts import Facts, Raw
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
 from fusionlint.source.read import facts_of, read_text
 from fusionlint.source.scope import Scope
+from fusionlint.source.texts import text_of
 from fusionlint.source.world import World, join
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ _WORTH_A_POOL = 24
 
 # Told again and again how many files of how many have been looked into.
 Progress = Callable[[int, int], None]
-Read = Callable[[Path], bytes]
 R = TypeVar("R")
 
 
@@ -63,27 +62,23 @@ def check_files(
     jobs: int = 1,
     cache: Cache | None = None,
     progress: Progress = _silent,
-    read: Read = Path.read_bytes,
 ) -> Result:
-    """The findings of all rules of `scope` in the files `paths`, sorted by place.
-
-    `read` gives a file's bytes: an editor has some that are not saved.
-    """
+    """The findings of all rules of `scope` in the files `paths`, sorted by place."""
     with _without_collection():
         look_again()
-        contents = {str(path): _content(path, read) for path in sorted(paths)}
-        key = b"" if cache is None else _key(contents, scope)
-        run = None if cache is None else cache.run(key)
+        contents = {str(path): _content(path) for path in sorted(paths)}
+        key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
+        run = None if cache is None else cache.run(*key)
         if run is None or not _still_holds(run, contents):
-            run = _run(contents, scope, jobs, cache, run, progress, read)
+            run = _run(contents, scope, jobs, cache, run, progress)
             if cache is not None:
-                cache.keep_run(key, run)
+                cache.keep_run(*key, run)
         return _result(run, contents, cache)
 
 
-def world_of(paths: Iterable[Path], read: Read = Path.read_bytes) -> World:
+def world_of(paths: Iterable[Path]) -> World:
     """What the files say together, by their facts alone."""
-    found = {str(path): _read(str(path), read)[1] for path in paths}
+    found = {str(path): _read(str(path))[1] for path in paths}
     return join({path: facts_of(Raw.unpacked(one.facts), path) for path, one in found.items() if isinstance(one, Text)})
 
 
@@ -101,15 +96,15 @@ def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None)
     )
 
 
-def _key(paths: Iterable[str], scope: Scope) -> bytes:
-    """What the results of a run depend on, besides the files themselves."""
-    return digest(definition(), repr(scope).encode(), str(Path.cwd()).encode(), "\n".join(sorted(paths)).encode())
+def _settings(scope: Scope) -> bytes:
+    """What the results of a run depend on, besides its files."""
+    return digest(definition(), repr(scope).encode(), str(Path.cwd()).encode())
 
 
-def _content(path: Path, read: Read = Path.read_bytes) -> bytes | Problem:
+def _content(path: Path) -> bytes | Problem:
     """A digest of a file's content."""
     try:
-        return digest(read(path))
+        return digest(text_of(path))
     except OSError as error:
         return Problem(str(path), 0, f"cannot be read: {error.strerror}")
 
@@ -135,12 +130,11 @@ def _run(
     cache: Cache | None,
     last: Run | None,
     progress: Progress,
-    read: Read,
 ) -> Run:
     """The results of all files: those of the last run where they still hold, else new ones."""
     readable = {path: content for path, content in contents.items() if isinstance(content, bytes)}
     known = _Known(cache)
-    failed = known.read(readable, jobs, read)
+    failed = known.read(readable, jobs)
     facts = {path: known.facts(path) for path in readable if path not in failed}
     world = join(facts, known.facts_around)
     around = {path: known.texts[path].digest for path in world.project.files.keys() - facts.keys()}
@@ -151,7 +145,7 @@ def _run(
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
     kept |= {path: one for path in facts if last and (one := last.kept.get(path)) and one.key == keys[path]}
     todo = sorted(facts.keys() - kept.keys(), key=_size, reverse=True)
-    for path, found in _judge(todo, _Shared(world, scope, read), jobs, progress):
+    for path, found in _judge(todo, _Shared(world, scope), jobs, progress):
         kept[path] = Kept(keys[path], found)
     return Run(seen, around, listed(), {path: kept[path] for path in readable})
 
@@ -173,12 +167,12 @@ class _Known:
         self._stored = cache.facts(self._key) if cache else {}
         self._is_new = False
 
-    def read(self, contents: dict[str, bytes], jobs: int, read: Read) -> dict[str, Problem]:
+    def read(self, contents: dict[str, bytes], jobs: int) -> dict[str, Problem]:
         """Reads the facts of files that are not known by their content. What is wrong with some of them."""
         for path, content in contents.items():
             self._take(path, content)
         todo = sorted(contents.keys() - self.texts.keys(), key=_size, reverse=True)
-        found = _map(partial(_read, read=read), todo, jobs)
+        found = _map(_read, todo, jobs)
         self.texts |= {path: one for path, one in found if isinstance(one, Text)}
         self._is_new |= bool(todo)
         return {path: one for path, one in found if isinstance(one, Problem)}
@@ -214,10 +208,10 @@ class _Known:
             self.texts[path] = stored
 
 
-def _read(path: str, read: Read = Path.read_bytes) -> tuple[str, Text | Problem]:
+def _read(path: str) -> tuple[str, Text | Problem]:
     """The facts of a file, as they travel between processes."""
     try:
-        data = read(Path(path))
+        data = text_of(path)
     except OSError as error:
         return path, Problem(path, 0, f"cannot be read: {error.strerror}")
     raw = read_text(data, path)
@@ -229,7 +223,6 @@ class _Shared(NamedTuple):
 
     world: World
     scope: Scope
-    read: Read
 
 
 def _judge(
@@ -254,8 +247,8 @@ def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
     from fusionlint.source.judging import check_file
 
     assert _shared is not None
-    found = _plain(check_file(path, _shared.read, _shared.scope, _shared.world))
-    gc.collect()  # a tree and its positions refer to each other; all else is frozen
+    found = _plain(check_file(path, _shared.scope, _shared.world))
+    gc.collect(0)  # a tree and its positions refer to each other; only what this file made is looked through
     return path, found
 
 
@@ -304,7 +297,7 @@ def _alone(function: Callable[[str], tuple[str, R]], path: str) -> tuple[str, R]
 
 def _died(function: Callable[..., Any], path: str) -> Any:
     problem = Problem(path, 0, "ends the process that parses it: it is nested too deeply")
-    return problem if function is not _judge_one else ((), (packed_problem(problem),), ())
+    return problem if function is _read else ((), (packed_problem(problem),), ())
 
 
 @contextmanager
@@ -315,7 +308,9 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()
+        pool.shutdown(wait=False)
         raise
     pool.shutdown()
 

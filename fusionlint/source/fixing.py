@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import libcst as cst
 
@@ -18,6 +17,7 @@ from fusionlint.source.check import Result
 from fusionlint.source.fix import apply, fixes, split_lines
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
+from fusionlint.source.texts import text_of
 from fusionlint.source.world import World
 
 # Which of the findings in a file's text are to be fixed.
@@ -44,13 +44,12 @@ def fix_files(
     *,
     unsafe: bool,
     choose: Chosen | None = None,
-    read: Callable[[Path], bytes] = Path.read_bytes,
 ) -> list[Fixed]:
     """The files that fixes change, of all findings or of those that are chosen; `world` is what all files of the run
     say. Writes nothing."""
     by_path = groupby(result.findings, lambda finding: finding.location.path)
     fixed = [
-        fix_text(path, read(Path(path)), list(found), scope, world, unsafe=unsafe, choose=choose)
+        fix_text(path, text_of(path), list(found), scope, world, unsafe=unsafe, choose=choose)
         for path, found in by_path
     ]
     return [one for one in fixed if one.count]

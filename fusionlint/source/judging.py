@@ -5,9 +5,8 @@ Nothing imports this, and with it libcst and the rules, before a file has to be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import libcst as cst
 
@@ -17,6 +16,7 @@ from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
 from fusionlint.source.scope import Scope, matters, speaking
+from fusionlint.source.texts import text_of
 from fusionlint.source.tree import Source
 from fusionlint.source.world import World, join
 
@@ -30,10 +30,10 @@ class Checked:
     warnings: tuple[Problem, ...] = ()
 
 
-def check_file(path: str, read: Callable[[Path], bytes], scope: Scope, world: World) -> Checked:
+def check_file(path: str, scope: Scope, world: World) -> Checked:
     """What the rules of `scope` say of a file of the project; that it cannot be looked into is a problem."""
     try:
-        source = Source(path, read(Path(path)), world.project, world.contexts)
+        source = Source(path, text_of(path), world.project, world.contexts)
         return Checked(tuple(check_source(source, scope)), warnings=_strange(source))
     except OSError as error:
         return Checked(problems=(Problem(path, 0, f"cannot be read: {error.strerror}"),))

@@ -1,0 +1,216 @@
+"""What is remembered changes nothing but the time: the same findings with a cache, without one, and after anything."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fusionlint.rule import pages
+from fusionlint.source import check
+from fusionlint.source.cache import FOLDER, Cache
+from fusionlint.source.check import Result, check_files
+from fusionlint.source.files import python_files
+from fusionlint.source.scope import Scope, speaking
+
+EVERYTHING = Scope(speaking(tuple(pages()), ()))
+
+PHYSICS = """
+import jax.numpy as jnp
+from tools import lift
+
+def stages(x):
+    out = jnp.zeros(8)
+    out = out.at[0].set(x)
+    out = out.at[1].set(lift(x))
+    return out
+"""
+TOOLS = """
+import jax
+
+def lift(x):
+    return x + 1
+
+def wrap(f):
+    return jax.jit(f)
+"""
+DRIVER = """
+import jax
+from physics import stages
+from tools import wrap
+
+step = wrap(stages)
+
+def train(x):
+    for i in range(1000):
+        x = step(x)
+        print(float(x[0]))
+    return x
+"""
+EXAMPLES = {"physics.py": PHYSICS, "tools.py": TOOLS, "driver.py": DRIVER}
+# What may be written into a file: some say nothing to other files, some a lot.
+LINES = [
+    "# a comment",
+    "LIMIT = 3",
+    "import jax.numpy as np",
+    "lift = None",
+    "step = stages = wrap = lambda x: x",
+    "def test_it():\n    stages(1)",
+    "def more(x):\n    for i in range(9):\n        x = x.at[i].set(i)\n    return x",
+    "from physics import stages as lift",
+    "from absent import lift",
+    "x = = 1",
+    "stages = jax.jit(stages)",
+    "def main():\n    return [stages(i) for i in range(99)]",
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    for name, text in EXAMPLES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def checked(folder: Path, cache: Cache | None = None, jobs: int = 1) -> Result:
+    return check_files(python_files([folder]), EVERYTHING, jobs, cache)
+
+
+def edit(folder: Path, chance: random.Random) -> None:
+    """Some change that people make: lines come and go, files come, go, and are called something else."""
+    files = sorted(folder.glob("*.py"))
+    path = chance.choice(files)
+    match chance.randrange(6):
+        case 0 | 1 | 2:
+            lines = path.read_text().splitlines()
+            lines.insert(
+                chance.randrange(len(lines) + 1) if chance.random() < 0.5 else len(lines), chance.choice(LINES)
+            )
+            path.write_text("\n".join(lines) + "\n")
+        case 3:
+            name, text = chance.choice(sorted(EXAMPLES.items()))
+            (folder / name).write_text(text)
+        case 4:
+            (folder / f"{chance.choice(['absent', 'tools', 'tests'])}.py").write_text(chance.choice([TOOLS, PHYSICS]))
+        case 5 if len(files) > 1:
+            path.rename(folder / f"{chance.choice(['absent', 'test_it', 'physics', 'other'])}.py")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_edits_of_a_project_are_found_out_as_without_a_cache(seed: int, project: Path, tmp_path: Path) -> None:
+    chance, cache = random.Random(seed), tmp_path / "cache"
+    for _ in range(12):
+        assert checked(project, Cache(cache)) == checked(project)
+        some = chance.choice(sorted(project.glob("*.py")))
+        assert checked(some, Cache(cache)) == checked(some)
+        edit(project, chance)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that rules were asked about."""
+    names: list[str] = []
+    judge = check._judge_one
+
+    def noted(path: str) -> tuple[str, tuple[object, ...]]:
+        names.append(Path(path).name)
+        return judge(path)
+
+    monkeypatch.setattr(check, "_judge_one", noted)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (lambda folder: None, []),
+        (lambda folder: append(folder / "driver.py", "# a comment\n"), ["driver.py"]),
+        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["driver.py", "physics.py", "tools.py"]),
+        (lambda folder: (folder / "notes.txt").write_text("no code"), []),
+        (lambda folder: (folder / "alone.py").write_text("x = 1\n"), ["alone.py"]),
+    ],
+    ids=["nothing", "a comment", "a name that others may import", "no code", "a file that nothing imports"],
+)
+def test_only_what_may_have_changed_is_judged_again(
+    change: Callable[[Path], object], again: list[str], project: Path, judged: list[str]
+) -> None:
+    cache = project.parent / "cache"
+    checked(project, Cache(cache))
+    judged.clear()
+    change(project)
+    checked(project, Cache(cache))
+    assert sorted(judged) == again
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+@pytest.mark.parametrize("kind", ["run-*", "facts-*"])
+def test_a_damaged_cache_is_made_anew_and_said_so_once(kind: str, project: Path, tmp_path: Path) -> None:
+    first = checked(project, Cache(tmp_path / "cache"))
+    (damaged,) = (tmp_path / "cache").glob(kind)
+    damaged.write_bytes(damaged.read_bytes()[:-7] + b"garbage")
+    if kind == "facts-*":  # is only read when something has changed
+        append(project / "driver.py", "# a comment\n")
+    second = checked(project, Cache(tmp_path / "cache"))
+    assert [(Path(w.path), w.message) for w in second.warnings] == [(damaged, "was damaged; it is made anew")]
+    assert second.findings == first.findings
+    assert not checked(project, Cache(tmp_path / "cache")).warnings
+
+
+def test_what_a_killed_run_left_behind_does_no_harm(project: Path, tmp_path: Path) -> None:
+    first = checked(project, Cache(tmp_path / "cache"))
+    (tmp_path / "cache" / ".new-killed").write_bytes(b"half of it")
+    assert checked(project, Cache(tmp_path / "cache")) == first
+
+
+def test_where_nothing_can_be_written_there_is_no_cache(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    assert checked(project, Cache(tmp_path / "taken" / "cache")) == checked(project)
+
+
+def run(*args: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fusionlint", "check", *args]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_two_runs_at_once_find_the_same(project: Path) -> None:
+    command = [sys.executable, "-m", "fusionlint", "check", "."]
+    both = [subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [one.communicate()[0] for one in both]
+    assert said[0] == said[1] == run("--no-cache", folder=project).stdout
+
+
+def test_the_cache_lies_at_the_top_of_the_project_and_out_of_git(project: Path) -> None:
+    (project / "inside").mkdir()
+    shutil.move(project / "physics.py", project / "inside")
+    run(folder=project / "inside")
+    assert not (project / "inside" / FOLDER).exists()
+    assert (project / FOLDER / ".gitignore").read_text().endswith("\n*\n")
+
+
+def test_no_cache_leaves_nothing_and_says_the_same(project: Path) -> None:
+    without = run("--no-cache", folder=project)
+    assert not (project / FOLDER).exists()
+    assert run(folder=project).stdout == run(folder=project).stdout == without.stdout
+
+
+def test_another_folder_can_hold_the_cache(project: Path, tmp_path: Path) -> None:
+    run("--cache-dir", str(tmp_path / "elsewhere"), folder=project)
+    assert not (project / FOLDER).exists()
+    assert list((tmp_path / "elsewhere").glob("run-*"))
+
+
+def test_other_rules_have_results_of_their_own(project: Path) -> None:
+    everything = run(folder=project).stdout
+    assert run("--select", "chained-at-set", folder=project).stdout != everything
+    assert run(folder=project).stdout == everything

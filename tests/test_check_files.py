@@ -1,0 +1,144 @@
+"""Any files, in any order, by any number of processes: the same findings, and nothing ends the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fusionlint.rule import pages
+from fusionlint.source import check
+from fusionlint.source.check import check_files
+from fusionlint.source.files import python_files
+from fusionlint.source.scope import Scope, speaking
+
+EVERYTHING = Scope(speaking(tuple(pages()), ()))
+HAZARD = """
+import jax.numpy as jnp
+
+def stages(x):
+    out = jnp.zeros(8)
+    out = out.at[0].set(x)
+    out = out.at[1].set(x * 2)
+    return out
+"""
+
+
+def fill(folder: Path, number: int) -> list[Path]:
+    for i in range(number):
+        (folder / f"m{i}.py").write_text(HAZARD + f"# {'x' * (i * 37 % 101)}\nfrom m{(i * 7) % number} import stages\n")
+    return python_files([folder])
+
+
+def test_processes_and_order_change_nothing(tmp_path: Path) -> None:
+    paths = fill(tmp_path, 40)
+    first = check_files(paths, EVERYTHING, 1)
+    assert len(first.findings) == 40
+    assert check_files(paths, EVERYTHING, 3) == first
+    assert check_files(paths[::-1], EVERYTHING, 2) == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x = " + "(" * 10_000 + ")" * 10_000, "x = " + "-" * 10_000 + "1", "x = " + "+".join(["y"] * 10_000),
+     "x = " + "[" * 150 + "]" * 150, "x = a" + ".b" * 10_000,
+     "if x:\n" + "".join(" " * i + "if x:\n" for i in range(1, 90)),
+     "\0", "\xff", "def f(:"],
+    ids=["parentheses", "signs", "sums", "brackets", "attributes", "blocks", "a zero", "no UTF-8", "no Python"],
+)  # fmt: skip
+@pytest.mark.parametrize("number", [2, 40])
+def test_a_file_that_cannot_be_parsed_is_reported_or_checked_and_the_others_are(
+    text: str, number: int, tmp_path: Path
+) -> None:
+    paths = fill(tmp_path, number)
+    (tmp_path / "z.py").write_text(HAZARD + text + "\n", encoding="latin-1")
+    result = check_files([*paths, tmp_path / "z.py"], EVERYTHING, 2)
+    assert len(result.findings) == number + (not result.problems)
+    assert {Path(problem.path).name for problem in result.problems} <= {"z.py"}
+
+
+def test_a_long_file_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text(HAZARD + "def f(x):\n    y = [x + 1, g(x)]\n    return y\n\n" * 5_000)
+    result = check_files([tmp_path / "long.py"], EVERYTHING)
+    assert (len(result.findings), result.problems) == (1, ())
+
+
+_JUDGE = check._judge_one
+
+
+def die_of_one(path: str) -> tuple[str, tuple[object, ...]]:
+    if path.endswith("m7.py"):
+        signal.raise_signal(signal.SIGKILL)
+    return _JUDGE(path)
+
+
+def test_a_process_that_dies_takes_one_file_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = fill(tmp_path, 40)
+    monkeypatch.setattr(check, "_judge_one", die_of_one)
+    result = check_files(paths, EVERYTHING, 2)
+    assert len(result.findings) == 39
+    assert [(Path(p.path).name, p.message.partition(":")[0]) for p in result.problems] == [
+        ("m7.py", "ends the process that parses it")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def first[T](xs: list[T]) -> T: ...", "class Box[T: (int, str), *Ts]: ...", "type Pair[T] = tuple[T, T]",
+     "def both[\n    T,\n    U,\n](x: T, y: U) -> None: ..."],
+    ids=["def", "class", "type", "over lines"],
+)  # fmt: skip
+def test_syntax_newer_than_this_python_is_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "newer.py").write_text(text + "\n" + HAZARD)
+    result = check_files([tmp_path / "newer.py"], EVERYTHING)
+    assert [(f.location.line, result.problems) for f in result.findings] == [(7 + text.count("\n"), ())]
+
+
+def run(*args: str, text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fusionlint", "check", "-", *args]
+    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=False)
+
+
+def test_a_text_from_stdin_is_checked_as_the_file_that_it_belongs_to(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("import jax\ndef wrap(f): return jax.jit(f)\n")
+    (tmp_path / "main.py").write_text("saved = 1\n")
+    text = "from tools import wrap\nstep = wrap(print)\nfor i in range(999):\n    x = step(x)\n    print(float(x))\n"
+    done = run("--stdin-filename", "main.py", text=text, folder=tmp_path)
+    assert done.returncode == 1
+    assert "main.py:5:" in done.stdout
+    assert "print(float(x))" in done.stdout
+    assert (tmp_path / "main.py").read_text() == "saved = 1\n"
+    assert run("--stdin-filename", "main.py", text="x = 1\n", folder=tmp_path).returncode == 0
+
+
+def test_a_text_from_stdin_needs_no_file(tmp_path: Path) -> None:
+    assert "stdin.py:6:" in run("--output-format", "concise", text=HAZARD, folder=tmp_path).stdout
+
+
+def test_a_fixed_text_from_stdin_goes_to_stdout(tmp_path: Path) -> None:
+    text = "import jax\n\ndef f(x):\n    return jax.numpy.sort(x)[-1]\n"
+    done = run("--fix", "--unsafe-fixes", text=text, folder=tmp_path)
+    assert done.stdout == text.replace("jax.numpy.sort(x)[-1]", "jax.numpy.max(x)")
+    assert run("--fix", text="x = 1\n", folder=tmp_path).stdout == "x = 1\n"
+    broken = run("--fix", text="x = = 1\n", folder=tmp_path)
+    assert (broken.stdout, broken.returncode) == ("x = = 1\n", 1)
+
+
+def test_an_interrupt_ends_the_run_at_once_and_without_a_traceback(tmp_path: Path) -> None:
+    fill(tmp_path, 1500)
+    command = [sys.executable, "-m", "fusionlint", "check", ".", "--no-cache", "--jobs", "2"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        time.sleep(2)
+        began = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert time.monotonic() - began < 10
+    assert "Traceback" not in out + err
+    assert (process.returncode, out) == (130, "")
