@@ -225,13 +225,16 @@ def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place
         if called := project.find(name):
             for caller in project.callers(name):
                 calls[caller].append(called)
-    known, found = set(host), set[Place]()
+    known, found, once = set(host), set[Place](), set[Place]()
     todo = deque(place for places in inside.values() for place in places)
     while todo:
         place = todo.popleft()
         if place in known or place in traced:
             continue
-        if (place.outer in known and place not in returned) or _called_by_set_up(project, place, known):
+        is_called_once = _called_by_set_up(project, place, known, once)
+        if (place.outer in known and place not in returned) or is_called_once:
+            if is_called_once:
+                once.add(place)
             known.add(place)
             found.add(place)
             # Only what it holds and what it calls may now be seen in another light.
@@ -246,9 +249,12 @@ def _returned(project: Project, inside: dict[Place, list[Place]]) -> Iterator[Pl
             yield from (p for p in project.functions_behind(place, value, TRANSFORMS) if p.outer == place)
 
 
-def _called_by_set_up(project: Project, place: Place, host: set[Place]) -> bool:
+def _called_by_set_up(project: Project, place: Place, host: set[Place], once: set[Place]) -> bool:
+    """Whether all that call a function are its module, constructors, or functions of that kind, which are `once`."""
     callers = project.callers(project.name_of(place))
     return bool(callers) and all(
-        c.path == place.path if not c.scope else (c in host and c.scope.endswith(("__init__", "__post_init__")))
+        (c in once or (c in host and c.scope.endswith(("__init__", "__post_init__"))))
+        if c.scope
+        else c.path == place.path
         for c in callers
     )
