@@ -483,4 +483,5 @@ def _one_line_errors() -> Iterator[None]:
         sys.exit(2)
     except KeyboardInterrupt:
         click.echo("fusionlint: interrupted", err=True)
-        sys.exit(130)
+        sys.stdout.flush()
+        os._exit(130)  # at once: whoever was interrupted in starting processes would wait for them forever

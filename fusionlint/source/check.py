@@ -276,14 +276,20 @@ def _map(
         return found
     chunk = max(1, len(paths) // (jobs * 64))
     with _pool(jobs) as pool:
+        # Not `pool.map`: what it cancels when the user interrupts, the pool's own thread then stumbles over.
+        parts = [pool.submit(_several, function, paths[i : i + chunk]) for i in range(0, len(paths), chunk)]
         try:
-            for one in pool.map(function, paths, chunksize=chunk):
-                found.append(one)
+            for part in parts:
+                found += part.result()
                 progress(len(found), len(paths))
         except BrokenProcessPool:
             pass
     done = {path for path, _ in found}
     return found + [_alone(function, path) for path in paths if path not in done]
+
+
+def _several(function: Callable[[str], tuple[str, R]], paths: Sequence[str]) -> list[tuple[str, R]]:
+    return [function(path) for path in paths]
 
 
 def _alone(function: Callable[[str], tuple[str, R]], path: str) -> tuple[str, R]:
