@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
+from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,6 +111,8 @@ def check(
     from fusionlint.source.files import project_folder, python_files
     from fusionlint.source.texts import text_of, unsaved
 
+    before = signal.signal(signal.SIGINT, _leave)
+    click.get_current_context().call_on_close(lambda: signal.signal(signal.SIGINT, before))
     typed = [*paths] == [Path("-")]
     paths = [stdin_filename] if typed else paths or [Path()]
     if typed:
@@ -481,7 +485,12 @@ def _one_line_errors() -> Iterator[None]:
     except (ConfigError, FileNotFoundError, PermissionError) as error:
         click.echo(f"fusionlint: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        click.echo("fusionlint: interrupted", err=True)
-        sys.stdout.flush()
-        os._exit(130)  # at once: whoever was interrupted in starting processes would wait for them forever
+
+
+def _leave(*_: object) -> None:
+    """Ends the run at once. As an exception it could be lost in a callback, or wait for processes half begun."""
+    for process in active_children():
+        process.terminate()
+    sys.stderr.write("fusionlint: interrupted\n")
+    sys.stderr.flush()
+    os._exit(130)
