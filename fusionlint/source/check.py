@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -332,6 +335,14 @@ def _begin(shared: _Shared | None) -> None:
         _shared = shared
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_the_run, daemon=True).start()
+
+
+def _end_with_the_run() -> None:
+    """Ends this process when the one that started it is gone, however that came: nobody would stop it."""
+    if run := parent_process():
+        wait([run.sentinel])
+        os._exit(1)
 
 
 @contextmanager
