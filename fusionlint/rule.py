@@ -32,8 +32,8 @@ ENTRY_POINTS = "fusionlint.rules"
 
 Harm = Literal["fusion", "dispatch", "recompile", "transfer", "memory", "compile-time"]
 # Where code has to run for a rule to speak of it: under a trace (or not seen to run on the host), on the host (or not
-# seen to run under a trace; tests, benchmarks and pictures aside), or anywhere.
-Where = Literal["traced", "host", "any"]
+# seen to run under a trace), in either, or anywhere. Only the last means tests, benchmarks and pictures too.
+Where = Literal["traced", "host", "used", "any"]
 SourceCheck = Callable[[Any, "Source"], Iterator["Finding"]]
 FactsCheck = Callable[["Source"], bool]
 CallCheck = Callable[["Call"], bool]

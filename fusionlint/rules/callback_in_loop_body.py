@@ -9,18 +9,17 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, is_switched, loop_around, runs_a_loop
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="transfer")
 
 
-@rule.source(cst.Call, calls=CALLBACKS, where="any")
+@rule.source(cst.Call, calls=CALLBACKS, where="used")
 def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Callbacks in loop bodies and in what those call every time; prints that no flag switches on."""
     name = source.qualified_name(node.func)
     body = loop_around(node, source) if name in CALLBACKS else None
-    if body is None or is_idle(source.project, source.place(node)):
+    if body is None:
         return
     # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
     if name == PRINT and (is_switched(node, source) or runs_a_loop(body, source)):

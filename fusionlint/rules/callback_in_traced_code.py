@@ -29,7 +29,7 @@ _SCRIPT = re.compile(
 _NUMERIC = re.compile(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 
 
-@rule.source(cst.Call, calls=CALLBACKS, where="any")
+@rule.source(cst.Call, calls=CALLBACKS, where="used")
 def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Callbacks that nothing has to switch on, outside of loops: callback-in-loop-body speaks of those."""
     name = source.qualified_name(node.func)

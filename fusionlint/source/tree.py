@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
+from fusionlint.rule import Where
 from fusionlint.source import flow
 from fusionlint.source.facts import Call, Facts, RawCall, unpacked_call
 from fusionlint.source.fix import split_lines
@@ -127,17 +128,20 @@ class Source:
         """The qualified names of all that this file calls."""
         return self._called.keys()
 
-    def runs(self, scope: str, where: Literal["traced", "host", "any"]) -> bool:
+    def runs(self, scope: str, where: Where) -> bool:
         """Whether the code of `scope` has to be taken as running where a rule looks."""
         key = scope, where
         if key not in self._runs:
             self._runs[key] = self._does_run(scope, where)
         return self._runs[key]
 
-    def _does_run(self, scope: str, where: Literal["traced", "host", "any"]) -> bool:
-        if where == "host":
-            return self._context_in(scope) != "traced" and not is_idle(self.project, Place(self.path, scope))
-        return where == "any" or self._context_in(scope) != "host"
+    def _does_run(self, scope: str, where: Where) -> bool:
+        match where:
+            case "traced":
+                return self._context_in(scope) != "host"
+            case "host" if self._context_in(scope) == "traced":
+                return False
+        return where == "any" or not is_idle(self.project, Place(self.path, scope))
 
     @cached_property
     def _runs(self) -> dict[tuple[str, str], bool]:
