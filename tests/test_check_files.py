@@ -43,23 +43,35 @@ def test_processes_and_order_change_nothing(tmp_path: Path) -> None:
     assert check_files(paths[::-1], EVERYTHING, 2) == first
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["x = " + "(" * 10_000 + ")" * 10_000, "x = " + "-" * 10_000 + "1", "x = " + "+".join(["y"] * 10_000),
-     "x = " + "[" * 150 + "]" * 150, "x = a" + ".b" * 10_000,
-     "if x:\n" + "".join(" " * i + "if x:\n" for i in range(1, 90)),
-     "\0", "\xff", "def f(:"],
-    ids=["parentheses", "signs", "sums", "brackets", "attributes", "blocks", "a zero", "no UTF-8", "no Python"],
-)  # fmt: skip
-@pytest.mark.parametrize("number", [2, 40])
-def test_a_file_that_cannot_be_parsed_is_reported_or_checked_and_the_others_are(
-    text: str, number: int, tmp_path: Path
-) -> None:
-    paths = fill(tmp_path, number)
-    (tmp_path / "z.py").write_text(HAZARD + text + "\n", encoding="latin-1")
-    result = check_files([*paths, tmp_path / "z.py"], EVERYTHING, 2)
-    assert len(result.findings) == number + (not result.problems)
+UNREADABLE = {
+    "parentheses": "x = " + "(" * 10_000 + ")" * 10_000,
+    "signs": "x = " + "-" * 10_000 + "1",
+    "sums": "x = " + "+".join(["y"] * 10_000),
+    "brackets": "x = " + "[" * 150 + "]" * 150,
+    "attributes": "x = a" + ".b" * 10_000,
+    "blocks": "if x:\n" + "".join(" " * i + "if x:\n" for i in range(1, 90)),
+    "zero": "\0",
+    "no_utf8": "\xff",
+    "no_python": "def f(:",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_file_that_cannot_be_parsed_is_reported_or_checked_and_the_others_are(name: str, tmp_path: Path) -> None:
+    paths = fill(tmp_path, 2)
+    (tmp_path / "z.py").write_text(f"{HAZARD}{UNREADABLE[name]}\n", encoding="latin-1")
+    result = check_files([*paths, tmp_path / "z.py"], EVERYTHING)
+    assert len(result.findings) == 2 + (not result.problems)
     assert {Path(problem.path).name for problem in result.problems} <= {"z.py"}
+
+
+def test_files_that_cannot_be_parsed_end_no_process_of_several(tmp_path: Path) -> None:
+    fill(tmp_path, 40)
+    for name, text in UNREADABLE.items():
+        (tmp_path / f"{name}.py").write_text(f"{HAZARD}{text}\n", encoding="latin-1")
+    result = check_files(python_files([tmp_path]), EVERYTHING, 2)
+    assert len(result.findings) + len(result.problems) == 40 + len(UNREADABLE)
+    assert {Path(problem.path).stem for problem in result.problems} <= {*UNREADABLE}
 
 
 def test_a_long_file_is_checked(tmp_path: Path) -> None:

@@ -312,7 +312,7 @@ def _died(function: Callable[..., Any], path: str) -> Any:
 @contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that know `_shared`, and leave at once when the user interrupts."""
-    context = get_context("fork" if sys.platform == "linux" else None)
+    context = get_context("fork" if _can_copy() else "spawn")
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(_handed_over(),))
     try:
         yield pool
@@ -326,7 +326,12 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 def _handed_over() -> _Shared | None:
     """What a new process has to be sent: nothing, where it begins as a copy of this one."""
-    return None if sys.platform == "linux" else _shared
+    return None if _can_copy() else _shared
+
+
+def _can_copy() -> bool:
+    """Whether a process can begin as a copy of this one: not where jax has threads of its own."""
+    return sys.platform == "linux" and "jax" not in sys.modules
 
 
 def _begin(shared: _Shared | None) -> None:
