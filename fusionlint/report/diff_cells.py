@@ -11,6 +11,7 @@ from fusionlint.diff.compare import Diff, FunctionChange, ProgramChange, Quantit
 from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Program, Side, Standing
 from fusionlint.report.units import counted, duration, size
 
+SHOWN = 10  # barriers of a function on a target, unless all are asked for
 HEADINGS = ("launches", "bytes", "time", "compilations")
 
 _SHOWN: dict[str, Callable[[float], str]] = {

@@ -9,6 +9,7 @@ from fusionlint.diff.barriers import BarrierChange
 from fusionlint.diff.compare import Diff, FunctionChange, ProgramChange
 from fusionlint.report.diff_cells import (
     HEADINGS,
+    SHOWN,
     Row,
     advice,
     again,
@@ -23,7 +24,6 @@ from fusionlint.report.diff_cells import (
     versions,
 )
 
-SHOWN = 10  # barriers of a function on a target, unless all are asked for
 _BOLD = {"worse", "no report after"}
 
 

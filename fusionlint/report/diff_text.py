@@ -8,6 +8,7 @@ from fusionlint.diff.barriers import BarrierChange
 from fusionlint.diff.compare import Diff, FunctionChange, ProgramChange
 from fusionlint.report.diff_cells import (
     HEADINGS,
+    SHOWN,
     advice,
     again,
     cause,
@@ -21,7 +22,6 @@ from fusionlint.report.diff_cells import (
     versions,
 )
 
-SHOWN = 10  # barriers of a function on a target, unless all are asked for
 COST_COLUMN = 78
 _SIGNS = {"appeared": "+", "gone": "-", "changed": "~"}
 
