@@ -180,6 +180,7 @@ def broken() -> tuple[tuple[str, str], ...]:
     return catalogue().broken if _entry_points() else ()
 
 
+@functools.cache
 def definition() -> bytes:
     """A digest of everything that decides what is found: the code of fusionlint and of rules from elsewhere, the pages,
     and the versions of Python and libcst."""

@@ -70,10 +70,11 @@ def check_files(
     with _without_collection():
         look_again()
         contents = {str(path): _content(path) for path in sorted(paths)}
+        seen = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
         key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
         run = None if cache is None else cache.run(*key)
-        if run is None or not _still_holds(run, contents):
-            run = _run(contents, scope, jobs, cache, run, progress)
+        if run is None or not _still_holds(run, contents, seen):
+            run = _run(contents, seen, scope, jobs, cache, run, progress)
             if cache is not None:
                 cache.keep_run(*key, run)
         return _result(run, contents, cache)
@@ -117,17 +118,17 @@ def _seen(path: str, content: bytes) -> bytes:
     return digest(content, path_in_project(Path(path)).encode(), module_name(Path(path)).encode())
 
 
-def _still_holds(run: Run, contents: dict[str, bytes | Problem]) -> bool:
+def _still_holds(run: Run, contents: dict[str, bytes | Problem], seen: dict[str, bytes]) -> bool:
     """Whether nothing has changed since: no file, none of those around, and no folder that says where those are."""
     if any(isinstance(content, Problem) for content in contents.values()):
         return False
     around = {path: _content(Path(path)) for path in run.around}
-    now = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
-    return now == run.seen and around == run.around and all(listing(Path(f)) == n for f, n in run.listed.items())
+    return seen == run.seen and around == run.around and all(listing(Path(f)) == n for f, n in run.listed.items())
 
 
 def _run(
     contents: dict[str, bytes | Problem],
+    seen: dict[str, bytes],
     scope: Scope,
     jobs: int,
     cache: Cache | None,
@@ -142,7 +143,6 @@ def _run(
     world = join(facts, known.facts_around)
     around = {path: known.texts[path].digest for path in world.project.files.keys() - facts.keys()}
     known.keep({**readable, **around})
-    seen = {path: _seen(path, content) for path, content in readable.items()}
     outlines = components(world.project, {path: known.texts[path].outline for path in world.project.files})
     keys = {path: digest(seen[path], outlines[path]) for path in facts}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}

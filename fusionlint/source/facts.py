@@ -8,6 +8,7 @@ times faster than objects do; what it is asked for it hands out as the named tup
 from __future__ import annotations
 
 import marshal
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -160,6 +161,13 @@ class Facts:
     @property
     def attributes(self) -> frozenset[str]:
         return self.raw.attributes
+
+    def imports(self) -> Iterator[str]:
+        """The absolute names of what any scope of the file imports."""
+        for names in self.raw.bindings.values():
+            for kind, target, _ in names.values():
+                if kind == "import":
+                    yield self.absolute(target)
 
     def has(self, shape: Shape) -> list[str]:
         """The scopes of the code that looks so."""

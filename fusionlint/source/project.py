@@ -189,16 +189,9 @@ class Project:
 
     def imported(self, path: str) -> Iterator[str]:
         """The project's files that a file imports from, and whose names it is then asked about."""
-        facts = self.files[path]
-        for names in facts.raw.bindings.values():
-            for kind, target, _ in names.values():
-                name = facts.absolute(target)
-                if (
-                    kind == "import"
-                    and not self._is_elsewhere(Place(path, ""), name)
-                    and (found := self._split(name)[0])
-                ):
-                    yield found
+        for name in self.files[path].imports():
+            if not self._is_elsewhere(Place(path, ""), name) and (found := self._split(name)[0]):
+                yield found
 
     def callee(self, place: Place, call: Value, depth: int = _DEPTH) -> str | None:
         """The qualified name of what `call` calls; `partial(jax.jit, ...)(f)` calls jax.jit."""

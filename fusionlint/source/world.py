@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def _neighbours(facts: dict[str, Facts], read: Reader) -> dict[str, Facts]:
     todo = list(facts.values())
     while todo:
         one = todo.pop()
-        for path in imported_files(Path(one.path), _imports(one)):
+        for path in imported_files(Path(one.path), one.imports()):
             if str(path) not in known:
                 known.add(str(path))
                 other = read(path)
@@ -50,10 +50,3 @@ def _neighbours(facts: dict[str, Facts], read: Reader) -> dict[str, Facts]:
                     found[other.path] = other
                     todo.append(other)
     return found
-
-
-def _imports(facts: Facts) -> Iterator[str]:
-    for names in facts.raw.bindings.values():
-        for kind, target, _ in names.values():
-            if kind == "import":
-                yield facts.absolute(target)
