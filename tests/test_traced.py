@@ -134,6 +134,7 @@ def test_a_callback_is_host_code_inside_a_trace(name: str) -> None:
         ("step = jax.jit(g)\ndef f(x):\n    for _ in range(9): x = step(x)\n    return x", "f"),
         ("def main(x):\n    def f(y): return y\n    return f(x)", "main.f"),
         ("class A:\n    def __init__(self): self.t = table(3)\ndef table(n): return n", "table"),
+        ("class A:\n    def __init__(self):\n        def f(n): return n\n        self.t = f(3)", "A.__init__.f"),
         ("def table(n): return n\nTABLE = table(3)", "table"),
     ],
 )
@@ -150,6 +151,12 @@ def test_host_code_is_known_by_name_by_call_and_by_its_callers(text: str, scope:
         ("def energy(x): return x\ndef main(x): return energy(x)", "energy"),
         ("class A:\n    def step(self, x): return x", "A.step"),
         ("def make(n):\n    def f(x): return n * x\n    return f\nf3 = make(3)", "make.f"),
+        ("class A:\n    def __init__(self):\n        def f(x): return x\n        self.step = f", "A.__init__.f"),
+        (
+            "class A:\n    def __init__(self):\n        def h(x): return x\n        def f(x): return h(x)\n"
+            "        self.step = f",
+            "A.__init__.h",
+        ),
     ],
 )
 def test_library_functions_are_left_open(text: str, scope: str) -> None:

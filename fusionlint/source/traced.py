@@ -219,7 +219,7 @@ def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place
     inside: dict[Place, list[Place]] = defaultdict(list)
     for place, _ in project.functions():
         inside[place.outer].append(place)
-    returned = set(_returned(project, inside))
+    handed_out = taken_on(project, (*_returned(project, inside), *_kept(project, inside)))
     calls: dict[Place, list[Place]] = defaultdict(list)
     for name in project.called:
         if called := project.find(name):
@@ -232,7 +232,7 @@ def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place
         if place in known or place in traced:
             continue
         is_called_once = _called_by_set_up(project, place, known, once)
-        if (place.outer in known and place not in returned) or is_called_once:
+        if (place.outer in known and place not in handed_out) or is_called_once:
             if is_called_once:
                 once.add(place)
             known.add(place)
@@ -247,6 +247,16 @@ def _returned(project: Project, inside: dict[Place, list[Place]]) -> Iterator[Pl
     for place, function in project.functions():
         for value in function.returns if place in inside else ():
             yield from (p for p in project.functions_behind(place, value, TRANSFORMS) if p.outer == place)
+
+
+def _kept(project: Project, inside: dict[Place, list[Place]]) -> Iterator[Place]:
+    """Functions that a constructor makes and keeps, `self.step = step`: who calls them is not seen either."""
+    for path, facts in project.files.items():
+        for owner in facts.raw.classes:
+            for maker in (Place(path, f"{owner}{name}") for name in _CONSTRUCTORS):
+                for bound in facts.bindings.get(owner, {}).values() if maker in inside else ():
+                    found = project.functions_behind(maker, bound.value, TRANSFORMS) if bound.kind == "value" else ()
+                    yield from (p for p in found if p.outer == maker)
 
 
 def _called_by_set_up(project: Project, place: Place, host: set[Place], once: set[Place]) -> bool:
