@@ -115,11 +115,13 @@ class RecordedFunction:
 @dataclass(frozen=True, slots=True)
 class EagerLine:
     """Operations that a line gave to jax one by one, outside of any jit: each program was compiled for one of them.
-    `operations` is how many programs by name. How often they ran is not known: jax does not tell Python."""
+    `operations` is how many programs by name. How often they ran is not known: jax does not tell Python. `outer` is the
+    user's line that called the library which then called this one; None where no library is between."""
 
     called: Place | None
     operations: Mapping[str, int]
     seconds: float
+    outer: Place | None = None
 
     @property
     def programs(self) -> int:
@@ -191,7 +193,7 @@ def from_fields(fields: dict[str, Any]) -> Recording:
         versions=fields["versions"],
         backend=fields["backend"],
         functions=tuple(function_from(one) for one in fields["functions"]),
-        eager=tuple(EagerLine(place_from(e["called"]), e["operations"], e["seconds"]) for e in fields["eager"]),
+        eager=tuple(map(eager_from, fields["eager"])),
         notes=tuple(fields["notes"]),
         top=fields.get("top", ""),
         sources=fields.get("sources", {}),
@@ -204,6 +206,12 @@ def function_from(fields: dict[str, Any]) -> RecordedFunction:
     given["defined"] = place_from(fields["defined"])
     given["compilations"] = tuple(compilation_from(one) for one in fields["compilations"])
     return RecordedFunction(**given)
+
+
+def eager_from(fields: dict[str, Any]) -> EagerLine:
+    """An EagerLine from what `json` made of one."""
+    outer = place_from(fields.get("outer"))
+    return EagerLine(place_from(fields["called"]), fields["operations"], fields["seconds"], outer)
 
 
 def compilation_from(fields: dict[str, Any]) -> Compilation:

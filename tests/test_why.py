@@ -51,6 +51,12 @@ def test_what_is_told_by_the_same_text_and_is_another_object_is_said_to_be() -> 
     assert said.startswith("n (static): another object")
 
 
+def test_a_function_that_is_made_anew_is_named_with_what_makes_it_and_comes_before_other_objects() -> None:
+    anew = Circumstances(others=("static",), anew=("swings.<locals>.field",))
+    (said,) = why(FIRST, [(FIRST, anew)])
+    assert said.startswith("field is made anew by each call of swings")
+
+
 def test_another_object_is_not_blamed_where_an_argument_changed_for_it_may_be_equal() -> None:
     found = why(again(shape=(9, 4)), [(FIRST, Circumstances(others=("n",)))])
     assert found == ("x: f32[8,4] -> f32[9,4]",)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from fusionlint.compiling import arguments
@@ -15,6 +15,7 @@ from fusionlint.compiling.entry import array_text
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 _WIDEST = 60  # characters of a static value
+_DEPTH = 8  # of the tuples in a static argument
 
 
 class _CannotSayError(Exception):
@@ -36,6 +37,7 @@ class Call:
     spec: str | None
     identity: Identity = field(compare=False)
     objects: Mapping[str, Identity] = field(compare=False)  # of the static arguments that are no literals
+    local: Mapping[str, Identity] = field(compare=False)  # of functions in them that another function made, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def call_of(
         spec=_spec(args, kwargs, {*argnums}, {*argnames}) if plain else None,
         identity=_identity(function),
         objects={name: _identity(value) for name, value in static.items() if not _is_literal(value)},
+        local={one.__qualname__: _identity(one) for one in _local(tuple(static.values()), _DEPTH)},
     )
 
 
@@ -159,6 +162,15 @@ def _literal(value: Any) -> str:
     if not _is_literal(value):
         raise _CannotSayError
     return repr(value)
+
+
+def _local(value: Any, depth: int) -> Iterator[Any]:
+    """The functions and lambdas in a static argument that were made while another function ran."""
+    if isinstance(value, (tuple, list)) and depth:
+        for part in value:
+            yield from _local(part, depth - 1)
+    elif isinstance(value, FunctionType) and "<locals>" in value.__qualname__:
+        yield value
 
 
 def _is_literal(value: Any) -> bool:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType
 
@@ -19,8 +20,10 @@ from fusionlint.compiling.owners import owner
 from fusionlint.compiling.why import Circumstances, why
 from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording
 
+FIRST, WITHIN = 16, 5000  # operations of a program that are looked at for the user's code: 12 ms at most
 COMPARED = 16  # earlier compilations, the latest ones: each compilation of a loop shall cost the same
 Key = tuple[str, "Place | None"]
+Lines = tuple["Place | None", "Place | None"]  # of an eager operation, the inner and the outer one
 # Called with what was recorded: an eager operation by line and name, or a function with this one compilation.
 Keep = Callable[["RecordedFunction | EagerLine"], None]
 
@@ -46,7 +49,7 @@ class Recorder:
     def __init__(self, everything: bool = False, keep: Keep = lambda _: None) -> None:
         self.everything, self.keep = everything, keep
         self.known: dict[Key, _Known] = {}
-        self.eager: dict[Place | None, tuple[Counter[str], float]] = {}
+        self.eager: dict[Lines, tuple[Counter[str], float]] = {}
         self.count = 0
         self.lock = threading.Lock()
 
@@ -56,15 +59,15 @@ class Recorder:
         called = _called(seen.frames)
         with self.lock:
             if whose == "jax":
-                self._add_eager(seen, called)
+                self._add_eager(seen, called, _outer(seen.frames))
             else:
                 self._add(seen, place, whose, called)
 
-    def _add_eager(self, seen: Compiled, called: Place | None) -> None:
-        operations, seconds = self.eager.setdefault(called, (Counter(), 0.0))
+    def _add_eager(self, seen: Compiled, called: Place | None, outer: Place | None) -> None:
+        operations, seconds = self.eager.setdefault((called, outer), (Counter(), 0.0))
         operations[seen.name] += 1
-        self.eager[called] = operations, seconds + seen.seconds
-        self.keep(EagerLine(called, {seen.name: 1}, seen.seconds))
+        self.eager[called, outer] = operations, seconds + seen.seconds
+        self.keep(EagerLine(called, {seen.name: 1}, seen.seconds, outer))
 
     def _add(self, seen: Compiled, place: Place | None, whose: Owner, called: Place | None) -> None:
         name = _name(seen, place)
@@ -124,7 +127,7 @@ class Recorder:
             functions = tuple(
                 replace(k.function, compilations=(*map(one, k.compilations),)) for k in self.known.values()
             )
-            eager = tuple(EagerLine(place, dict(names), s) for place, (names, s) in self.eager.items())
+            eager = tuple(EagerLine(i, dict(names), s, o) for (i, o), (names, s) in self.eager.items())
         where = backend() if functions or eager else ""  # to ask is to start it
         return Recording((), versions(), where, functions, eager, hooks.missing())
 
@@ -208,7 +211,8 @@ def _circumstances(call: Call | None, other: Call | None, settings: tuple[str, .
         return Circumstances(settings=settings)
     known = {name: its for name, its in other.objects.items() if call.static.get(name) == other.static.get(name)}
     others = tuple(name for name, its in call.objects.items() if name in known and not its.is_same(known[name]))
-    return Circumstances(call.identity.is_same(other.identity), settings, others)
+    anew = tuple(name for name, its in call.local.items() if name in other.local and not its.is_same(other.local[name]))
+    return Circumstances(call.identity.is_same(other.identity), settings, others, anew)
 
 
 def arguments_of(lowering: Lowering) -> tuple[Argument, ...]:
@@ -256,24 +260,33 @@ def _name(seen: Compiled, place: Place | None) -> str:
 
 def _definition(seen: Compiled) -> tuple[Place | None, Owner]:
     """Where the function is defined, and whose it is. A library may have wrapped the user's function before it jitted
-    it, and an eager scan is jax's own function around the user's: what they call of the user's is then the one."""
+    it, or calls it somewhere in its own, and an eager scan is jax's own function around the user's: what they call of
+    the user's is then the one."""
     place = _given(seen)
     if place is None:
         return None, _owner_of_unknown(seen.frames)
     whose = owner(place.path)
     if whose == "user" or seen.lowering is None:
         return place, whose
-    inner = _inside(seen.lowering, place, whose)
-    if inner is None:
-        return place, whose
-    return (replace(inner, function=f"{seen.name}({inner.function})") if whose == "jax" else inner), "user"
+    inner = _inside(seen, seen.lowering, place, whose)
+    return (inner, "user") if inner else (place, whose)
 
 
-def _inside(lowering: Lowering, place: Place, whose: Owner) -> Place | None:
-    """The user's function that the one at `place` works for."""
-    given = hooks.inner_functions(lowering.jaxpr) if whose == "jax" else ()
-    first = next((found for found in given if owner(found[0]) == "user"), None)
-    return Place(*first) if first else _traced(lowering, place)
+def _inside(seen: Compiled, lowering: Lowering, place: Place, whose: Owner) -> Place | None:
+    """The user's function that the one at `place` works for. Where that has operations of its own, both are named."""
+    if whose == "jax":
+        given = hooks.inner_functions(lowering.jaxpr)
+        first = next((Place(*found) for found in given if owner(found[0]) == "user"), None)
+        inner = first or _traced(lowering, place, FIRST)
+        return _named_with(inner, lowering.name) if inner else None
+    if wrapped := _traced(lowering, place, FIRST):
+        return wrapped
+    inner = _traced(lowering, place, WITHIN, frozenset(code for code, _ in seen.frames))
+    return _named_with(inner, place.function or lowering.name) if inner else None
+
+
+def _named_with(inner: Place, outer: str) -> Place:
+    return replace(inner, function=f"{outer}({inner.function})")
 
 
 def _owner_of_unknown(frames: Frames) -> Owner:
@@ -291,13 +304,17 @@ def _given(seen: Compiled) -> Place | None:
     return Place(*found) if found else None
 
 
-def _traced(lowering: Lowering, place: Place) -> Place | None:
-    """The user's outermost function that the one at `place` called while jax traced its first operations."""
-    for codes in hooks.traced_frames(lowering.jaxpr):
-        inside = False
-        for code in codes:
-            inside |= (code.co_filename, code.co_firstlineno) == (place.path, place.line)
-            if inside and owner(code.co_filename) == "user":
+def _traced(lowering: Lowering, place: Place, end: int, around: frozenset[CodeType] | None = None) -> Place | None:
+    """The user's outermost function that the one at `place` called while jax traced the operations before `end`.
+
+    Of an operation that was traced apart (equinox does so with what a solver steps) the stack does not reach that far
+    out: where `around` is given, the code that was running as the program was compiled, what is not in there counts.
+    """
+    for codes in islice(hooks.traced_frames(lowering.jaxpr), end):
+        is_given = [(code.co_filename, code.co_firstlineno) == (place.path, place.line) for code in codes]
+        begin = is_given.index(True) if any(is_given) else len(codes) if around is None else 0
+        for code in codes[begin:]:
+            if (around is None or code not in around) and owner(code.co_filename) == "user":
                 return Place(code.co_filename, code.co_firstlineno, _qualified(code))
     return None
 
@@ -312,6 +329,18 @@ def _called(frames: Frames) -> Place | None:
         if whose == "library" and theirs is None and not code.co_filename.startswith("<"):
             theirs = Place(code.co_filename, line, _qualified(code))
     return theirs
+
+
+def _outer(frames: Frames) -> Place | None:
+    """The user's line that called the library which then called the user's innermost line, if one did. What a whole
+    program runs under (absl, click, hydra) is called by a module's own line, and is no such library."""
+    whose = [owner(code.co_filename) for code, _ in frames]
+    own = [number for number, one in enumerate(whose) if one == "user"]
+    after = next((n for before, n in pairwise(own) if "library" in whose[before:n]), None)
+    if after is None or frames[after][0].co_name == "<module>":
+        return None
+    code, line = frames[after]
+    return Place(code.co_filename, line, _qualified(code))
 
 
 def _qualified(code: CodeType) -> str:

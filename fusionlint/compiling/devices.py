@@ -28,9 +28,12 @@ def device(target: Target) -> Any:
 
 
 class _NoDevice:
-    """What stands for the backend of a GPU that is not there; an older jax asks it for more than its being there."""
+    """What stands for the backend of a device that is not there; an older jax asks it for more than its being there."""
 
     platform = "cuda"
+
+    def make_python_callback_from_host_send_and_recv(self, *_: Any) -> None:
+        """What a TPU's runtime calls: the program itself sends and receives."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError("Unknown backend: 'gpu' requested")  # the words that jax itself has for it

@@ -270,16 +270,17 @@ def inner_functions(jaxpr: Any) -> Iterator[tuple[str, int, str]]:
                     yield path, int(line), name
 
 
-def traced_frames(jaxpr: Any, limit: int = 8) -> Iterator[tuple[CodeType, ...]]:
-    """Of the program's first operations, and of the first inside of these, the code that was running when each was
-    traced, the outermost first."""
-    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns[:limit]:
+def traced_frames(jaxpr: Any) -> Iterator[tuple[CodeType, ...]]:
+    """Of each operation of a program, before those inside of it, the code that was running when it was traced, the
+    outermost first."""
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         traceback: Any = getattr(equation.source_info, "traceback", None)
         codes = traceback.raw_frames()[0] if hasattr(traceback, "raw_frames") else ()
         yield tuple(reversed(codes))
-        inner = equation.params.get("jaxpr")
-        if inner is not None:
-            yield from traced_frames(inner, limit // 2)
+        for value in equation.params.values():
+            for inner in value if isinstance(value, tuple) else (value,):
+                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                    yield from traced_frames(inner)
 
 
 def defined(jaxpr: Any) -> tuple[str, int, str] | None:

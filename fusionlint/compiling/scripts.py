@@ -21,11 +21,12 @@ from fusionlint.recording import (
     Place,
     RecordedFunction,
     Recording,
+    eager_from,
     function_from,
-    place_from,
 )
 
 _SITE = Path(__file__).parent / "site"
+Lines = tuple["Place | None", "Place | None"]  # of an eager operation, the inner and the outer one
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")  # those that this system has
 
 
@@ -95,12 +96,12 @@ def read_spool(folder: Path, command: tuple[str, ...] = ()) -> Recording:
     if not began:
         return Recording(command, notes=("the program did not import jax",))
     functions: dict[tuple[str, Place | None], RecordedFunction] = {}
-    eager: dict[Place | None, EagerLine] = {}
+    eager: dict[Lines, EagerLine] = {}
     spool = (folder / "compiled.jsonl").read_bytes()
     for line in spool[: spool.rfind(b"\n") + 1].splitlines():  # a killed script may have left half a line
         one = json.loads(line)
         if "eager" in one:
-            _add_eager(eager, EagerLine(**{**one["eager"], "called": place_from(one["eager"]["called"])}))
+            _add_eager(eager, eager_from(one["eager"]))
         else:
             _add(functions, function_from(one["function"]))
     notes = ended.get("notes", ("it was killed before its programs could be lowered: there are no launches to report",))
@@ -119,12 +120,12 @@ def _add(functions: dict[tuple[str, Place | None], RecordedFunction], one: Recor
     functions[one.name, one.defined] = replace(known, compilations=known.compilations + one.compilations)
 
 
-def _add_eager(eager: dict[Place | None, EagerLine], one: EagerLine) -> None:
-    known = eager.get(one.called, EagerLine(one.called, {}, 0.0))
+def _add_eager(eager: dict[Lines, EagerLine], one: EagerLine) -> None:
+    known = eager.get((one.called, one.outer), EagerLine(one.called, {}, 0.0, one.outer))
     counts = {**known.operations}
     for name, number in one.operations.items():
         counts[name] = counts.get(name, 0) + number
-    eager[one.called] = EagerLine(one.called, counts, known.seconds + one.seconds)
+    eager[one.called, one.outer] = replace(known, operations=counts, seconds=known.seconds + one.seconds)
 
 
 def _with_programs(

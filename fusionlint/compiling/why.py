@@ -14,11 +14,13 @@ SHOWN = 3  # arguments that changed; the others are counted
 @dataclass(frozen=True, slots=True)
 class Circumstances:
     """Of a compilation, beside its arguments: whether the function is the same object as at the earlier one, and which
-    settings of jax differ; `others` are the static arguments that are told by the same text, and are another object."""
+    settings of jax differ; `others` are the static arguments that are told by the same text, and are another object,
+    `anew` the functions in static arguments that were made anew."""
 
     same_function: bool = True
     settings: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    anew: tuple[str, ...] = ()
 
 
 def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) -> tuple[str, ...]:
@@ -35,6 +37,8 @@ def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) 
         return (f"the same arguments, but other settings: {', '.join(around.settings)}",)
     if not around.same_function:
         return ("the same arguments: a new function was given to jit, which knows functions by identity",)
+    if around.anew:
+        return tuple(_anew(name) for name in around.anew)
     # The last to be blamed: another object may well be equal, which cannot be told once the first one is gone.
     if around.others:
         return tuple(_others(new, around))
@@ -49,6 +53,13 @@ def differences(old: Compilation, new: Compilation) -> tuple[str, ...]:
 def _others(new: Compilation, circumstances: Circumstances) -> Iterator[str]:
     for name in circumstances.others:
         yield f"{name} (static): another object, again {new.static.get(name, 'one')}: jax tells them apart by =="
+
+
+def _anew(name: str) -> str:
+    maker, _, own = name.rpartition(".<locals>.")
+    maker = maker.replace("<locals>.", "")
+    so = "jax knows functions by identity: define it once, outside, and hand what changes over as an array"
+    return f"{own} is made anew by each call of {maker}, and {so}"
 
 
 def _static(old: Compilation, new: Compilation) -> Iterator[str]:

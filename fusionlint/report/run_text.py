@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from fusionlint.explained import Report
@@ -15,6 +15,7 @@ BARRIERS = 3  # of a report, unless all are asked for
 AGAIN = 5  # reasons for compiling again
 LINES = 10  # of eager operations, of libraries' functions
 OPERATIONS = 4  # names
+MANY = 10  # programs that one line of the user's cost
 
 
 def run_text(recording: Recording, told: Sequence[Told], everything: bool = False) -> str:
@@ -86,9 +87,22 @@ def _eager(lines: Sequence[EagerLine], everything: bool) -> Iterator[str]:
         listed = ", ".join(f"{name} {count}" if count > 1 else name for name, count in names[:OPERATIONS])
         more = ", ..." if len(names) > OPERATIONS else ""
         programs = counted(line.programs, "program", "programs")
-        yield f"   {_place(line.called)}: {programs} ({listed}{more}), {_seconds(line.seconds)}"
+        outer = f", from {_function(line.outer)}" if line.outer else ""
+        yield f"   {_place(line.called)}{outer}: {programs} ({listed}{more}), {_seconds(line.seconds)}"
     if not everything and len(dearest) > LINES:
         yield f"   … and at {len(dearest) - LINES} more lines; --all shows them"
+    yield from _to_jit(lines)
+
+
+def _to_jit(lines: Sequence[EagerLine]) -> Iterator[str]:
+    """The lines of the user's that cost many programs, the dearest first."""
+    by_line: defaultdict[Place | None, list[EagerLine]] = defaultdict(list)
+    for line in lines:
+        by_line[line.outer or line.called].append(line)
+    many = [(place, found) for place, found in by_line.items() if place and sum(one.programs for one in found) >= MANY]
+    for place, found in sorted(many, key=lambda pair: -_total(pair[1])):
+        cost = f"{sum(one.programs for one in found)} programs, {_seconds(_total(found))}"
+        yield f"   {_place(place)} costs {cost}: inside one jax.jit they are one program"
 
 
 def _libraries(functions: Sequence[RecordedFunction], everything: bool) -> Iterator[str]:
@@ -110,6 +124,11 @@ def _named(function: RecordedFunction) -> str:
 
 def _place(place: Place | None) -> str:
     return f"{shown_path(place.path)}:{place.line}" if place else "no line of Python"
+
+
+def _function(place: Place) -> str:
+    """As a report's call path has it: `main:36`."""
+    return f"{place.function.replace('<locals>.', '')}:{place.line}"
 
 
 def _programs(lines: Sequence[EagerLine]) -> str:

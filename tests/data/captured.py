@@ -34,6 +34,17 @@ def noisy(x):
     return x
 
 
+def solved(x):
+    def field(y):
+        return y - 1
+
+    return optax_like.solve(field, x)
+
+
+def fresh(y):
+    return jnp.sinh(y)
+
+
 def recompile():
     state = {"w": jnp.ones((3, 4)), "b": jnp.zeros(4)}
     state = update(state, jnp.ones(5))
@@ -56,6 +67,9 @@ def main(end):
     Model().forward(x)
     optax_like.apply(lambda y: jnp.exp(y) + 1, x)
     optax_like.own(x)
+    solved(x)
+    solved(x)
+    optax_like.initialize(fresh, x)
     noisy(x)
     thread = threading.Thread(target=lambda: jax.jit(body)(0.0, jnp.ones(7)), name="worker")
     thread.start()
