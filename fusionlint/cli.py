@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from multiprocessing import active_children
@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fusionlint import options
 from fusionlint.config import ConfigError, read_config
+from fusionlint.options import DashesMeanNothing, names, split
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -43,15 +45,11 @@ def main() -> None:
 _FORMATS = ["full", "concise", "json", "sarif", "github"]
 
 
-def _names(help_text: str, *flags: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(*flags, multiple=True, metavar="NAME[,NAME]", help=help_text)
-
-
 @main.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@_names("Only what harms this target, h100 for one; repeatable.", "--target")
-@_names("Only these rules.", "--select")
-@_names("Not these rules.", "--ignore")
+@names("Only what harms this target, h100 for one; repeatable.", "--target")
+@names("Only these rules.", "--select")
+@names("Not these rules.", "--ignore")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change rounding or ties.")
@@ -120,7 +118,7 @@ def check(
     with _one_line_errors():
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
-        scope = scope_of(config, _split(select), _split(ignore), _split(target), unused_ignores=unused)
+        scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
         files = paths if typed else python_files(paths, config.exclude)
@@ -196,11 +194,11 @@ def _rule_texts(scope: Scope) -> list[RuleText]:
 
 @main.command()
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
-@_names("Compile for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@names("Compile for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
 @click.option("--output-format", type=click.Choice(["full", "json"]), default="full", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
 @click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
-@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+@options.timeout
 @click.option("--executor", default="", metavar="dask://HOST:PORT", help="Compile on a cluster that runs already.")
 @click.option("--verbose", is_flag=True, help="Where a compilation fails, all that its process wrote to stderr.")
 @click.option(
@@ -209,6 +207,7 @@ def _rule_texts(scope: Scope) -> list[RuleText]:
     metavar="FILE",
     help="Take the arguments of a SPEC without any from what `run --record` wrote.",
 )
+@options.dims
 def explain(
     specs: Sequence[str],
     target: Sequence[str],
@@ -219,11 +218,13 @@ def explain(
     executor: str,
     verbose: bool,
     recorded: Path | None,
+    dims: Sequence[str],
 ) -> None:
     """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
 
     SPEC is package.module:function or path/file.py:function, with its arguments by shape:
-    "env.py:step(f32[1024,4], key, n=8)". What is compiled already is given as a path: an optimized HLO text, or a
+    "env.py:step(f32[1024,4], key, n=8)"; without any, those of --recorded, of an `example_args` beside the function, or
+    of its jaxtyping annotations are taken. What is compiled already is given as a path: an optimized HLO text, or a
     folder of --xla_dump_to; StableHLO and what jax.export serialized are compiled. Exit code 1 means that a rule knows
     a way around one of the barriers.
     """
@@ -233,7 +234,7 @@ def explain(
 
     reports: list[Report] = []
     errors: list[str] = []
-    for result in _explained(specs, _split(target), executor, timeout, recorded):
+    for result in _explained(specs, split(target), executor, timeout, recorded, dims):
         if isinstance(result, Failure):
             errors.append(result.message)
             click.echo(f"fusionlint: {result.message}", err=True)
@@ -249,30 +250,37 @@ def explain(
 
 
 def _explained(
-    specs: Sequence[str], names: list[str], address: str, timeout: float, recorded: Path | None
+    specs: Sequence[str],
+    wanted: list[str],
+    address: str,
+    timeout: float,
+    recorded: Path | None,
+    dims: Sequence[str],
 ) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
+    from fusionlint.compiling.entry import EntryError, parse_dims
     from fusionlint.compiling.executing import ExecutorError, executor_at
     from fusionlint.compiling.targets import TargetError
     from fusionlint.recorded import tasks_recorded
     from fusionlint.recording import Recording, RecordingError, read_recording
     from fusionlint.report.progress import Progress
     from fusionlint.rule import all_rules
-    from fusionlint.tasks import explain_all, targets_of
+    from fusionlint.tasks import check_used, explain_all, targets_of
 
     with ExitStack() as stack:
         with _one_line_errors():
-            names = names or [*read_config(Path()).target]
+            wanted = wanted or [*read_config(Path()).target]
             try:
-                targets = targets_of(specs, names, elsewhere=bool(address))
+                targets = targets_of(specs, wanted, elsewhere=bool(address))
                 executor = stack.enter_context(executor_at(address)) if address else None
-                recording = read_recording(recorded) if recorded else Recording()
-            except (TargetError, ExecutorError, RecordingError) as error:
+                recording, sizes = read_recording(recorded) if recorded else Recording(), parse_dims(dims)
+                todo = tasks_recorded(specs, targets, recording, sizes)
+                check_used(sizes, todo)
+            except (TargetError, ExecutorError, RecordingError, EntryError) as error:
                 raise ConfigError(str(error)) from None
-        todo = tasks_recorded(specs, targets, recording)
         progress = Progress(sum(isinstance(task, tuple) for task in todo), sys.stderr)
         progress.show()
-        for result in explain_all(todo, all_rules(), timeout, executor, targets if names else (), progress.done):
+        for result in explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done):
             progress.clear()
             yield result
             progress.show()
@@ -282,7 +290,7 @@ def _explained(
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARG]...")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")
-@_names("Explain for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@names("Explain for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there, not to stderr."
@@ -293,7 +301,7 @@ def _explained(
 @click.option(
     "--all", "everything", is_flag=True, help="Everything: libraries' functions, every signature, barrier, line."
 )
-@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+@options.timeout
 def run(
     script: str,
     arguments: Sequence[str],
@@ -316,7 +324,7 @@ def run(
     from fusionlint.report.run_json import run_json
     from fusionlint.report.run_text import run_text
 
-    targets = _targets_here(_split(target))
+    targets = _targets_here(split(target))
     with _one_line_errors():
         for path in filter(None, (output, record)):  # before hours of work are lost for it
             if not path.parent.is_dir():
@@ -338,25 +346,19 @@ def run(
     sys.exit(ran.status)
 
 
-class _DashesMeanNothing(click.Command):
-    """`diff main HEAD -- SPEC --target h100`: as of git, and options may follow."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [arg for arg in args if arg != "--"])
-
-
-@main.command("diff", cls=_DashesMeanNothing)
+@main.command("diff", cls=DashesMeanNothing)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
-@_names("Compare on this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@names("Compare on this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
 @click.option("--recorded", type=click.Path(path_type=Path), metavar="FILE", help="Take the SPECs of what it recorded.")
 @click.option(
     "--tolerance", type=click.FloatRange(0), default=0.0, show_default=True, help="Percent that may be gained."
 )
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="Also what did not change, and all barriers.")
-@click.option("--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation.")
+@options.timeout
+@options.dims
 def diff(
     before: str,
     after: str,
@@ -367,6 +369,7 @@ def diff(
     output_format: str,
     everything: bool,
     timeout: float,
+    dims: Sequence[str],
 ) -> None:
     """Compare what was compiled: which functions gained or lost launches, bytes, microseconds and compilations, and
     which barriers came and went.
@@ -389,9 +392,9 @@ def diff(
             both = [given(before), given(after)]
             wanted, left_out = specs_of(both, specs, recorded)
             compiles = any(one.report is None for one in both)
-            targets = _targets_here(_split(target)) if compiles else []
-            names = tuple(one.name for one in targets) if compiles else tuple(_split(target))
-            asked = Asked(wanted, names, timeout, Path.cwd())
+            targets = _targets_here(split(target)) if compiles else []
+            on = tuple(one.name for one in targets) if compiles else tuple(split(target))
+            asked = Asked(wanted, on, timeout, Path.cwd(), tuple(dims))
             progress = Progress(sum(one.is_code for one in both), sys.stderr)
             progress.show()
             found = sides(both, asked, lambda recording: _told(recording, targets, timeout), progress.done)
@@ -409,14 +412,14 @@ def diff(
     sys.exit(2 if said.lost or not said.compared else 1 if said.worse else 0)
 
 
-def _targets_here(names: list[str]) -> list[Target]:
+def _targets_here(named: list[str]) -> list[Target]:
     """The targets of those names, of the settings, or the default one."""
     from fusionlint.compiling.attached import chosen
     from fusionlint.compiling.targets import TargetError
 
     with _one_line_errors():
         try:
-            return chosen(names or [*read_config(Path()).target])
+            return chosen(named or [*read_config(Path()).target])
         except TargetError as error:
             raise ConfigError(str(error)) from None
 
@@ -471,10 +474,6 @@ def rule(name: str | None, reasons: bool) -> None:
     else:
         rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
         click.echo(rules_text(rows, shutil.get_terminal_size().columns), nl=False)
-
-
-def _split(names: Sequence[str]) -> list[str]:
-    return [part.strip() for name in names for part in name.split(",") if part.strip()]
 
 
 @contextmanager

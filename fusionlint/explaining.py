@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fusionlint.explained import Report
 
 if TYPE_CHECKING:
+    from fusionlint.compiling.entry import Dims
     from fusionlint.compiling.targets import Target
 
 
@@ -20,7 +21,15 @@ class ExplainError(RuntimeError):
         self.stderr = stderr
 
 
-def explain(function: Any, /, *args: Any, target: str = "", timeout: float = 600.0, **kwargs: Any) -> Report:
+def explain(
+    function: Any,
+    /,
+    *args: Any,
+    target: str = "",
+    timeout: float = 600.0,
+    dims: Mapping[str, int | Sequence[int]] | None = None,
+    **kwargs: Any,
+) -> Report:
     """What XLA makes of `function(*args, **kwargs)` on the target of that name, by default the one that `fusionlint
     explain` takes. Nothing is run, and the compiler, in a process of its own, has `timeout` seconds.
 
@@ -32,10 +41,14 @@ def explain(function: Any, /, *args: Any, target: str = "", timeout: float = 600
     {"w": "f32[2,2]"}; of an array only shape and dtype count. All others (numbers, strings, functions) are part of the
     program, but for what `function` is jitted already: then it says itself what is static. It can also be a
     jax.stages.Traced or Lowered, which have their arguments, or a Compiled, of which XLA no longer says why it did not
-    fuse. A parameter that is itself called `target` or `timeout` is given by position, or bound before.
+    fuse. A parameter that is itself called `target`, `timeout` or `dims` is given by position, or bound before.
+
+    Without any arguments they are those of an `example_args` beside the function, or of its jaxtyping annotations, with
+    the sizes `dims` for their dims: `dims={"batch": 32, "n": 100}`, and several sizes for `*rest` and `...`. With
+    `dims` the annotations come first.
 
     Raises ExplainError where there is no report (a compiler is missing, or refuses), ValueError for a target or a
-    shape that is none, and whatever tracing the function raises.
+    shape that is none and for arguments that cannot be found, and whatever tracing the function raises.
     """
     from fusionlint.compiling.attached import chosen
     from fusionlint.compiling.entry import EntryError
@@ -51,13 +64,14 @@ def explain(function: Any, /, *args: Any, target: str = "", timeout: float = 600
         if is_compiled(function):
             return _explain_compiled(function, chosen([target])[0] if target else None)
         (wanted,) = chosen([target] if target else [])
-        return _explain_lowered(function, args, kwargs, wanted, timeout)
+        sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in (dims or {}).items()}
+        return _explain_lowered(function, args, kwargs, wanted, timeout, sizes)
     except EntryError as error:
         raise ValueError(str(error)) from None
 
 
 def _explain_lowered(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target, timeout: float
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target, timeout: float, dims: Dims
 ) -> Report:
     from fusionlint.compiling.lowering import lowered_for
     from fusionlint.compiling.targets import missing
@@ -67,7 +81,7 @@ def _explain_lowered(
 
     if absent := missing(target):
         raise ExplainError(absent)
-    recorded = lowered_for(function, args, kwargs, [target.platform])
+    recorded = lowered_for(function, args, kwargs, [target.platform], dims)
     (told,) = explain_recorded(Recording(functions=(recorded,)), [target], all_rules(), timeout)
     (result,) = told.results
     if isinstance(result, Report):

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
-from fusionlint.compiling.entry import EntryError, array_text, parse_spec
+from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.owners import installed
 from fusionlint.compiling.targets import Target
@@ -72,17 +72,19 @@ def explain_recorded(
     return [Told(one.function, one.compilation, tuple(row)) for one, row in zip(wanted, rows, strict=True)]
 
 
-def tasks_recorded(specs: Sequence[str], targets: Sequence[Target], recording: Recording) -> list[Task]:
+def tasks_recorded(
+    specs: Sequence[str], targets: Sequence[Target], recording: Recording, dims: Dims = NO_DIMS
+) -> list[Task]:
     """As `tasks`; of a SPEC without arguments, those that its function was called with in the recording, where it was.
     Of several signatures the largest counts. The code is taken as it is now; where a SPEC cannot say the arguments,
     the recording's own programs are taken, unless the code was changed since."""
-    return [task for spec in specs for task in _tasks_recorded(spec, targets, recording)]
+    return [task for spec in specs for task in _tasks_recorded(spec, targets, recording, dims)]
 
 
-def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording) -> list[Task]:
+def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, dims: Dims) -> list[Task]:
     function = _recorded(spec, recording)
     if function is None:
-        return tasks([spec], targets)
+        return tasks([spec], targets, dims)
     if function.plain and function.largest.spec is not None:
         return tasks([f"{spec.strip()}{function.largest.spec}"], targets)
     if _changed(function):

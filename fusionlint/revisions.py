@@ -26,12 +26,14 @@ class RevisionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to explain: SPECs as from the folder `cwd`, on the targets of these names, each given `timeout` seconds."""
+    """What to explain: SPECs as from the folder `cwd`, on the targets of these names, each given `timeout` seconds;
+    `dims` are the sizes of annotations, as the command line has them."""
 
     specs: tuple[str, ...]
     targets: tuple[str, ...]
     timeout: float
     cwd: Path
+    dims: tuple[str, ...] = ()
 
 
 def commit_of(revision: str, cwd: Path) -> str:
@@ -77,7 +79,8 @@ def explained_here(asked: Asked) -> dict[str, Any]:
 
 def _explain(asked: Asked, cwd: Path, environment: Mapping[str, str], specs: Sequence[str]) -> dict[str, Any]:
     command = [sys.executable, "-m", "fusionlint", "explain", "--output-format", "json", f"--timeout={asked.timeout}"]
-    command += [*(f"--target={name}" for name in asked.targets), "--", *specs]
+    command += [*(f"--target={name}" for name in asked.targets), *(f"--dim={dim}" for dim in asked.dims)]
+    command += ["--", *specs]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     try:
         document: dict[str, Any] = json.loads(done.stdout)

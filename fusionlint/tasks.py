@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry
 from fusionlint.compiling.attached import chosen
 from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_dump, is_path
-from fusionlint.compiling.entry import EntryError, parse_spec
+from fusionlint.compiling.entry import NO_DIMS, Dims, Entry, EntryError, parse_spec
 from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.jobs import TIMEOUT
 from fusionlint.compiling.targets import ATTACHED, Target
@@ -43,22 +43,32 @@ def targets_of(specs: Sequence[str], names: Sequence[str], elsewhere: bool = Fal
     return chosen(names, {} if elsewhere else None)
 
 
-def tasks(specs: Sequence[str], targets: Sequence[Target]) -> list[Task]:
+def tasks(specs: Sequence[str], targets: Sequence[Target], dims: Dims = NO_DIMS) -> list[Task]:
     """What is to be done, in the order of `specs`, then of `targets`: a path that is there is a dump or a program,
-    anything else names a function."""
-    return [task for spec in specs for task in _tasks(spec, targets)]
+    anything else names a function. `dims` are the sizes for the annotations of functions without arguments."""
+    return [task for spec in specs for task in _tasks(spec, targets, dims)]
 
 
-def _tasks(spec: str, targets: Sequence[Target]) -> Sequence[Task]:
+def check_used(dims: Dims, todo: Sequence[Task]) -> None:
+    """Raises EntryError if sizes are given for dims, and nothing goes by annotations."""
+    if dims and not any(isinstance(task, Failure) or (isinstance(task, tuple) and task[0].dims) for task in todo):
+        raise EntryError("--dim is for the annotations of a SPEC without arguments, and here every one has its own")
+
+
+def _tasks(spec: str, targets: Sequence[Target], dims: Dims) -> Sequence[Task]:
     path = Path(spec)
     try:
         if is_dump(spec):
             return dumps(path)
         program = Job(program_entry(spec), "program", program=path.read_bytes()) if is_path(spec) else None
-        job = program or Job(parse_spec(spec))
+        job = program or _job(parse_spec(spec), dims)
     except (EntryError, CompileError, OSError) as error:
         return [Failure(spec, "", str(error))]
     return [(job, target) for target in targets]
+
+
+def _job(entry: Entry, dims: Dims) -> Job:
+    return Job(entry, dims=dims if entry.args is None else NO_DIMS)
 
 
 def explain_all(

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "fusionlint"
 ROOMS = {
     "finding": set(),
     "config": set(),
+    "options": set(),
     "page": {"finding"},
     "rule": {"finding", "page"},
     "source": {"finding", "rule"},
@@ -39,7 +40,7 @@ ROOMS = {
     "diffing": {"diff", "recorded", "recording", "report", "revisions"},
     "cli": {
         *("config", "rule", "source", "compiling", "recording", "explained", "tasks", "recorded", "report", "hlo"),
-        *("baseline", "checking", "diff", "diffing", "revisions"),
+        *("baseline", "checking", "diff", "diffing", "options", "revisions"),
     },
     "__main__": {"cli"},
     "capturing": {"rule", "compiling", "recording", "recorded"},

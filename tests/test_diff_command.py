@@ -117,6 +117,19 @@ def test_code_that_only_moved_is_no_change_even_where_it_is_not_committed(reposi
     assert (done.exit_code, "env.py:" in done.stdout) == (0, False)
 
 
+def test_dims_are_the_sizes_of_annotations_on_both_sides(repository: Path) -> None:
+    pytest.importorskip("jaxtyping")
+    annotated = (
+        "from jaxtyping import Array, Float\n{}\nstep.__annotations__ = dict.fromkeys('xv', Float[Array, 'n'])\n"
+    )
+    commit(repository, env=annotated.format(FUSED))
+    git("tag", "-f", "fused", folder=repository)
+    commit(repository, env=annotated.format(STACKED))
+    done = run("diff", "fused", "HEAD", "--", "env.py:step", "--dim", "n=512", *ON_CPU, "--output-format", "json")
+    assert done.exit_code == 1, done.stderr
+    assert "(f32[512], f32[512])" in done.stdout
+
+
 def test_a_function_that_is_new_is_said_to_be_and_one_that_fails_now_is_exit_2(repository: Path) -> None:
     commit(repository, fails="def double(x):\n    return x * 2\n")
     commit(repository, fails="def double(x):\n    return x.no_such()\n", new="def half(x):\n    return x / 2\n")

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from fusionlint.compiling.artifacts import Job, read_job, write_job
-from fusionlint.compiling.entry import Array, Entry, EntryError, Group, Key, Static, parse_spec
+from fusionlint.compiling.entry import Array, Entry, EntryError, Group, Key, Static, parse_dims, parse_spec
 
 F4 = Array("float32", (4,))
 
@@ -166,8 +166,29 @@ def test_a_job_survives_json() -> None:
         Job(parse_spec(FULL)),
         Job(parse_spec("m:f"), "agree", parse_spec("n:f()")),
         Job(Entry("m:f", "m", "f"), "count", warmup=True),
+        Job(parse_spec("m:f"), dims=parse_dims(["batch=32", "rest=8,4", "...="])),
     ):
         assert read_job(json.loads(json.dumps(write_job(job)))) == job
+
+
+def test_dims_have_one_size_or_several_or_none() -> None:
+    found = parse_dims(["batch=32", "rest=8,4", "...=", "_=1"])
+    assert found == {"batch": (32,), "rest": (8, 4), "...": (), "_": (1,)}
+    assert parse_dims(["n=3", "n=3"]) == {"n": (3,)}
+    assert parse_dims([]) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["batch", "=3", "batch=x", "batch=-1", "batch=3,", "batch=3.5", "b c=3", "3=3", "", "a=1 2"]
+)
+def test_a_dim_that_cannot_be_read_says_how_to_write_it(text: str) -> None:
+    with pytest.raises(EntryError, match=r"cannot read the dim `.*`: write batch=32, or rest=8,4 for several axes"):
+        parse_dims([text])
+
+
+def test_a_dim_has_one_meaning() -> None:
+    with pytest.raises(EntryError, match="the dim n has two sizes, 3 and 4,5"):
+        parse_dims(["n=3", "n=4,5"])
 
 
 @pytest.mark.parametrize("module", ["entry", "targets", "artifacts", "jobs", "counting"])

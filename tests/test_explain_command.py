@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,77 @@ def test_an_unknown_target_is_exit_2() -> None:
     done = CliRunner().invoke(main, ["explain", f"{SOURCE}:softmax(f32[8,16])", "--target", "h1000"])
     assert done.exit_code == 2
     assert "h1000" in done.stderr
+
+
+ANNOTATED = """\
+from __future__ import annotations
+
+from jax import Array
+from jaxtyping import Float
+
+
+def scale(x: Float[Array, "batch n"], by: float = 2.0):
+    return x * by
+
+
+def plain(x: Array):
+    return x
+"""
+
+
+@pytest.fixture
+def annotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jaxtyping")
+    (tmp_path / "code.py").write_text(ANNOTATED)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_annotations_and_their_dims_stand_for_arguments(annotated: None, rules: list[Rule]) -> None:
+    done = CliRunner().invoke(main, ["explain", "code.py:scale", "--dim", "batch=32", "--dim", "n=5", *ON_CPU])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("code.py:scale(f32[32,5]) on cpu (jax ")
+
+
+def test_a_dim_without_a_size_and_an_annotation_without_a_shape_are_one_line_each_and_exit_2(annotated: None) -> None:
+    done = CliRunner().invoke(main, ["explain", "code.py:scale", "code.py:plain", "--dim", "n=5", *ON_CPU])
+    assert done.exit_code == 2
+    first, second = done.stderr.splitlines()
+    assert first.startswith('fusionlint: scale needs a size for batch (x: "batch n"): say --dim batch=8')
+    assert second.startswith(
+        "fusionlint: plain(x) needs arguments, and the annotation of `x: Array` says no shape: say "
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("code.py:scale", "--dim", "batch"), "cannot read the dim `batch`: write batch=32"),
+        (("code.py:scale(f32[2,2])", "--dim", "batch=3"), "--dim is for the annotations of a SPEC without arguments"),
+        (("code.py:scale", "--dim", "n=3", "--dim", "n=4"), "the dim n has two sizes, 3 and 4"),
+    ],
+)
+def test_a_dim_that_cannot_be_meant_is_one_line_and_exit_2(
+    annotated: None, arguments: tuple[str, ...], says: str
+) -> None:
+    done = CliRunner().invoke(main, ["explain", *arguments, *ON_CPU])
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"fusionlint: {says}")
+
+
+def test_the_readmes_functions_without_arguments_are_explained_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jaxtyping")
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    found = re.search(
+        r"<!-- explain: (\S+) -->\n```python\n(.*?)```\n\n```\n\$ fusionlint (.*?)\n(.*?)```", readme, re.S
+    )
+    assert found is not None
+    (tmp_path / found[1]).write_text(found[2])
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, shlex.split(found[3]))
+    assert done.stderr == ""
+    titles = [line.partition(" (")[0] for line in found[4].splitlines() if line != "..."]
+    assert titles == re.findall(r"^env\.py:.* on cpu(?= \()", done.stdout, re.M)
+    assert len(titles) == 2

@@ -18,6 +18,7 @@ from fusionlint.compiling.targets import get, missing
 from fusionlint.recorded import entry_text
 
 jax = pytest.importorskip("jax")
+jaxtyping = pytest.importorskip("jaxtyping")
 jnp = jax.numpy
 
 CPU = {"target": "cpu"}
@@ -129,8 +130,10 @@ def test_mistakes_are_said() -> None:
         fusionlint.explain(swing, "f32[8,2]", target="h1000")
     with pytest.raises(TypeError, match="is no function"):
         fusionlint.explain("train.py:swing(f32[8,2])", **CPU)
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+    with pytest.raises(ValueError, match=r"swing\(s\) needs arguments: give its arguments, as in `explain\(swing, "):
         fusionlint.explain(swing, **CPU)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        fusionlint.explain(swing, n=3, **CPU)
     with pytest.raises(fusionlint.ExplainError, match=r"no verdict on .*alone.* for cpu: jax cannot lower it for cpu"):
         fusionlint.explain(_without_a_rule(), "f32[8]", **CPU)
 
@@ -145,6 +148,24 @@ def _without_a_rule():
         return primitive.bind(x)
 
     return alone
+
+
+def test_without_arguments_examples_beside_the_function_are_taken_or_its_annotations() -> None:
+    def sized(x: jaxtyping.Float[jax.Array, "batch *rest"], by: float = 2.0):
+        return x * by
+
+    def entry(**dims) -> str:
+        return fusionlint.explain(sized, dims=dims, **CPU).entry.rpartition("sized")[2]
+
+    assert entry(batch=4, rest=(3, 2)) == "(x: f32[4,3,2])"
+    assert entry(batch=4, rest=3) == "(x: f32[4,3])"
+    with pytest.raises(ValueError, match=r'sized needs a size for rest \(x: "batch \*rest"\): .*dims=.\'rest\': 8'):
+        entry(batch=4)
+    sized.example_args = ("f32[7]", 3.0)
+    assert entry() == "(x: f32[7], by=3.0)"
+    assert entry(batch=4, rest=()) == "(x: f32[4])"
+    with pytest.raises(ValueError, match="dims are for the annotations of a function that is given no arguments"):
+        fusionlint.explain(sized, "f32[4]", dims={"batch": 4}, **CPU)
 
 
 def test_it_looks_the_same_everywhere() -> None:

@@ -10,6 +10,7 @@ import pytest
 from commands import run
 
 from fusionlint.compiling.artifacts import Job
+from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.targets import get
 from fusionlint.recorded import entry_text, tasks_recorded
 from fusionlint.recording import (
@@ -23,7 +24,7 @@ from fusionlint.recording import (
     read_recording,
     recording_json,
 )
-from fusionlint.tasks import Failure
+from fusionlint.tasks import Failure, check_used
 
 CODE = "def step(state, x, n=2):\n    return state\n"
 CPU, H100 = get("cpu"), get("h100")
@@ -63,6 +64,20 @@ def test_a_spec_with_arguments_or_of_another_function_is_as_without_a_recording(
         (task, _) = todo(step, spec)
         assert isinstance(task, tuple)
         assert task[0].entry.text == spec
+
+
+def test_the_arguments_of_a_recording_come_before_dims_which_are_for_what_it_does_not_have(
+    step: RecordedFunction,
+) -> None:
+    dims = {"n": (3,)}
+    recorded, other = tasks_recorded(["train.py:step", "train.py:other"], [CPU], Recording(functions=(step,)), dims)
+    assert isinstance(recorded, tuple)
+    assert isinstance(other, tuple)
+    assert (recorded[0].entry.args is None, recorded[0].dims) == (False, {})
+    assert (other[0].entry.args is None, other[0].dims) == (True, dims)
+    check_used(dims, [recorded, other])
+    with pytest.raises(EntryError, match="--dim is for the annotations of a SPEC without arguments"):
+        check_used(dims, [recorded])
 
 
 def test_arguments_that_no_spec_can_say_are_compiled_from_the_program_that_was_recorded(step: RecordedFunction) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from fusionlint.compiling import jobs, targets
-from fusionlint.compiling.artifacts import Artifacts, CompileError
+from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts
 from fusionlint.compiling.blame import message
 from fusionlint.compiling.devices import _NoDevice
 from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_entry, compile_many
+from fusionlint.compiling.jobs import compile_entry, compile_many, run_jobs
 from fusionlint.compiling.targets import get, missing
 
 pytestmark = pytest.mark.compilers
@@ -102,6 +102,13 @@ def annotated(x: Float[Array, "8 128"], i: Int[Array, ""], key: PRNGKeyArray, *,
 def half_annotated(x: Float[Array, "8 n"]):
     return x
 
+def unsayable(x: jax.Array):
+    return x
+
+def made_late(x):
+    return x
+made_late.example_args = lambda: (jnp.ones(3), 1 // 0)
+
 def constant(x):
     return x + jnp.arange(100_000.0).at[3].set(1.0)
 
@@ -150,6 +157,15 @@ COMPILES = {
     "looped(f32[4])": ("looped", "float32[4] float32[5,4]"),
 }
 
+# SPEC -> the arguments that were found, which reports say
+FOUND = {
+    "nothing": "()",
+    "with_own_examples": "(f32[5,2], 3)",
+    "with_module_examples": "(i32[7])",
+    "Env.step": "(f32[9])",
+    "annotated": "(f32[8,128], i32[], key, mask=bool[128])",
+}
+
 # SPEC -> the kind of error, what its one line says, and the user's line it names
 FAILS = {
     "bad_shapes(f32[4], f32[3])": ("trace", "bad_shapes could not be traced: TypeError: add got ", "inner(x) + y"),
@@ -161,8 +177,10 @@ FAILS = {
     "number": ("entry", "number is a int, not a function", None),
     "plain(f32[4], 3, 4)": ("entry", "plain(x, y=2.0) does not take (float32[4], 3, 4): too many positional", None),
     "plain(f32[4], z=3)": ("entry", "plain(x, y=2.0) does not take (float32[4], z=3): ", None),
-    "plain": ("entry", "plain(x, y=2.0) needs arguments: say its arguments, as in `", None),
-    "half_annotated": ("entry", "annotate them with jaxtyping", None),
+    "plain": ("entry", "plain(x) needs arguments: say its arguments, as in `", None),
+    "half_annotated": ("entry", 'half_annotated needs a size for n (x: "8 n"): say --dim n=8', None),
+    "unsayable": ("entry", "the annotation of `x: jax.Array` says no shape: say its arguments, as in `", None),
+    "made_late": ("arguments", "made_late could not be made: ZeroDivisionError", "1 // 0"),
     "plain(f64[4])": ("entry", "float64[4]: jax runs in 32 bits; write float32, or set JAX_ENABLE_X64=1", None),
 }  # fmt: skip
 
@@ -211,7 +229,7 @@ def test_every_kind_of_entry_compiles_under_its_own_name(made: Callable[[str], A
     assert (found.function, " ".join(found.outputs)) == (name, outputs)
     assert re.search(rf"^HloModule jit_{name}\b", found.after)
     assert found.target == "cpu"
-    assert found.entry.endswith(spec)
+    assert found.entry.endswith(spec if "(" in spec else f"{spec}{FOUND[spec]}")
 
 
 @pytest.mark.parametrize("spec", FAILS)
@@ -223,6 +241,23 @@ def test_a_failure_is_one_line_at_the_users_own_line(results: dict[str, Result],
     assert says in str(error)
     assert "\n" not in str(error)
     assert error.where == ("" if code is None else f"{user}:{line_of(code)}")
+
+
+def test_dims_are_the_sizes_of_annotations_and_reports_say_what_was_compiled(user: Path) -> None:
+    job = Job(parse_spec(f"{user}:half_annotated"), dims={"n": (5,)})
+    (found,) = run_jobs([job], CPU, read_artifacts)
+    assert isinstance(found, Artifacts)
+    assert (found.entry, found.outputs) == (f"{user}:half_annotated(f32[8,5])", ("float32[8,5]",))
+
+
+def test_what_a_spec_cannot_say_of_arguments_that_were_found_is_said_shortly(tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text(
+        "import jax.numpy as jnp\nweights = {f'layer_{i}': jnp.ones((8, 8)) for i in range(9)}\n"
+        "def f(w, pair, act, n): return w\nf.example_args = (weights, (jnp.ones(2), 3), jnp.tanh, {'a': jnp.ones(1)})\n"
+    )
+    (found,) = compile_many([parse_spec("long.py:f")], CPU)
+    assert isinstance(found, Artifacts)
+    assert re.fullmatch(r"long.py:f\(9 arrays, \(f32\[2\], 3\), [\w. ]+, \{a: f32\[1\]\}\)", found.entry)
 
 
 def line_of(code: str) -> int:

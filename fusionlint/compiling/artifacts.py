@@ -13,15 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fusionlint.compiling.entry import Entry, parse_spec
+from fusionlint.compiling.entry import Dims, Entry, parse_spec
 
 
 class CompileError(Exception):
     """A job that gave nothing; the message is one line that says what to do.
 
-    `kind` is "entry" (the SPEC does not fit the code), "import", "trace", "lower" or "run" (the user's code raised, or
-    jax about it), "compile" (XLA refused), "start" (jax did not come up), "crash", "timeout", or "missing" (a compiler
-    is not installed). `where` is the user's own line as path:line, where there is one; the message ends in it.
+    `kind` is "entry" (the SPEC does not fit the code), "import", "arguments", "trace", "lower" or "run" (the user's
+    code raised, or jax about it), "compile" (XLA refused), "start" (jax did not come up), "crash", "timeout", or
+    "missing" (a compiler is not installed). `where` is the user's own line as path:line, where there is one; the
+    message ends in it.
     `stderr` is the end of what the worker wrote there.
     """
 
@@ -43,7 +44,8 @@ class Job:
     "compile" lowers and compiles `entry`; "program" compiles `program`, StableHLO or what jax.export serialized, which
     the path `entry` names; "count" calls it and counts compilations and dispatches, after a first call
     that does not count if `warmup`; "agree" runs `entry` and `other` on `entry`'s arguments and compares the outputs,
-    element by element or, `in_distribution`, by mean and spread.
+    element by element or, `in_distribution`, by mean and spread. `dims` are the sizes for the annotations of an entry
+    to compile that has no arguments.
     """
 
     entry: Entry
@@ -52,6 +54,7 @@ class Job:
     warmup: bool = False
     in_distribution: bool = False
     program: bytes = b""
+    dims: Dims = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Artifacts:
     """What a compilation left. Texts are read when asked for; "" where the target gives none."""
 
     folder: Path
-    entry: str  # the SPEC
+    entry: str  # the SPEC, with the arguments that were found where it has none
     target: str  # a target's name; gpu, tpu or cpu where XLA did not say which
     versions: dict[str, str] = field(default_factory=dict)  # jax, jaxlib, and the compiler's plugin
     function: str = ""  # its name in the program
@@ -115,7 +118,8 @@ def write_job(job: Job) -> dict[str, Any]:
     other = job.other and job.other.text
     flags = {"warmup": job.warmup, "in_distribution": job.in_distribution}
     program = base64.b64encode(job.program).decode()
-    return {"entry": job.entry.text, "kind": job.kind, "other": other, "program": program, **flags}
+    fields = {"entry": job.entry.text, "kind": job.kind, "other": other, "program": program, **flags}
+    return fields | {"dims": dict(job.dims)}
 
 
 def read_job(fields: dict[str, Any]) -> Job:
@@ -124,7 +128,8 @@ def read_job(fields: dict[str, Any]) -> Job:
     entry = program_entry(text) if kind == "program" else parse_spec(text)
     other = other and parse_spec(other)
     program = base64.b64decode(fields["program"])
-    return Job(entry, kind, other, fields["warmup"], fields["in_distribution"], program)
+    dims = {name: tuple(sizes) for name, sizes in fields["dims"].items()}
+    return Job(entry, kind, other, fields["warmup"], fields["in_distribution"], program, dims)
 
 
 def program_entry(path: str) -> Entry:

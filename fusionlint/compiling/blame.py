@@ -39,6 +39,7 @@ def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
 _DOING = {
     "start": "the worker could not start",
     "import": "{} could not be imported",
+    "arguments": "the arguments of {} could not be made",
     "trace": "{} could not be traced",
     "lower": "{} could not be lowered for this target",
     "compile": "XLA could not compile {}",

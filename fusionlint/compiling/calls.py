@@ -12,6 +12,7 @@ from typing import Any
 
 from fusionlint.compiling import arguments
 from fusionlint.compiling.entry import array_text
+from fusionlint.compiling.values import is_array
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 _WIDEST = 60  # characters of a static value
@@ -81,12 +82,35 @@ def text_of(value: Any) -> str:
     elif isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         inner = ", ".join(map(text_of, value[:8])) + (", ..." if len(value) > 8 else "")
         text = f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
-    elif arguments.is_array(value):
+    elif is_array(value):
         text = f"{value.dtype}{list(value.shape)}"
     else:
         name = getattr(value, "__qualname__", None)
         text = str(name) if isinstance(name, str) else f"a {type(value).__qualname__}"
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+
+
+def in_words(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The arguments of an explained function, as a SPEC has them where that is short: `(f32[8,4], 3 arrays, n=2)`."""
+    parts = [*map(_word, args), *(f"{name}={_word(value)}" for name, value in kwargs.items())]
+    return f"({', '.join(parts)})"
+
+
+def _word(value: Any) -> str:
+    import jax
+
+    if is_array(value):
+        return array_text(*_abstract(value))
+    arrays = sum(map(is_array, jax.tree.leaves(value)))
+    if not arrays:
+        return text_of(value)
+    text = ""
+    if type(value) is dict:
+        text = "{" + ", ".join(f"{name}: {_word(part)}" for name, part in value.items()) + "}"
+    elif type(value) in (tuple, list):
+        inner = ", ".join(map(_word, value)) + "," * (type(value) is tuple and len(value) == 1)
+        text = f"[{inner}]" if type(value) is list else f"({inner})"
+    return text if text and len(text) <= _WIDEST else f"{arrays} array{'s' * (arrays > 1)}"
 
 
 def _inner(function: Any) -> Any:
@@ -107,7 +131,7 @@ def _bound(function: Any) -> dict[str, Any]:
     if not isinstance(function, functools.partial):
         return {}
     every = {**{f"partial[{i}]": value for i, value in enumerate(function.args)}, **function.keywords}
-    return {name: value for name, value in every.items() if not arguments.is_array(value)}
+    return {name: value for name, value in every.items() if not is_array(value)}
 
 
 def _static(
@@ -153,7 +177,7 @@ def _said(value: Any, *, is_static: object = False) -> str:
         if not all(isinstance(name, (str, int)) for name in value):
             raise _CannotSayError
         return "{" + ", ".join(f"{name!r}: {_said(part)}" for name, part in value.items()) + "}"
-    if isinstance(value, (bool, int, float, complex)) or arguments.is_array(value):
+    if isinstance(value, (bool, int, float, complex)) or is_array(value):
         return array_text(*_abstract(value))
     raise _CannotSayError
 
@@ -183,7 +207,7 @@ def _abstract(value: Any) -> tuple[str, tuple[int, ...]]:
     import jax
     import numpy as np
 
-    if not arguments.is_array(value):
+    if not is_array(value):
         kind = next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
         return str(jax.dtypes.canonicalize_dtype(np.result_type(kind))), ()
     if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-WAYS = (
-    "say its arguments, as in `{text}(f32[8,128], key, n=8)`; or put `example_args = (...)` beside it "
-    "(a tuple, or a dict of them by function name); or annotate them with jaxtyping, "
-    'as in `x: Float[Array, "8 128"]`'
-)
+Dims: TypeAlias = Mapping[str, "tuple[int, ...]"]  # sizes for the dims of annotations: one, but for `*rest` and `...`
+NO_DIMS: Dims = MappingProxyType({})
 
 
 class EntryError(Exception):
@@ -95,13 +93,14 @@ _SHORT = {name: alias for alias, name in DTYPES.items() if alias not in (name, "
 _SPEC = re.compile(
     r"\s*(?P<module>.*?\.py|[^\W\d][\w.]*):(?P<function>[^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*(?P<rest>\(.*)?", re.S
 )
+_DIM = re.compile(r"(?P<name>\.\.\.|[^\W\d]\w*)=(?P<sizes>(?:\d+(?:,\d+)*)?)")
 # `f32[]` is no Python: the same number of characters that is, so that positions stay true.
 _EMPTY = re.compile(r"(?<=\w)\[(\s*)\]")
 
 
 def array_text(dtype: str, shape: Sequence[int]) -> str:
     """`f32[8,128]`, `key[4]`: an array as a SPEC has it; `dtype` is numpy's or jax's name."""
-    sizes = ",".join(map(str, shape))
+    sizes = _sizes(shape)
     if dtype.startswith("key"):
         return f"key[{sizes}]" if shape else "key"
     return f"{_SHORT.get(dtype, dtype)}[{sizes}]"
@@ -125,6 +124,29 @@ def parse_argument(text: str) -> Argument:
     if len(args) != 1 or kwargs:
         raise EntryError(f"`{text}` is not one argument: write f32[8,128], key, (f32[4], f32[4]) or {{w: f32[2,2]}}")
     return args[0]
+
+
+def parse_dims(texts: Iterable[str]) -> Dims:
+    """Read `batch=32`, and `rest=8,4` for several axes, `rest=` for none. Raises EntryError."""
+    dims: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        found = _DIM.fullmatch(text)
+        if found is None:
+            raise EntryError(f"cannot read the dim `{text}`: write batch=32, or rest=8,4 for several axes")
+        name, numbers = found["name"], tuple(map(int, filter(None, found["sizes"].split(","))))
+        if dims.get(name, numbers) != numbers:
+            raise EntryError(f"the dim {name} has two sizes, {_sizes(dims[name])} and {_sizes(numbers)}")
+        dims[name] = numbers
+    return dims
+
+
+def dim_text(name: str, sizes: Sequence[int]) -> str:
+    """`batch=32`: what `parse_dims` reads."""
+    return f"{name}={_sizes(sizes)}"
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return ",".join(map(str, sizes))
 
 
 def _why_no_spec(text: str) -> str:

@@ -15,10 +15,11 @@ from fusionlint.compiling import arguments
 from fusionlint.compiling.calls import Call, call_of
 from fusionlint.compiling.capture import function_of, not_lowered, spread
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of
-from fusionlint.compiling.entry import EntryError, parse_argument
+from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError
+from fusionlint.compiling.found import check, found, named_as
+from fusionlint.compiling.values import has_array, is_array, value_of_text
 from fusionlint.recording import Argument, Compilation, Place, RecordedFunction
 
-_SHAPED = re.compile(r"\s*\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
 _ROOT = re.compile(r"[\[.]")
 
 
@@ -39,16 +40,17 @@ def is_compiled(function: Any) -> bool:
 
 
 def lowered_for(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platforms: Sequence[str]
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platforms: Sequence[str], dims: Dims = NO_DIMS
 ) -> RecordedFunction:
     """The function, with its program for each platform, or one line that says why there is none.
 
     `function` may be jitted already, or a jax.stages.Traced or Lowered, which takes no arguments. Arguments are real
     arrays, jax.ShapeDtypeStructs, or their shapes as a SPEC has them ("f32[8,4]"); others are static unless the jitted
-    function says otherwise. Raises EntryError for arguments that cannot be read, and what tracing the function raises.
+    function says otherwise. Without any they are found beside the function, with the sizes `dims` for its annotations.
+    Raises EntryError for arguments that cannot be found or read, and what tracing the function raises.
     """
     with lowering_elsewhere():
-        traced = _traced(function, args, kwargs)
+        traced = _traced(function, args, kwargs, dims)
         found = {platform: _program(traced, platform) for platform in platforms}
     return replace(
         _function(traced),
@@ -74,18 +76,24 @@ def optimized(compiled: Any) -> tuple[str, str]:
     return (name[1].removeprefix("jit_") if name else "main"), text
 
 
-def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Traced:
+def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Dims) -> _Traced:
     import jax
 
     stages = tuple(getattr(jax.stages, name) for name in ("Traced", "Lowered") if hasattr(jax.stages, name))
     if isinstance(function, stages):
-        if args or kwargs:
+        if args or kwargs or dims:
             raise EntryError(f"a {type(function).__name__} has its arguments: give none")
         return _Traced(function)
+    if not args and not kwargs:
+        named = named_as(function)
+        args, kwargs = found(function, named, dims)
+        check(function, named.called, (args, kwargs))
+    elif dims:
+        raise EntryError("dims are for the annotations of a function that is given no arguments, and here are some")
     by_place, by_name = jax.tree.map(_leaf, (tuple(args), dict(kwargs)))
     call = arguments.jitted_call(function, (by_place, by_name))
-    static = [i for i, value in enumerate(by_place) if not _has_array(value)]
-    names = [name for name, value in by_name.items() if not _has_array(value)]
+    static = [i for i, value in enumerate(by_place) if not has_array(value)]
+    names = [name for name, value in by_name.items() if not has_array(value)]
     return _Traced(
         call.jitted.trace(*call.args, **call.kwargs),
         call_of(function, by_place, by_name, static, names),
@@ -98,26 +106,10 @@ def _leaf(value: Any) -> Any:
     import jax
 
     if isinstance(value, str):
-        return _said(value)
-    if not arguments.is_array(value):
+        return value_of_text(value)
+    if not is_array(value):
         return value
     return jax.ShapeDtypeStruct(value.shape, value.dtype, weak_type=bool(getattr(value, "weak_type", False)))
-
-
-def _said(text: str) -> Any:
-    try:
-        value = arguments.value_of(parse_argument(text))
-    except EntryError:
-        if _SHAPED.fullmatch(text):
-            raise
-        return text
-    return value if _has_array(value) else text
-
-
-def _has_array(value: Any) -> bool:
-    import jax
-
-    return any(map(arguments.is_array, jax.tree.leaves(value)))
 
 
 def _placed(leaf: Any) -> Any:

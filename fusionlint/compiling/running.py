@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fusionlint.compiling import arguments, loading
-from fusionlint.compiling.arguments import Arguments
 from fusionlint.compiling.blame import blaming
 from fusionlint.compiling.entry import Entry
+from fusionlint.compiling.found import Arguments
 from fusionlint.compiling.loading import Function
 
 COMPILED = "/jax/core/compile/backend_compile_duration"

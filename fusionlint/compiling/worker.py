@@ -19,8 +19,9 @@ from typing import Any
 from fusionlint.compiling import arguments, loading, programs, running
 from fusionlint.compiling.artifacts import Job, read_job
 from fusionlint.compiling.blame import JobError, blaming
+from fusionlint.compiling.calls import in_words
 from fusionlint.compiling.devices import device, without_callbacks
-from fusionlint.compiling.entry import Entry
+from fusionlint.compiling.entry import NO_DIMS, Dims, Entry
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
 
@@ -55,7 +56,7 @@ def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> 
     """Do one job, record it, and say whether it failed."""
     try:
         if job.kind == "compile":
-            result = compile_job(job.entry, target, sharding, folder)
+            result = compile_job(job.entry, target, sharding, folder, job.dims)
         elif job.kind == "program":
             result = compile_program(job, target, sharding, folder)
         elif job.kind == "count":
@@ -124,11 +125,12 @@ def _is_of_user(module: Any, folders: list[str]) -> bool:
     return "site-packages" not in file and any(file.startswith(folder) for folder in [*folders, str(Path.cwd())])
 
 
-def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Result:
+def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims: Dims = NO_DIMS) -> Result:
     """Lower and compile the entry for the target; what XLA made of it goes into the folder. Raises JobError."""
     with blaming("import", entry):
         function = loading.load(entry)
-        given = arguments.abstract(entry, function, sharding)
+    with blaming("arguments", entry):
+        given = arguments.abstract(entry, function, sharding, dims)
         call = arguments.jitted_call(function, given, sharding if target.platform != "cpu" else None)
     with blaming("trace", entry), timed() as trace_seconds:
         traced = call.jitted.trace(*call.args, **call.kwargs)
@@ -139,7 +141,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path) -> Re
         lowered = without_callbacks(lowered)
     compile_seconds, memory = compiled(lowered, entry, target, folder)
     return {
-        "entry": entry.text,
+        "entry": entry.text if entry.args is not None else entry.text + in_words(*given),
         "target": target.name,
         "attached": target.attached,
         "versions": versions(target),

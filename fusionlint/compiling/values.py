@@ -1,0 +1,98 @@
+"""What stands for an array, in a SPEC or a text -> a jax.ShapeDtypeStruct, or a real array."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+
+from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Static, parse_argument
+
+_SHAPED = re.compile(r"\s*\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
+
+
+def is_array(value: Any) -> bool:
+    """True of jax's and numpy's arrays and scalars, and of jax.ShapeDtypeStruct."""
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not inspect.isclass(value)
+
+
+def has_array(value: Any) -> bool:
+    """Whether a pytree holds an array."""
+    import jax
+
+    return any(map(is_array, jax.tree.leaves(value)))
+
+
+def value_of(argument: Argument) -> Any:
+    """What a SPEC's argument stands for, with a jax.ShapeDtypeStruct for every array. Raises EntryError."""
+    match argument:
+        case Static(value=value):
+            return value
+        case Group(kind="dict", parts=parts, names=names):
+            return dict(zip(names, map(value_of, parts), strict=True))
+        case Group(kind=kind, parts=parts):
+            return tuple(map(value_of, parts)) if kind == "tuple" else list(map(value_of, parts))
+    return _struct(argument)
+
+
+def value_of_text(text: str) -> Any:
+    """What "f32[8,4]" or "key" stands for; any other string is itself. Raises EntryError for what is meant to be an
+    array and is none."""
+    try:
+        value = value_of(parse_argument(text))
+    except EntryError:
+        if _SHAPED.fullmatch(text):
+            raise
+        return text
+    return value if has_array(value) else text
+
+
+def default_dtypes() -> tuple[str, ...]:
+    """What jax makes of Python's numbers, float first, in the settings of this process."""
+    import jax
+
+    wide = ("float64", "int64", "bool", "uint64", "complex128")
+    return tuple(str(jax.dtypes.canonicalize_dtype(name)) for name in wide)
+
+
+def random_array(struct: Any, random: np.random.Generator) -> Any:
+    """A real array for a jax.ShapeDtypeStruct: floats uniform in [0.1, 1), integers 0 to 2, booleans, real keys."""
+    import jax
+
+    if jax.dtypes.issubdtype(struct.dtype, jax.dtypes.prng_key):
+        seed = jax.random.key(int(random.integers(2**31)))
+        return jax.random.split(seed, struct.shape) if struct.shape else seed
+    kind = np.dtype(struct.dtype).kind
+    if kind == "b":
+        values = random.integers(0, 2, struct.shape).astype(bool)
+    elif jax.numpy.issubdtype(struct.dtype, jax.numpy.integer):
+        values = random.integers(0, 3, struct.shape)
+    else:
+        values = random.uniform(0.1, 1.0, struct.shape)
+    return jax.numpy.asarray(values, dtype=struct.dtype)
+
+
+def show(value: Any) -> str:
+    """As a SPEC would write it."""
+    if isinstance(value, Array) or is_array(value):
+        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {show(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(show, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return repr(value)
+
+
+def _struct(argument: Array | Key) -> Any:
+    import jax
+
+    if isinstance(argument, Key):
+        return jax.ShapeDtypeStruct(argument.shape, jax.eval_shape(jax.random.key, 0).dtype)
+    dtype = jax.numpy.dtype(argument.dtype)
+    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        short = jax.dtypes.canonicalize_dtype(dtype)
+        raise EntryError(f"{show(argument)}: jax runs in 32 bits; write {short}, or set JAX_ENABLE_X64=1")
+    return jax.ShapeDtypeStruct(argument.shape, dtype)

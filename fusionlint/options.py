@@ -1,0 +1,38 @@
+"""Options that several commands have, and how they are read. No logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+timeout = click.option(
+    "--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation."
+)
+dims = click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="The size of a dim in jaxtyping annotations, for a SPEC without arguments; repeatable.",
+)
+
+
+def names(help_text: str, *flags: str) -> Callable[[Command], Command]:
+    """An option that takes names, with commas between them, or several times."""
+    return click.option(*flags, multiple=True, metavar="NAME[,NAME]", help=help_text)
+
+
+def split(given: Sequence[str]) -> list[str]:
+    """The names that such an option was given."""
+    return [part.strip() for name in given for part in name.split(",") if part.strip()]
+
+
+class DashesMeanNothing(click.Command):
+    """`diff main HEAD -- SPEC --target h100`: as of git, and options may follow."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [arg for arg in args if arg != "--"])
