@@ -10,11 +10,14 @@ from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
 CHOICE = "jax.random.choice"
+# What makes an array of a list: by its dtype's name too, `jnp.int32([-1, 1])`.
+_KINDS = "array asarray bool_ int8 int16 int32 int64 uint8 uint16 uint32 float16 bfloat16 float32 float64"
+_ARRAYS = tuple(f"{numpy}.{kind}" for numpy in ("jax.numpy", "numpy") for kind in _KINDS.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice with replacement, as written; `shape` and `p` are None where they are not given."""
+    """A choice, as written; `shape` and `p` are None where they are not given."""
 
     key: cst.BaseExpression
     among: cst.BaseExpression
@@ -22,17 +25,20 @@ class Choice:
     p: cst.BaseExpression | None
 
 
-def choice(call: cst.Call, source: Source) -> Choice | None:
-    """The draw with replacement along the first axis that `call` is; None for anything else, or where it is unseen."""
+def choice(call: cst.Call, source: Source, *, replace: bool = True) -> Choice | None:
+    """The draw along the first axis, with replacement or without, that `call` is; None for any other, or where it is
+    unseen."""
     if not source.calls(call, CHOICE) or not has_only(call, 5, "key", "a", "shape", "replace", "p"):
         return None
     key, among = argument(call, 0, "key"), argument(call, 1, "a")
     match argument(call, 3, "replace"):
         case None | cst.Name("True"):
-            pass
+            is_replacing = True
+        case cst.Name("False"):
+            is_replacing = False
         case _:
             return None
-    if key is None or among is None:
+    if key is None or among is None or is_replacing is not replace:
         return None
     return Choice(key, among, argument(call, 2, "shape"), _given(argument(call, 4, "p")))
 
@@ -45,7 +51,7 @@ def listed(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]
     """The elements of `jnp.array([a, b])`, or of a name for it; None where they are not written out."""
     if isinstance(node, cst.Name):
         node = source.value(node) or node
-    if source.calls(node, "jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray"):
+    if source.calls(node, *_ARRAYS):
         assert isinstance(node, cst.Call)
         node = argument(node, 0, "object") or node
     match node:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.at import constant, is_literal
 from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, listed, number, written_shape
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
@@ -19,7 +19,7 @@ rule = Rule(__name__, harm="fusion")
 
 @rule.source(cst.Call, calls=(CHOICE,))
 def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """A draw with replacement and probabilities, in code that runs under a trace."""
+    """Draws with replacement and probabilities, in code that runs under a trace."""
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
@@ -30,6 +30,30 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=_two(made, made.p, source) or (_sorted if is_many else _few)(made, made.p, source),
         pair=1 if is_many else 0,
     )
+
+
+@rule.source(cst.Call, calls=(CHOICE,))
+def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """One draw with probabilities that says `replace=False`: several are another distribution."""
+    made = choice(node, source, replace=False)
+    if made is None or made.p is None or not _is_one(made.shape) or not source.is_traced(node):
+        return
+    if not is_concrete(node, source):
+        yield source.finding(
+            node,
+            "all the noise of `choice` with `p` and `replace=False` is sorted to draw one, which nothing can replace",
+            write=_few(made, made.p, source),
+            pair=2,
+        )
+
+
+def _is_one(shape: cst.BaseExpression | None) -> bool:
+    match shape:
+        case None:
+            return True
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            return all(constant(part.value) == 1 for part in parts)
+    return False
 
 
 def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:
