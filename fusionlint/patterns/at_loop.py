@@ -9,7 +9,9 @@ import libcst as cst
 
 from fusionlint.patterns.at import Write, at_write, elements, inside, names_read
 from fusionlint.patterns.at_chain import is_element, root, write_on
+from fusionlint.patterns.elementwise import is_update
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
     ]
     if not found:
         return None
-    arrays = dict.fromkeys(array.value for _, array in found)
+    arrays = dict.fromkeys(dotted(array) for _, array in found)
     return Piecewise(tuple(w for w, _ in found), tuple(arrays), source.code(loop.target))
 
 
@@ -44,19 +46,34 @@ def _own_calls(loop: cst.For, source: Source) -> Iterator[cst.Call]:
             yield node
 
 
-def _carried(write: Write, loop: cst.For, source: Source) -> cst.Name | None:
-    """x, where the statement `x = ... x.at[i].set(...) ...` carries x from one iteration to the next."""
+def _carried(write: Write, loop: cst.For, source: Source) -> cst.Name | cst.Attribute | None:
+    """x, where the statement `x = ... x.at[i].set(...) ...` carries x from one iteration to the next; or `s.x` of
+    `s = s.replace(x=s.x.at[i].set(...))`."""
     array = root(write)
-    if not isinstance(array, cst.Name):
+    if not isinstance(array, cst.Name | cst.Attribute):
         return None
     statement = next((a for a in source.ancestors(write.call) if isinstance(a, cst.Assign | cst.AnnAssign)), None)
     match statement:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) | cst.AnnAssign(target=cst.Name(name)):
-            return array if name == array.value and statement in inside(loop.body) else None
+        case (
+            cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value)
+            | cst.AnnAssign(target=cst.Name(name), value=cst.BaseExpression() as value)
+        ) if statement in inside(loop.body):
+            kept = array.value == name if isinstance(array, cst.Name) else _is_replaced(name, array, value, source)
+            return array if kept else None
     return None
 
 
-def _is_counted(write: Write, array: cst.Name, counted: set[str], depends: dict[str, set[str]]) -> bool:
+def _is_replaced(name: str, field: cst.Attribute, value: cst.BaseExpression, source: Source) -> bool:
+    """Whether `value` is the record called `name` with another `field`: `name.replace(field=...)`."""
+    if dotted(field) != f"{name}.{field.attr.value}" or not isinstance(value, cst.Call) or not is_update(value, source):
+        return False
+    owner = value.func.value if isinstance(value.func, cst.Attribute) else None
+    is_own = isinstance(owner, cst.Name) and owner.value == name
+    given = next((arg.value for arg in value.args if arg.keyword and arg.keyword.value == field.attr.value), None)
+    return is_own and given is not None and any(part is field for part in inside(given))
+
+
+def _is_counted(write: Write, array: cst.Name | cst.Attribute, counted: set[str], depends: dict[str, set[str]]) -> bool:
     """Whether the place is another in each iteration, and does not hang on what was written before."""
     reached: set[str] = set()
     todo = [name.value for part in write.index for name in names_read(part)]
@@ -65,24 +82,42 @@ def _is_counted(write: Write, array: cst.Name, counted: set[str], depends: dict[
         if name not in reached:
             reached.add(name)
             todo += depends.get(name, ())
-    return not counted.isdisjoint(reached) and array.value not in reached
+    return not counted.isdisjoint(reached) and dotted(array).partition(".")[0] not in reached
 
 
-def _only_pieces(write: Write, array: cst.Name, loop: cst.For, source: Source) -> bool:
+def _only_pieces(write: Write, array: cst.Name | cst.Attribute, loop: cst.For, source: Source) -> bool:
     """Whether the loop reads no more of the array than the piece it writes: what needs another, `x[i - 1]` or all of
     it, needs the writes before."""
-    reads = [use.node for use in source.uses(array) if not use.is_write]
-    here = [read for read in reads if any(above is loop for above in source.ancestors(read))]
+    name = array
+    while isinstance(name, cst.Attribute):
+        assert isinstance(name.value, cst.Name | cst.Attribute)
+        name = name.value
+    reads = (use.node for use in source.uses(name) if not use.is_write)
+    here = (read for read in reads if any(above is loop for above in source.ancestors(read)))
+    if isinstance(array, cst.Attribute):
+        return all(_is_other_or_piece(read, array, write, source) for read in here)
     return all(_is_piece(r, write, source) or write_on(r, source) is not None or _is_kept(r, source) for r in here)
 
 
-def _is_piece(read: cst.Name, write: Write, source: Source) -> bool:
+def _is_other_or_piece(record: cst.Name, field: cst.Attribute, write: Write, source: Source) -> bool:
+    """Whether a read of a record is of another field, is where it is made anew, or is the piece that is written."""
+    match source.parent(record):
+        case cst.Attribute(value=value, attr=attr) as read if value is record:
+            if attr.value != field.attr.value:
+                return True
+            if isinstance(above := source.parent(read), cst.Attribute) and above.attr.value == "at":
+                return True
+            return _is_piece(read, write, source)
+    return False
+
+
+def _is_piece(read: cst.Name | cst.Attribute, write: Write, source: Source) -> bool:
     """Whether `read` is the place of `write`, a part of it or around it, or says something about the array."""
     match source.parent(read):
         case cst.Subscript(value=value, slice=slices) if value is read:
             pairs = zip(elements(slices), write.index, strict=False)
             return all(source.code(one) == source.code(other) for one, other in pairs)
-    return is_element(read, source)
+    return isinstance(read, cst.Name) and is_element(read, source)
 
 
 def _is_kept(read: cst.Name, source: Source) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.step_writes import result
+from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
 
 Body = cst.FunctionDef | cst.Lambda
@@ -37,22 +38,40 @@ def recurrence(scan: cst.Call, source: Source) -> Body | None:
         return None
     bodies = bodies_of(scan, source)
     functions = definitions(bodies, source)
-    if len(bodies) != 1 or len(functions) != 1 or len(functions[0].params.params) != 2:
+    if len(bodies) != 1 or len(functions) != 1:
         return None
     (body,) = functions
-    if not is_elementwise_step(body, source) or _only_counts(body, source):
+    filled = _filled(scan, body, source)
+    if len(filled) != 2 or not is_elementwise_step(body, source) or _only_counts(body, filled[0], source):
         return None
-    return body if source.reads(body.params.params[0].name) else None
+    return body if source.reads(filled[0]) else None
 
 
-def _only_counts(body: Body, source: Source) -> bool:
+def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
+    """The parameters of `body` that the scan fills: those that no `partial` around it has filled."""
+    names = [parameter.name for parameter in body.params.params]
+    given = argument(scan, 0, "f")
+    if len(names) == 2 or given is None:
+        return names
+    if isinstance(given, cst.Call) and source.qualified_name(given.func) in PARTIAL:
+        filled = [arg for arg in given.args[1:] if arg.keyword is None and not arg.star]
+        named = {arg.keyword.value for arg in given.args if arg.keyword is not None}
+        return [name for name in names[len(filled) :] if name.value not in named]
+    bound = source.facts.lookup(source.scope(scan), given.value) if isinstance(given, cst.Name) else None
+    if bound is None or source.project.callee(source.place(scan), bound[1].value) not in PARTIAL:
+        return names
+    value = bound[1].value
+    return [name for name in names[len(value.arguments) - 1 :] if name.value not in dict(value.keywords)]
+
+
+def _only_counts(body: Body, carry: cst.Name, source: Source) -> bool:
     """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well."""
     match result(body):
-        case cst.Tuple(elements=[cst.Element(value=carry), _]):
-            following = (source.value(carry) or carry) if isinstance(carry, cst.Name) else carry
+        case cst.Tuple(elements=[cst.Element(value=returned), _]):
+            following = (source.value(returned) or returned) if isinstance(returned, cst.Name) else returned
             match following:
                 case cst.BinaryOperation(left=cst.Name(value=name), operator=cst.Add(), right=cst.Integer()):
-                    return name == body.params.params[0].name.value
+                    return name == carry.value
     return False
 
 

@@ -1,0 +1,110 @@
+"""Forms of the known patterns that their pages have no room for: each line marked `# error` is found, and nothing else
+by the same rule."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.rule import all_rules
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+EVERYTHING = Scope(tuple(rule.name for rule in all_rules()))
+HEAD = "import jax\nimport jax.numpy as jnp\nfrom functools import partial\nfrom jax import lax\n"
+
+
+def lines(rule: str, text: str) -> tuple[list[int], list[int]]:
+    """The lines that are found by `rule`, and those that are marked."""
+    code = HEAD + dedent(text)
+    found = check_text(code.encode(), "example.py", EVERYTHING)
+    marked = [number for number, line in enumerate(code.splitlines(), 1) if line.endswith("# error")]
+    return [finding.location.line for finding in found if finding.rule == rule], marked
+
+
+FOUND = [
+    (
+        "chained-at-set",
+        """
+        def rewarded(state, rewards):
+            for t in range(16):
+                state = state.replace(returns=state.returns.at[t].set(0.9 * rewards[t]))  # error
+            return state
+        """,
+    ),
+    (
+        "chained-at-set",
+        """
+        def rewarded(state, rewards):
+            for t in range(16):
+                state = state._replace(returns=state.returns.at[t].set(state.returns[t] + rewards[t]))  # error
+            return state
+        """,
+    ),
+    (
+        "scan-without-unroll",
+        """
+        def step(acc, row, decay):
+            return row + decay * acc, acc
+
+        def discounted(rewards, start):
+            return lax.scan(partial(step, decay=0.99), start, rewards)  # error
+        """,
+    ),
+    (
+        "scan-without-unroll",
+        """
+        def step(decay, acc, row):
+            return row + decay * acc, acc
+
+        step = partial(step, 0.99)
+
+        def discounted(rewards, start):
+            return lax.scan(step, start, rewards)  # error
+        """,
+    ),
+]
+QUIET = [
+    (
+        "chained-at-set",
+        """
+        def recorded(state, policy, env):
+            for t in range(10):
+                state, reward = env(state, policy(state))
+                state = state.replace(rewards=state.rewards.at[t].set(reward))
+            return state
+
+        def summed(state, rewards):
+            for t in range(10):
+                state = state.replace(sums=state.sums.at[t].set(state.sums[t - 1] + rewards[t]))
+            return state
+
+        def renamed(state, other, rewards):
+            for t in range(10):
+                state = other.replace(returns=state.returns.at[t].set(rewards[t]))
+            return state
+        """,
+    ),
+    (
+        "scan-without-unroll",
+        """
+        def step(acc, row, decay):
+            return row + decay * row, row
+
+        def each(rewards, start):
+            return lax.scan(partial(step, decay=0.99), start, rewards)
+        """,
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "text"), FOUND)
+def test_other_forms_are_found(rule: str, text: str) -> None:
+    found, marked = lines(rule, text)
+    assert found == marked != []
+
+
+@pytest.mark.parametrize(("rule", "text"), QUIET)
+def test_what_only_looks_like_it_is_not(rule: str, text: str) -> None:
+    assert lines(rule, text) == ([], [])
