@@ -41,6 +41,10 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> str:
     unless = (
         f"; of two at one place, no scatter says which is last: {jnp}.where does" if _may_meet(writes, source) else ""
     )
+    if _are_arrays(writes, source):
+        return (
+            f"one `{array}.at[...].{writes[0].method}(...)`, its indices and values joined by {jnp}.concatenate{unless}"
+        )
     parts = [[source.code(part) for part in write.index if _is_plain(part)] for write in writes]
     if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
@@ -147,6 +151,18 @@ def _joined(parts: Sequence[str], jnp: str) -> str:
 def _short(value: cst.BaseExpression | None, source: Source) -> str:
     text = source.code(value) if value is not None else "..."
     return text if len(text) <= _LONG // 2 and "\n" not in text else "..."
+
+
+def _are_arrays(writes: Sequence[Write], source: Source) -> bool:
+    """Whether the places are seen to be many: `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range."""
+    ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
+    return bool(set.intersection(*ranges))
+
+
+def _is_range(part: Part, source: Source) -> bool:
+    """`jnp.arange(n)`, a name for it, or that in another shape."""
+    meant = (source.value(part) or part) if isinstance(part, cst.Name) else part
+    return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
 
 
 def _is_plain(part: Part) -> bool:

@@ -44,6 +44,28 @@ def is_switched(node: cst.CSTNode, source: Source) -> bool:
     return any(True for _ in switches(node, source))
 
 
+def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node` runs only if the caller gave something to tell it by: `if name is not None`, where the name is an
+    argument and None by default."""
+    return any(
+        isinstance(above, cst.If) and below is above.body and _is_given(above.test, source)
+        for above, below in switches(node, source)
+    )
+
+
+def _is_given(test: cst.BaseExpression, source: Source) -> bool:
+    match test:
+        case cst.Comparison(
+            left=cst.Name() as asked,
+            comparisons=[cst.ComparisonTarget(operator=cst.IsNot(), comparator=cst.Name("None"))],
+        ):
+            written = source.written(asked)
+            match source.parent(written) if written is not None else None:
+                case cst.Param(default=cst.Name("None")):
+                    return True
+    return False
+
+
 def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
     """What decides inside its function whether `node` runs, and the part of it that `node` stands in."""
     function = source.function(node)

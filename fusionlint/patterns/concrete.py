@@ -34,6 +34,8 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if source.context(node) == "traced":
         return False
+    if any(_is_cut_by_a_mask(part, function, source) for part in inside(function.body)):
+        return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
 
 
@@ -56,7 +58,19 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
     return is_open and not _is_gated(call, function, source)
 
 
-def _is_gated(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
+def _is_cut_by_a_mask(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """`x[x > 0]`, which is as long as there are hits; not a write there."""
+    match part:
+        case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+            if (isinstance(value, cst.Attribute) and value.attr.value == "at") or source.function(part) is not function:
+                return False
+            mask = (source.value(index) or index) if isinstance(index, cst.Name) else index
+            is_mask = isinstance(mask, cst.Comparison) and kind(mask, source) == "array"
+            return is_mask and kind(value, source) == "array" and not _is_gated(part, function, source)
+    return False
+
+
+def _is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
     """Whether a branch or a handler decides if `call` runs, or jax computes there what is known early."""
     for above in source.ancestors(call):
         match above:

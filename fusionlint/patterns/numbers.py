@@ -22,6 +22,8 @@ _DEPTH = 4
 
 def chooses_numbers(found: Conditional, source: Source) -> bool:
     """Whether a branch is seen to return a number, several of them, or a small array that is written out."""
+    if found.operands and all(_is_said_to_be_one(operand.value, source) for operand in found.operands):
+        return True
     scalars = {source.code(part) for part in _computed_with(found.test, source)}
     return any(_are_numbers(branch.result, scalars, source) for branch in found.branches)
 
@@ -47,7 +49,7 @@ def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, dept
         return False
     if is_one_number(node, source) or source.code(node) in scalars:
         return True
-    if source.qualified_name(node) in _CONSTANTS:
+    if source.qualified_name(node) in _CONSTANTS or _is_said_to_be_one(node, source):
         return True
     match node:
         case cst.Name():
@@ -62,6 +64,15 @@ def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, dept
                 return not any(arg.keyword is not None and arg.keyword.value == "axis" for arg in args)
             if is_elementwise(node, source) and args:
                 return all(_is_number(arg.value, scalars, source, depth - 1) for arg in args)
+    return False
+
+
+def _is_said_to_be_one(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is an argument that is annotated as a number: `high: float`."""
+    written = source.written(node) if isinstance(node, cst.Name) else None
+    match source.parent(written) if written is not None else None:
+        case cst.Param(annotation=cst.Annotation(annotation=cst.Name(said))):
+            return said in ("float", "int", "bool")
     return False
 
 

@@ -37,6 +37,15 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
     return False
 
 
+def is_for_a_picture(project: Project, place: Place, depth: int = _CALLERS) -> bool:
+    """Whether the function at `place` is called as what tests and pictures are, and nothing else is seen to call it:
+    an environment may well look at what it renders."""
+    if not is_idle(project, place):
+        return False
+    callers = project.callers(project.name_of(place)) if depth else ()
+    return all(is_for_a_picture(project, caller, depth - 1) for caller in callers if caller.scope)
+
+
 def is_memoized(project: Project, place: Place) -> bool:
     """Whether the function, or one around it, keeps what it returned: `functools.lru_cache`."""
     while place.scope:

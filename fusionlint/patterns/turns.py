@@ -73,15 +73,15 @@ def turn_of(loop: cst.Call, body: cst.FunctionDef | cst.Lambda, source: Source) 
     returned = result(body)
     if returned is None or len(names) != (2 if source.calls(loop, FORI) else 1):
         return None
-    carried = _carried(names[-1], source)
-    whole = source.value(returned) if isinstance(returned, cst.Name) and len(carried) > 1 else returned
+    parts = carried(names[-1], source)
+    whole = source.value(returned) if isinstance(returned, cst.Name) and len(parts) > 1 else returned
     given = tuple(e.value for e in whole.elements) if isinstance(whole, cst.Tuple) else (returned,)
-    if len(given) != len(carried):
+    if len(given) != len(parts):
         return None
     if len(names) == 2:
-        return Turn(body, names[0], carried, given)
-    counter = next((n for n, value in zip(carried, given, strict=True) if _is_next(n, value, source)), None)
-    return Turn(body, counter, carried, given) if counter is not None else None
+        return Turn(body, names[0], parts, given)
+    counter = next((n for n, value in zip(parts, given, strict=True) if _is_next(n, value, source)), None)
+    return Turn(body, counter, parts, given) if counter is not None else None
 
 
 def _is_kernel(source: Source) -> bool:
@@ -90,7 +90,7 @@ def _is_kernel(source: Source) -> bool:
     return any(b.kind == "import" and b.target.startswith("jax.experimental.pallas") for b in bindings)
 
 
-def _carried(carry: cst.Name, source: Source) -> tuple[cst.Name, ...]:
+def carried(carry: cst.Name, source: Source) -> tuple[cst.Name, ...]:
     """The names that the carry is taken apart into; the carry itself where it is not."""
     for read in source.reads(carry):
         match source.parent(read):

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, is_whole
+from fusionlint.patterns.at import WRITES, Write, at_write, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -30,6 +32,8 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     writes = chain(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
     name = source.assigned_name(node)
     subject = f"`{name.value}` is" if name else "an array is"
     yield source.finding(
@@ -46,11 +50,13 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or not is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
     write = found.writes[0]
     yield source.finding(
         write.call,
         f"`{found.arrays[0]}` is put together from blocks in a Python loop, each written by a kernel of its own",
-        write=f"a list of the blocks, and {_joined(write, source)} of it after the loop",
+        write=_advice_for_a_loop(write, node, source),
     )
 
 
@@ -75,6 +81,26 @@ def _filled(writes: Sequence[Write], source: Source) -> str:
     made = source.value(array) if isinstance(array, cst.Name) else array
     name = (source.qualified_name(made.func) or "") if isinstance(made, cst.Call) else ""
     return name.rpartition(".")[2].removesuffix("_like") or "zeros"
+
+
+def _advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
+    if is_literal(write.value):
+        return f"a mask of all blocks at once: {jnp}.arange of each axis compared with where they begin and end"
+    if _is_tile(write, loop, source):
+        return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
+    return f"a list of the blocks, and {_joined(write, source)} of it after the loop"
+
+
+def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether two loops count the blocks, one the rows of them and one the columns."""
+    around = source.loop(loop)
+    slices = [part for part in write.index if is_slice(part)]
+    if not isinstance(around, cst.For) or len(slices) != 2:
+        return False
+    inner, outer = target_names(loop), target_names(around)
+    named = [{name.value for name in names_read(part)} for part in slices]
+    return any(one & outer and other & inner for one, other in (named, reversed(named)))
 
 
 def _joined(write: Write, source: Source) -> str:

@@ -14,6 +14,7 @@ from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -36,6 +37,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source):
         return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
     subject = f"`{name}`" if name else "an array"
     yield source.finding(
         writes[0].call,
@@ -50,6 +53,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
+        return
+    if is_for_a_picture(source.project, source.place(node)):
         return
     yield source.finding(
         found.writes[0].call,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
@@ -54,4 +55,6 @@ def _writes_little(branch: Branch, source: Source) -> bool:
     """Whether a branch is small and writes a part of what the conditional is given."""
     if is_unchanged(branch) or not is_small(source.project, Place(source.path, source.body_scope(branch.function))):
         return False
+    if any(source.calls(part, *CONDITIONALS) for part in inside(branch.function.body)):
+        return False  # what is written where is another choice: no masked write says it
     return any(True for _ in writes(branch, source))

@@ -22,9 +22,9 @@ from fusionlint.patterns.branches import (
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
-from fusionlint.patterns.under import VMAPS, under_map, under_vmap
+from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.project import JIT, Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -32,6 +32,8 @@ rule = Rule(__name__, harm="fusion")
 
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
+# The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
+_NUMBERS = 2
 
 
 @rule.source(cst.Call, calls=CONDITIONALS)
@@ -46,6 +48,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     if source.context(node) != "traced" or is_idle(source.project, source.place(node)) or _is_mapped(found, source):
         return
     message, pair = _case(found, source)
+    if pair == _NUMBERS and not _runs_again(node, source):
+        return
     text = as_where(found, source)
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
     yield source.finding(
@@ -76,10 +80,20 @@ def _is_choice(found: Conditional, source: Source) -> bool:
 def _case(found: Conditional, source: Source) -> tuple[str, int]:
     """The message, and which pair of the page it is."""
     if chooses_numbers(found, source):
-        return "a conditional chooses between a few numbers: a kernel for each part, where one choice would do", 2
+        message = "a conditional chooses between a few numbers: a kernel for each part, where one choice would do"
+        return message, _NUMBERS
     if any(map(is_unchanged, found.branches)):
         return "a branch that does nothing still copies what it hands on, and nothing fuses with the conditional", 0
     return "cheap branches are programs of their own: what they read and return goes through memory", 1
+
+
+def _runs_again(node: cst.Call, source: Source) -> bool:
+    """Whether the code at `node` is seen to run more than once: in a loop, mapped, or compiled by itself."""
+    if under_loop(node, source) or under_vmap(node, source):
+        return True
+    function = source.function(node)
+    facts = source.facts.functions.get(source.body_scope(function)) if function is not None else None
+    return facts is not None and not JIT.isdisjoint(source.project.decorators(source.path, facts))
 
 
 def _is_mapped(found: Conditional, source: Source) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.calls import argument, beside, has_only, holds_comment
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
@@ -25,7 +26,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A search whose method is seen not to be given, in code that runs under a trace."""
     if not source.calls(node, *_SEARCHES) or any(arg.star for arg in node.args) or len(node.args) < 2:
         return
-    if argument(node, 99, "method") is not None or not source.is_traced(node):
+    if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
         return
     yield source.finding(
         node,

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES
+from fusionlint.patterns.at import WRITES, inside
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_fresh_before
-from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.collected import is_few, target_names
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -21,10 +21,17 @@ rule = Rule(__name__, harm="dispatch")
 _INITIALIZES = re.compile(r"(^|_)init(ializer)?(_|$)")
 
 
+def _calls_what_it_goes_over(loop: cst.For) -> bool:
+    """Whether the loop is over functions: they are few, and do more than a dispatch."""
+    names = target_names(loop)
+    calls = (node.func for node in inside(loop.body) if isinstance(node, cst.Call))
+    return any(isinstance(called, cst.Name) and called.value in names for called in calls)
+
+
 @rule.source(cst.For, calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
-    if source.context(node) != "host" or is_few(node.iter, source):
+    if source.context(node) != "host" or is_few(node.iter, source) or _calls_what_it_goes_over(node):
         return
     if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
         return

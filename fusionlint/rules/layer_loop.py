@@ -48,7 +48,7 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     count = _count(loop.iter if layers is None else layers.over, source)
     if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
         return
-    if _is_of_stages(loop, source):
+    if _is_of_stages(loop, source) or _is_numbered(loop):
         return
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
@@ -99,6 +99,13 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
         if source.code(other.iter) == source.code(loop.iter)
     )
     return any(source.in_loop(other) for other in same)
+
+
+def _is_numbered(loop: cst.For) -> bool:
+    """Whether one of the layers is treated as no other: `if i == frozen: x = stop_gradient(x)`."""
+    counters = {name.value for name in names_read(loop.target)}
+    tests = (node.test for node in inside(loop.body) if isinstance(node, cst.If))
+    return any(name.value in counters for test in tests for name in names_read(test))
 
 
 def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

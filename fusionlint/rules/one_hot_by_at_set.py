@@ -40,10 +40,20 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"{one_hot}({_shown(write.index[1], source)}, {_width(write, source) or '...'})",
             edits=_fix(write, source),
         )
+    elif _is_probe(node, source):
+        return
     elif _is_of_a_plane(write, source) or (_is_of_a_row(write, source) and under_vmap(node, source)):
         yield source.finding(
             node, "a scatter writes a single one into an array of zeros", write=_compared(write, source), pair=1
         )
+
+
+def _is_probe(node: cst.Call, source: Source) -> bool:
+    """Whether the one goes straight into a function of somebody: `operator(zeros.at[i].set(1))`, to see a column of it.
+    What that does is most of the work."""
+    argument_ = source.parent(node)
+    call = source.parent(argument_) if isinstance(argument_, cst.Arg) else None
+    return isinstance(call, cst.Call) and not (source.qualified_name(call.func) or "").startswith("jax.")
 
 
 def _is_of_rows(write: Write, source: Source) -> bool:

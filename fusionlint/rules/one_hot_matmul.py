@@ -7,7 +7,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.one_hot import factors, is_einsum, letters, makes_one_hots, one_hot
+from fusionlint.patterns.one_hot import (
+    OneHot,
+    factors,
+    has_many_classes,
+    is_einsum,
+    letters,
+    makes_one_hots,
+    one_hot,
+)
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -61,9 +69,12 @@ def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
         (operands[0], first, operands[1], second),
         (operands[1], second, operands[0], first),
     ):
-        index = _index(chosen, source)
-        if index is None or not _picks(picks, axes, result):
+        found = one_hot(chosen, source)
+        if found is None or not _picks(picks, axes, result):
             continue
+        if _picks_rows_of_each(picks, axes) and not _has_more_rows(found, source):
+            continue  # of a few rows most are picked: a reorder, as of the beams of a search
+        index = found.index
         if set(picks) & set(axes) == {picks[-1]} and axes[0] == picks[-1] and result == picks[:-1] + axes[1:]:
             write = f"{_operand(table, source)}[{source.code(index)}]"
         else:
@@ -82,6 +93,22 @@ def _picks(one_hot: str, table: str, result: str) -> bool:
     own = set(table) - set(one_hot)
     kept = set(one_hot[:-1]) | own
     return distinct and classes in table and classes != "." and bool(own) and set(result) == kept
+
+
+def _picks_rows_of_each(one_hot: str, table: str) -> bool:
+    """Whether rows are picked for each element of a batch from a table of its own: `bkt,bjk->bjt`."""
+    batch = set(one_hot[:-1]) & set(table)
+    return table[0] in batch and bool(set(one_hot[:-1]) - batch) and table[-1] != one_hot[-1]
+
+
+def _has_more_rows(found: OneHot, source: Source) -> bool:
+    """Whether the table is seen to have many rows: not as many as are picked, `one_hot(i, i.shape[1])`."""
+    classes = found.classes
+    match classes:
+        case cst.Subscript(value=cst.Attribute(value=counted, attr=cst.Name("shape"))):
+            if source.code(counted) == source.code(found.index):
+                return False
+    return has_many_classes(found, source)
 
 
 def _index(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

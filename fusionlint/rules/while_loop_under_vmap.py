@@ -15,7 +15,7 @@ from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.step import Body
 from fusionlint.patterns.step_writes import result
-from fusionlint.patterns.turns import WHILE, turn_of, walk
+from fusionlint.patterns.turns import WHILE, carried, turn_of, walk
 from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
@@ -41,6 +41,8 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
     functions = definitions(bodies, source)
     tests = _tests(node, source)
     if len(tests) != 1 or any(_only_counts(node, tests[0], body, source) for body in functions):
+        return
+    if any(_follows(body, source) for body in functions):
         return
     looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
@@ -168,6 +170,29 @@ def _searches(function: Body) -> bool:
         for part in elements(read.slice)
         for name in inside(part)
     )
+
+
+def _follows(body: Body, source: Source) -> bool:
+    """Whether the next place is what stands at this one, `i = parent[i]`: where it leads nobody knows before."""
+    returned = result(body)
+    if not body.params.params or returned is None:
+        return False
+    here = carried(body.params.params[-1].name, source)
+    following = [e.value for e in returned.elements] if isinstance(returned, cst.Tuple) else [returned]
+    if len(here) != len(following):
+        return False
+    return any(_is_read_at(value, place, source) for place, value in zip(here, following, strict=True))
+
+
+def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> bool:
+    meant = (source.value(value) or value) if isinstance(value, cst.Name) else value
+    match meant:
+        case cst.Subscript(value=array, slice=slices) if (
+            not isinstance(array, cst.Attribute) or array.attr.value != "at"
+        ):
+            read = (node for part in elements(slices) for node in inside(part))
+            return any(isinstance(node, cst.Name) and node.value == place.value for node in read)
+    return False
 
 
 def _in_step(node: cst.CSTNode, source: Source) -> bool:

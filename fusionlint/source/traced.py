@@ -71,6 +71,9 @@ _HOST_CALL = re.compile(
 )
 # flax's ways to declare a parameter: the second argument makes its first value.
 _DECLARES = (".param", ".variable")
+# And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
+_FIRST = ("_init", "_initializer")
+_MAKES_FIRST = re.compile(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
@@ -164,9 +167,11 @@ def _callback_functions(project: Project) -> Iterator[Place]:
         for place, call in project.calls_of(callback):
             yield from _behind(project, place, call.value.arguments[:1])
     for path, facts in project.files.items():
-        for (called, arguments, _), scope, _, _ in facts.raw.calls:
+        for (called, arguments, keywords), scope, _, _ in facts.raw.calls:
             if isinstance(called, str) and called.endswith(_DECLARES):  # self.param("kernel", initializer, ...)
                 yield from _behind(project, Place(path, scope), map(unpacked, arguments[1:2]))
+            made = [unpacked(value) for name, value in keywords if name.endswith(_FIRST) and _MAKES_FIRST.match(name)]
+            yield from _behind(project, Place(path, scope), made)
 
 
 def _behind(project: Project, place: Place, values: Iterable[Value]) -> Iterator[Place]:

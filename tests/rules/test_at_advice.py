@@ -109,3 +109,33 @@ def bound(mask, bindings, active):
 )
 def test_numbers_at_known_places_are_folded(array: str, is_known: bool) -> None:
     assert is_quiet(array) == is_known
+
+
+def test_places_that_are_arrays_are_joined_for_they_may_be_of_different_lengths() -> None:
+    code = """\
+@jax.jit
+def unshuffled(x, kept, cut, tokens, mask):
+    rows = jnp.arange(8)[:, None]
+    return x.at[rows, kept].set(tokens).at[rows, cut].set(mask)
+"""
+    assert "joined by jnp.concatenate" in advice(code)
+    assert "joined by" not in advice(code.replace("jnp.arange(8)[:, None]", "3"))
+
+
+@pytest.mark.parametrize(
+    ("loops", "write", "expected"),
+    [
+        ("for i in range(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks, and one jnp.concatenate"),
+        ("for i in range(4):", "x[..., i : i + 8, i : i + 8].set(0)", "a mask of all blocks at once"),
+        (
+            "for i in range(4):\n        for j in f(i):",
+            "x[i : i + 8, j : j + 8].set(f(i, j))",
+            "one jnp.block(rows)",
+        ),
+    ],
+)
+def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expected: str) -> None:
+    body = f"    whole = jnp.zeros((64, 64))\n    {loops}\n            whole = whole.at{write[1:]}\n    return whole\n"
+    (found,) = check_text(f"{HEAD}@jax.jit\ndef g(f):\n{body}".encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert expected in found.suggestion.text

@@ -1,0 +1,148 @@
+"""Code that looks like a case and is none: it runs once, was asked for, or the advice would not fit. Each of these was
+found in public packages; the pages have no room for all of them. What is next to it and is a case is found."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\nimport flax.linen as nn\nimport numpy as np\n"
+
+
+def found(rule: str, code: str) -> int:
+    return len(list(check_text((HEAD + dedent(code)).encode(), "m.py", Scope((rule,)))))
+
+
+BEAMS = """
+def reordered(state, beams, k):
+    return jnp.einsum("bkt,bjk->bjt", state, jax.nn.one_hot(beams, k))
+"""
+TOLD = """
+def solve(x, name=None):
+    def step(i, x):
+        if name is not None:
+            jax.debug.callback(print, name, x)
+        return x * 0.9
+
+    return jax.lax.fori_loop(0, 1000, step, x)
+"""
+WRAPPER = '''
+def raise_if(wrong, error):
+    """Raises on the host."""
+    from jax.debug import callback
+
+    callback(error, wrong)
+'''
+PICTURE = """
+@jax.jit
+def render(cells, agent, goal):
+    return cells.at[agent].set(3).at[goal].set(2)
+"""
+INITIALIZER = """
+class Offsets(nn.Module):
+    points: int
+
+    def grid(self, key, shape, dtype):
+        grid = jax.random.uniform(key, shape, dtype)
+        for i in range(self.points):
+            grid = grid.at[:, i].set(grid[:, i] * (i + 1))
+        return grid
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.points, bias_init=self.grid)(x)
+"""
+PROBE = """
+def columns(operator, n):
+    probe = jnp.zeros(n)
+    return jax.lax.map(lambda place: operator(probe.at[tuple(place)].set(1.0)), jnp.arange(n)[:, None])
+"""
+KINDS = """
+def edited(board, edits):
+    def edit(board, at):
+        kind = at % 2
+        def change(board):
+            wall, hole = lambda: board.at[at].set(1), lambda: board.at[at].set(0)
+            return jax.lax.switch(kind, [wall, hole])
+
+        return jax.lax.cond(at >= 0, change, lambda board: board, board), None
+
+    return jax.lax.scan(edit, board, edits)
+"""
+REWARDS = """
+def score(path, rewards):
+    texts = np.load(path)
+    out = jnp.zeros((100, len(rewards)))
+    for i, reward in enumerate(rewards):
+        out = out.at[:, i].set(reward(texts))
+    return out
+"""
+POINTERS = """
+def depths(parents, leaves):
+    def up(state):
+        depth, node = state
+        return depth + 1, parents[node]
+
+    return jax.vmap(lambda leaf: jax.lax.while_loop(lambda state: state[1] > 0, up, (0, leaf)))(leaves)
+"""
+MASKED = """
+def spectrum(power, k, edges):
+    total = jnp.bincount(jnp.digitize(k, edges), power, length=64)
+    held = total > 0
+    return total[held]
+"""
+FROZEN = """
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = x + nn.SelfAttention(8)(nn.LayerNorm()(x))
+        return x + nn.Dense(64)(nn.gelu(nn.LayerNorm()(x)))
+
+class Encoder(nn.Module):
+    depth: int
+    frozen: int
+
+    @nn.compact
+    def __call__(self, x):
+        for i in range(self.depth):
+            x = Block(name=f"block_{i}")(x)
+            if i == self.frozen:
+                x = jax.lax.stop_gradient(x)
+        return x
+"""
+NUMBERS = """
+@jax.jit
+def ramp(n):
+    return jnp.arange(8) / width(1.0, 1.0)
+
+def width(low: float, high: float):
+    return jax.lax.cond(low == high, lambda x: x + 0.001, lambda x: x, high) - low
+"""
+
+# The rule, the code, and what has to be written otherwise for it to be a case.
+CASES = {
+    "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
+    "a caller that gave a name": ("callback-in-loop-body", TOLD, ("name=None", "name")),
+    "a name for a callback": ("callback-in-traced-code", WRAPPER, ("wrong)\n", "wrong)\n    return wrong\n")),
+    "a picture": ("chained-at-set", PICTURE, ("render", "observe")),
+    "first values": ("chained-at-set", INITIALIZER, ("bias_init=self.grid", "name=self.grid")),
+    "a unit vector for an operator": ("one-hot-by-at-set", PROBE, ("operator(", "jnp.sin(")),
+    "writes of several kinds": ("cond-around-a-write", KINDS, ("jax.lax.switch(kind, [wall, hole])", "wall()")),
+    "a loop over functions": ("eager-at-set-loop", REWARDS, ("reward(texts)", "texts[i]")),
+    "a walk along pointers": ("while-loop-under-vmap", POINTERS, ("parents[node]", "node + parents[node]")),
+    "an array cut by a mask": ("default-searchsorted", MASKED, ("total[held]", "jnp.where(held, total, 0)")),
+    "a layer that is another": ("layer-loop", FROZEN, ("i == self.frozen", "self.frozen")),
+    "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
+    rule, code, (written, otherwise) = CASES[name]
+    assert found(rule, code) == 0
+    assert written in code
+    assert found(rule, code.replace(written, otherwise)) == 1
