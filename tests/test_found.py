@@ -122,24 +122,60 @@ def test_annotations_are_found_on_methods_and_on_objects_that_can_be_called() ->
     assert said(Layer().apply, "n=4") == said(jax.jit(Layer().apply), "n=4") == "int32[4]"
 
 
+def test_annotations_are_found_on_the_methods_of_equinoxs_modules() -> None:
+    equinox = pytest.importorskip("equinox")
+
+    class Layer(equinox.Module):
+        def __call__(self, x: Float[Array, "n"]):
+            return x
+
+        @equinox.filter_jit
+        def apply(self, x: Int[Array, "n"]):
+            return x
+
+    assert said(Layer(), "n=4") == "float32[4]"
+    assert said(Layer().apply, "n=4") == "int32[4]"
+
+
 def test_what_a_partial_binds_is_not_asked_for() -> None:
     assert said(functools.partial(step, jnp.ones((2, 3))), "n=4") == "int32[4]"
     assert said(functools.partial(step, i=jnp.ones(3)), "batch=4") == "float32[4,3]"
 
 
-@pytest.mark.parametrize("wrap", [jax.vmap, lambda f: jax.jit(jax.vmap(f))], ids=["vmap", "jit-of-vmap"])
+def filter_vmap(function: Callable[..., Any]) -> Callable[..., Any]:
+    return pytest.importorskip("equinox").filter_vmap(function)
+
+
+@pytest.mark.parametrize("wrap", [jax.vmap, lambda f: jax.jit(jax.vmap(f)), filter_vmap], ids=["vmap", "jit", "filter"])
 def test_vmap_adds_an_axis_that_neither_annotations_nor_examples_below_it_know(wrap: Callable[..., Any]) -> None:
-    @functools.wraps(step)
-    def own(x: Float[Array, "3"]):
+    def one(x: Float[Array, "3"]):
         return x
 
-    own.__annotations__, own.example_args = {"x": Float[Array, "3"]}, ("f32[3]",)
-    del own.__wrapped__
-    assert said(own) == "float32[3]"
-    mapped = wrap(own)
-    assert "with an axis for vmap that no annotation says" in error(mapped)
+    assert "with an axis for vmap that no annotation says" in error(wrap(one))
+    one.example_args = ("f32[3]",)
+    assert said(one) == "float32[3]"
+    assert "with an axis for vmap that no annotation says" in error(wrap(one))
+
+
+@pytest.mark.parametrize("outer", [lambda f: f, jax.jit, lambda f: jax.jit(jax.grad(f))], ids=["vmap", "jit", "grad"])
+def test_examples_of_what_vmap_returned_are_its_own_whatever_wraps_it(outer: Callable[..., Any]) -> None:
+    def one(x: Float[Array, "3"]):
+        return x
+
+    one.example_args = ("f32[3]",)
+    mapped = jax.vmap(one)
     mapped.example_args = ("f32[8,3]",)
-    assert said(mapped) == "float32[8,3]"
+    assert said(outer(mapped)) == "float32[8,3]"
+
+
+def test_examples_are_found_below_wrappers_that_keep_no_attributes() -> None:
+    def one(x, n):
+        return x
+
+    one.example_args = ("f32[3]", 4)
+    assert said(pytest.importorskip("equinox").filter_jit(one)) == "float32[3], 4"
+    with pytest.raises(EntryError, match="needs arguments"):
+        said(functools.partial(one, jnp.ones(3)))
 
 
 def test_a_docstring_about_vectorizing_is_no_vmap() -> None:

@@ -83,7 +83,7 @@ def check(function: Function, called: str, arguments: Arguments) -> None:
 def signature_of(function: Function) -> inspect.Signature | None:
     """None of builtins and some callables."""
     try:
-        return inspect.signature(function)
+        return inspect.signature(_plain(function))
     except (TypeError, ValueError):
         return None
 
@@ -95,8 +95,17 @@ def innermost(function: Function) -> Function:
     return own
 
 
+def _plain(function: Any) -> Any:
+    """A partial of another kind, as what equinox binds its methods to their modules by, as Python's own."""
+    parts = [getattr(function, name, None) for name in ("func", "args", "keywords")]
+    if isinstance(function, functools.partial) or not (callable(parts[0]) and isinstance(parts[2], dict)):
+        return function
+    return functools.partial(parts[0], *parts[1] or (), **parts[2])
+
+
 def _layers(function: Any) -> Iterator[Any]:
     yield function
+    function = _plain(function)
     if isinstance(function, functools.partial):
         yield from _layers(function.func)
     elif hasattr(function, "__wrapped__"):
@@ -105,9 +114,25 @@ def _layers(function: Any) -> Iterator[Any]:
         yield from _layers(type(function).__call__)
 
 
+def _alike(function: Any) -> Iterator[Any]:
+    """The function, and what it wraps that takes the same arguments."""
+    yield function
+    while hasattr(function, "__wrapped__") and not isinstance(function, functools.partial) and not _maps(function):
+        function = function.__wrapped__
+        yield function
+
+
 def _is_mapped(function: Any) -> bool:
     """Whether it takes arguments with an axis more than the function below it says."""
-    return any(_MAPPED.match(getattr(layer, "__doc__", None) or "") for layer in _layers(function))
+    return any(map(_maps, _layers(function)))
+
+
+def _maps(layer: Any) -> bool:
+    """Whether it is what jax.vmap returns, or equinox.filter_vmap."""
+    if _MAPPED.match(getattr(layer, "__doc__", None) or ""):
+        return True
+    equinox = sys.modules.get("equinox")
+    return equinox is not None and type(layer) is type(equinox.filter_vmap(_maps))
 
 
 def _is_needed(parameter: inspect.Parameter) -> bool:
@@ -121,8 +146,9 @@ def _examples(function: Function, named: Named, *, is_needed: bool) -> Arguments
 
 
 def _example_args(function: Function, named: Named, *, is_needed: bool) -> Any:
-    own = getattr(function, "example_args", None)
-    below = getattr(getattr(function, "__wrapped__", None), "example_args", None)
+    own = next((one for layer in _alike(function) if (one := getattr(layer, "example_args", None)) is not None), None)
+    # What vmap returns has the attributes of what it maps.
+    below = getattr(innermost(function), "example_args", None)
     if own is not None and not (own is below and _is_mapped(function)):
         return own
     modules = (named.module, sys.modules.get(getattr(function, "__module__", None) or ""))
