@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, distributions, version
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
     from fusionlint.hlo.barriers import Barrier
     from fusionlint.source.facts import Call, RawCall
+    from fusionlint.source.pieces import Piece
     from fusionlint.source.project import Place
     from fusionlint.source.tree import Source
 
@@ -34,8 +35,9 @@ Harm = Literal["fusion", "dispatch", "recompile", "transfer", "memory", "compile
 # Where code has to run for a rule to speak of it: under a trace (or not seen to run on the host), on the host (or not
 # seen to run under a trace), in either, or anywhere. Only the last means tests, benchmarks and pictures too.
 Where = Literal["traced", "host", "used", "any"]
+_NOWHERE: frozenset[Piece] = frozenset()
 SourceCheck = Callable[[Any, "Source"], Iterator["Finding"]]
-FactsCheck = Callable[["Source"], bool]
+FactsCheck = Callable[["Source"], "Iterable[str]"]
 CallCheck = Callable[["Call"], bool]
 BarrierCheck = Callable[["Barrier", "hlo.Module"], "str | None"]
 
@@ -52,20 +54,23 @@ class SourceSensor:
     like: CallCheck | None
     when: FactsCheck | None
 
-    def may_find(self, source: Source) -> bool:
-        """Whether the file could hold a finding, by its facts: only then does libcst have to parse it."""
-        named = self.calls.intersection(source.names) if self.calls else ()
-        if self.calls and not any(
-            self._fits(place, call, source) for name in named for place, call in source.called(name)
-        ):
-            return False
-        return self.when is None or self.when(source)
+    def places(self, source: Source) -> frozenset[Piece]:
+        """The pieces of the file that could hold a finding, by its facts: only those does libcst have to parse."""
+        if not self.calls:
+            return frozenset(source.pieces.of_scope(scope) for scope in self.when(source)) if self.when else _NOWHERE
+        named = self.calls.intersection(source.names)
+        fitting = (call for name in named for place, call in source.called(name) if self._fits(place, call, source))
+        first = next(fitting, None)
+        if first is None or (self.when is not None and not any(True for _ in self.when(source))):
+            return _NOWHERE
+        return frozenset(source.pieces.of_line(line) for *_, line in (first, *fitting))
 
     def asked_about(self, source: Source) -> Iterator[cst.CSTNode]:
         """The nodes that the check is asked about."""
-        for kind in self.nodes:
+        places = self.places(source)
+        for kind in self.nodes if places else ():
             is_named = self.calls and kind.__name__ == "Call"
-            for node in source.nodes(kind):
+            for node in source.nodes_in(places, kind):
                 if is_named and source.name_called(node) not in self.calls:
                     continue
                 if source.runs(source.scope_of_code(node), self.where):
@@ -114,9 +119,9 @@ class Rule:
         """Ask the decorated `(node, source) -> findings` about every such node of code that runs as `where` says.
 
         With `calls` (qualified names, "jax.numpy.stack"; ".at.set" for `x.at[...].set`) it is asked about those calls
-        alone, and about other nodes in files that make one: `in_loop` for one in a Python loop, `like` for one whose
-        facts look so. `when` asks the facts of a file. All of it is known before libcst parses anything: what says
-        most here costs least.
+        alone, and about other nodes in the function or class around one: `in_loop` for one in a Python loop, `like` for
+        one whose facts look so. `when` gives the scopes of a file that hold, by its facts, what the rule looks for.
+        All of it is known before libcst parses anything: what says most here costs least.
         """
 
         def register(check: SourceCheck) -> SourceCheck:

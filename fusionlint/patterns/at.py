@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 Part = cst.BaseExpression | cst.BaseSlice
 
@@ -110,10 +111,12 @@ def is_fresh(array: cst.BaseExpression, source: Source) -> bool:
 
 
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """`node` and everything in it."""
-    yield node
-    for child in node.children:
-        yield from inside(child)
+    """`node` and everything in it, outside in."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed([*children(node)])
 
 
 def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
@@ -124,5 +127,5 @@ def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
         case cst.Attribute(value=value) | cst.Arg(value=value):
             yield from names_read(value)
         case _:
-            for child in node.children:
+            for child in children(node):
                 yield from names_read(child)

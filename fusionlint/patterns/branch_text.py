@@ -6,10 +6,11 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number
-from fusionlint.patterns.calls import as_argument, holds_comment
+from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 
 def as_where(found: Conditional, source: Source) -> str | None:

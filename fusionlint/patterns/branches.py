@@ -252,7 +252,7 @@ def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -
 @lru_cache(maxsize=4)
 def branch_functions(source: Source) -> dict[Function, Conditional]:
     """The functions of a file that its conditionals run."""
-    found = (conditional(call, source) for call in source.nodes(cst.Call))
+    found = (conditional(call, source) for call in source.calls_of(CONDITIONALS))
     return {branch.function: one for one in found if one is not None for branch in one.branches}
 
 

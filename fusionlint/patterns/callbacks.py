@@ -33,8 +33,7 @@ def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Body |
         return function
     if not source.project.calls_of(source.project.name_of(place)):
         return None
-    calls = (c for c in source.nodes(cst.Call) if isinstance(c, cst.Call))
-    found = (c for c in calls if source.qualified_name(c.func) == source.project.name_of(place))
+    found = (c for c in source.calls_of((source.project.name_of(place),)) if isinstance(c, cst.Call))
     bodies = (loop_around(c, source, depth - 1) for c in found if not is_switched(c, source))
     return next((body for body in bodies if body is not None), None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
 from fusionlint.source.tree import Source
 
 
@@ -36,11 +35,6 @@ def beside(function: cst.BaseExpression, name: str, source: Source) -> str | Non
     if not isinstance(function, cst.Attribute):
         return None
     return f"{source.code(function.value)}.{name}"
-
-
-def holds_comment(node: cst.CSTNode) -> bool:
-    """Whether a comment stands inside `node`: an edit that replaces it would lose that."""
-    return any(isinstance(part, cst.Comment) for part in inside(node))
 
 
 def brief(text: str, longest: int, otherwise: str = "...") -> str:

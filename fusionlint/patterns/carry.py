@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import children, dotted
 
 Loop = cst.For | cst.While
 
@@ -71,7 +71,7 @@ def read(node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, cst.Arg):
         yield from read(node.value)
         return
-    for child in [node.value] if isinstance(node, cst.Attribute) else node.children:
+    for child in [node.value] if isinstance(node, cst.Attribute) else children(node):
         yield from read(child)
 
 
@@ -81,7 +81,7 @@ def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
         return
     if isinstance(node, cst.Call):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from calls(child)
 
 
@@ -104,7 +104,7 @@ def _writes(node: cst.CSTNode, *, always: bool) -> Iterator[Write]:
         case cst.For(target=target, iter=value):
             yield Write(tuple(_names(target)), value, always)
     always = always and not isinstance(node, cst.If | cst.ExceptHandler)
-    for child in node.children:
+    for child in children(node):
         if isinstance(
             child,
             cst.BaseStatement | cst.BaseSmallStatement | cst.BaseSuite | cst.Else | cst.ExceptHandler | cst.Finally,

@@ -12,7 +12,7 @@ import libcst as cst
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import children, dotted
 
 # Up to so many iterations nobody writes a scan.
 _FEW = 10
@@ -75,7 +75,7 @@ def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:
         return False
     if isinstance(node, cst.Call) and not _computes(node, carry, source):
         return False
-    return all(feeds_from_device(child, carry, source) for child in node.children)
+    return all(feeds_from_device(child, carry, source) for child in children(node))
 
 
 def _is_part_of_data(node: cst.Subscript, carry: Carry) -> bool:
@@ -149,5 +149,5 @@ def yields(loop: Loop) -> bool:
         if isinstance(node, cst.Yield | cst.Await):
             return True
         if not isinstance(node, cst.FunctionDef | cst.Lambda):
-            todo += node.children
+            todo += children(node)
     return False

@@ -23,11 +23,11 @@ _COMPARED = frozenset(("__eq__", "__hash__", "tree_flatten"))
 _PYTREES = ("jax.tree_util.register_", "jax.tree.register_")
 
 
-def makes_one(source: Source) -> bool:
-    """Whether the file makes an instance of such a class: asked of the facts."""
+def making_one(source: Source) -> Iterator[str]:
+    """The scopes that make an instance of such a class: asked of the facts."""
     project = source.project
     made = (call for owner in compiling_classes(project) for call in source.called(project.name_of(owner)))
-    return any(source.runs(place.scope, "host") for place, _ in made)
+    return (place.scope for place, _ in made if source.runs(place.scope, "host"))
 
 
 def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.Call]]:

@@ -43,21 +43,22 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     return source.project.is_jitted(source.place(callee), value(callee))
 
 
-def dispatches(source: Source) -> bool:
-    """Whether host code of the file calls a compiled program: asked of the facts, before libcst parses."""
-    return bool(_dispatches(source))
+def dispatching(source: Source) -> Iterator[str]:
+    """The scopes whose host code calls a compiled program: asked of the facts, before libcst parses."""
+    return (scope for scope, _ in _dispatches(source))
 
 
-def dispatches_in_a_loop(source: Source) -> bool:
-    """Whether a Python loop of host code does."""
-    return any(loops for loops in _dispatches(source))
+def dispatching_in_a_loop(source: Source) -> Iterator[str]:
+    """Those that do so in a Python loop."""
+    return (scope for scope, loops in _dispatches(source) if loops)
 
 
 @lru_cache(maxsize=1)
-def _dispatches(source: Source) -> list[tuple[int, ...]]:
-    """The loops around each call of a compiled program in the file's host code. Three rules ask for every file."""
+def _dispatches(source: Source) -> list[tuple[str, tuple[int, ...]]]:
+    """The scope of each call of a compiled program in the file's host code, and the loops around it. Several rules ask
+    for every file."""
     return [
-        loops
+        (scope, loops)
         for (called, _, _), scope, loops, _ in source.facts.raw.calls
         if called is not None
         and source.runs(scope, "host")

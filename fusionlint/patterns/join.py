@@ -10,6 +10,7 @@ from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate", "jax.numpy.hstack")
 _APPEND = "jax.numpy.append"
@@ -60,5 +61,5 @@ def builds_array(call: cst.Call, source: Source) -> bool:
 
 def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _within(child)

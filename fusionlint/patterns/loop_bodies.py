@@ -53,8 +53,7 @@ def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
 
 def definitions(bodies: list[Place], source: Source) -> list[cst.FunctionDef | cst.Lambda]:
     """The functions of this file that stand at `bodies`."""
-    scopes = {body.scope for body in bodies if body.path == source.path}
-    found = (node for node in source.nodes(cst.FunctionDef, cst.Lambda) if source.body_scope(node) in scopes)
+    found = [source.definition(body.scope) for body in dict.fromkeys(bodies) if body.path == source.path]
     return [node for node in found if isinstance(node, cst.FunctionDef | cst.Lambda)]
 
 

@@ -19,6 +19,7 @@ from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 Function = cst.FunctionDef | cst.Lambda
 
@@ -48,7 +49,7 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
             return False
         case cst.Call(func=cst.Name(), args=args):
             return any(differs(arg, source, depth) for arg in args)
-    return any(differs(child, source, depth) for child in node.children)
+    return any(differs(child, source, depth) for child in children(node))
 
 
 def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
@@ -163,8 +164,8 @@ def _vmaps_of(function: Function, source: Source) -> Iterator[cst.CSTNode]:
         for decorator in function.decorators:
             if source.qualified_name(decorator.decorator) == "jax.vmap":
                 yield decorator
-    for call in source.nodes(cst.Call):
-        if not source.calls(call, "jax.vmap") or not isinstance(call, cst.Call):
+    for call in source.calls_of(("jax.vmap",)):
+        if not isinstance(call, cst.Call):
             continue
         handed = argument(call, 0, "fun")
         if handed is function:

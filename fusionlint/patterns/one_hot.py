@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -29,10 +30,12 @@ class OneHot:
     classes: cst.BaseExpression | None
 
 
-def makes_one_hots(source: Source) -> bool:
-    """Whether the file makes what may be a one-hot, where traced code can see it: asked of the facts."""
-    places = (place for name in _MAKERS for place, _ in source.called(name))
-    return any(not place.scope or source.runs(place.scope, "traced") for place in places)
+def making_one_hots(source: Source) -> Iterator[str]:
+    """The scopes that make what may be a one-hot, where traced code can see it: asked of the facts."""
+    scopes = {place.scope for name in _MAKERS for place, _ in source.called(name)}
+    if "" in scopes:  # the functions of the file may use it
+        yield from source.facts.raw.functions
+    yield from (scope for scope in scopes if not scope or source.runs(scope, "traced"))
 
 
 def one_hot(node: cst.BaseExpression, source: Source) -> OneHot | None:

@@ -46,7 +46,7 @@ def _parameter(arg: cst.Arg, source: Source) -> cst.Name | None:
     place = source.project.find(source.qualified_name(call.func))
     if place is None or place.path != source.path:
         return None
-    function = next((f for f in source.nodes(cst.FunctionDef) if source.body_scope(f) == place.scope), None)
+    function = source.definition(place.scope)
     if not isinstance(function, cst.FunctionDef):
         return None
     if arg.keyword is not None:

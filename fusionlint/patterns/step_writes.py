@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole
@@ -10,6 +12,8 @@ from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 
 _SCAN = "jax.lax.scan"
+# Writes that come to the same in any order, at one place too.
+_IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
 # What is asked of the array without reading what was written.
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
@@ -32,12 +36,15 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
     write = at_write(written)
     if write is None or root(write) is not write.array or not isinstance(write.array, cst.Name):
         return None
-    if is_scan and not _counts(loop, source):
+    if source.written(write.array) is not carry.name and write.array not in source.reads(carry.name):
         return None
-    is_carry = source.written(write.array) is carry.name or write.array in source.reads(carry.name)
-    if not is_carry or not _is_own_place(write.index, step.name, source):
+    if write.method in _IN_ANY_ORDER and _moves(write.index, function, source):
+        if _is_read_for(carry.name, write, (), source):
+            return write  # two steps may have the same place
+    if (is_scan and not _counts(loop, source)) or not _is_own_place(write.index, step.name, source):
         return None
-    return write if _reads_only_there(carry.name, write, source) else None
+    place = [source.code(part) for part in write.index]
+    return write if _is_read_for(carry.name, write, place, source) else None
 
 
 def result(function: cst.FunctionDef | cst.Lambda) -> cst.BaseExpression | None:
@@ -67,16 +74,21 @@ def _is_own_place(index: tuple[Part, ...], step: cst.Name, source: Source) -> bo
     return len(plain) == 1 and not any(node in reads for part in others if not is_whole(part) for node in inside(part))
 
 
-def _reads_only_there(carry: cst.Name, write: Write, source: Source) -> bool:
-    """Whether the carry is read no more than as what is written to, and at the place that is written."""
-    place = [source.code(part) for part in write.index]
+def _moves(index: tuple[Part, ...], function: cst.CSTNode, source: Source) -> bool:
+    """Whether the place is made of what `function` is handed or computes, and not the same in each step."""
+    names = (node for part in index for node in inside(part) if isinstance(node, cst.Name))
+    return any(written in inside(function) for name in names if (written := source.written(name)) is not None)
+
+
+def _is_read_for(carry: cst.Name, write: Write, place: Sequence[str], source: Source) -> bool:
+    """Whether the carry is read no more than as what is written to, and at `place`, where one is given."""
     for read in source.reads(carry):
         if read is write.array:
             continue
         match source.parent(read):
             case cst.Attribute(value=value, attr=cst.Name(about)) if value is read and about in _ABOUT:
                 continue
-            case cst.Subscript(value=value, slice=slices) if value is read:
+            case cst.Subscript(value=value, slice=slices) if value is read and place:
                 parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
                 if [source.code(part) for part in parts] == place:
                     continue

@@ -15,6 +15,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.step_writes import lone_write, result
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 FORI, WHILE = "jax.lax.fori_loop", "jax.lax.while_loop"
 _INIT = {FORI: 3, WHILE: 2}
@@ -152,7 +153,7 @@ def _reads(node: cst.CSTNode) -> Iterator[cst.Subscript]:
                 pass
             case _:
                 yield node
-    for child in node.children:
+    for child in children(node):
         yield from _reads(child)
 
 

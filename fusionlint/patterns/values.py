@@ -195,11 +195,9 @@ class _Reader:
         place = self.source.project.find(name)
         if place is None or place.path != self.source.path:
             return None
-        for function in self.source.nodes(cst.FunctionDef):
-            if self.source.body_scope(function) == place.scope and isinstance(function, cst.FunctionDef):
-                returns = function.returns
-                return annotated(returns.annotation, "", function, self.source) if returns is not None else None
-        return None
+        function = self.source.definition(place.scope)
+        returns = function.returns if isinstance(function, cst.FunctionDef) else None
+        return annotated(returns.annotation, "", function, self.source) if function and returns else None
 
     def _of_name(self, name: cst.Name, depth: int) -> Kind | None:
         writes = [use.node for use in self.source.uses(name) if use.is_write]

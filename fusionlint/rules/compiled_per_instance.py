@@ -9,14 +9,14 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.instances import compiled_methods, makes_one
+from fusionlint.patterns.instances import compiled_methods, making_one
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="recompile")
 
 
-@rule.source(cst.Call, where="host", when=makes_one)
+@rule.source(cst.Call, where="host", when=making_one)
 def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`Solver(0.1).step(x)`, or `solver = Solver(0.1)`, then `solver.step(x)`, in host code that runs often."""
     where = repeats(node, source)

@@ -111,9 +111,9 @@ def _is_vectorized_itself(node: cst.Call, source: Source) -> bool:
     """Whether the function around `node` is handed to a `vmap` that maps all its arguments: `vmap(f)(arange(n))`."""
     function = source.function(node)
     place = Place(source.path, source.body_scope(function)) if function is not None else None
-    for call in source.nodes(cst.Call):
+    for call in source.calls_of(VMAPS):
         match call:
-            case cst.Call(args=[cst.Arg(value=cst.Name() as mapped)]) if source.calls(call, *VMAPS):
+            case cst.Call(args=[cst.Arg(value=cst.Name() as mapped)]):
                 if source.project.find(source.qualified_name(mapped)) == place is not None:
                     return True
     return False

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.one_hot import makes_one_hots, one_hot
+from fusionlint.patterns.one_hot import making_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -18,7 +18,7 @@ rule = Rule(__name__, harm="fusion")
 _CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
 
 
-@rule.source(cst.Call, when=lambda source: "cumsum" in source.facts.attributes and makes_one_hots(source))
+@rule.source(cst.Call, when=lambda source: making_one_hots(source) if "cumsum" in source.facts.attributes else ())
 def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only on the last axis, where the classes are: on another it counts what came before."""
     if source.calls(node, *_CUMSUMS):

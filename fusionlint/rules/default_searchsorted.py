@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.calls import argument, beside, has_only, holds_comment
+from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 

@@ -12,7 +12,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed
 from fusionlint.patterns.host import is_gated, is_short, yields
-from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop
+from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -24,7 +24,7 @@ _BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simula
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns"))
 
 
-@rule.source(cst.For, cst.While, where="host", when=dispatches_in_a_loop)
+@rule.source(cst.For, cst.While, where="host", when=dispatching_in_a_loop)
 def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
     if is_short(loop, source):

@@ -16,6 +16,7 @@ from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 rule = Rule(__name__, harm="fusion")
 
@@ -59,7 +60,7 @@ def _repeated(node: cst.CSTNode, body: Body, source: Source) -> Iterator[cst.Bas
     if isinstance(node, cst.BaseExpression) and _is_dear(node, source) and _stays(node, body, source):
         yield node
         return
-    for child in node.children:
+    for child in children(node):
         yield from _repeated(child, body, source)
 
 

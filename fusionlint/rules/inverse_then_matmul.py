@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.calls import as_argument, beside, brief, has_only, holds_comment
+from fusionlint.patterns.calls import as_argument, beside, brief, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 

@@ -13,7 +13,7 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import dispatches, is_jitted
+from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -32,22 +32,22 @@ _AXES = re.compile(r"dim|axis|axes", re.I)
 _Loop = cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
 
 
-def _reads_in_a_loop(source: Source) -> bool:
-    """Whether a file that computes by jax reads anything by `float(...)`, in a loop of host code: asked of the
-    facts alone."""
-    reads = (
+def _reading_in_a_loop(source: Source) -> Iterator[str]:
+    """The scopes of a file that computes by jax that read anything by `float(...)`, in a loop of host code: asked of
+    the facts alone."""
+    scopes = (
         place.scope
         for (place, name), (value, _, loops, _) in zip(
             source.project.calls_in(source.path), source.facts.raw.calls, strict=True
         )
         if loops and (name in _READERS or (isinstance(value[0], str) and value[0].endswith(_READ_BY)))
     )
-    if not any(source.runs(scope, "host") for scope in reads):
-        return False
-    return any(name.startswith(_ON_DEVICE) for name in source.names) or dispatches(source)
+    found = {scope for scope in scopes if source.runs(scope, "host")}
+    if found and (any(name.startswith(_ON_DEVICE) for name in source.names) or any(True for _ in dispatching(source))):
+        yield from found
 
 
-@rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, where="host", when=_reads_in_a_loop)
+@rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, where="host", when=_reading_in_a_loop)
 def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     """The first element that the loop reads of an array of the device that it does not change."""
     target, iterated, body = _parts(loop)

@@ -26,11 +26,11 @@ _WRAPPERS = PARTIAL | _JIT | frozenset(
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 
-def _decorates_inside(source: Source) -> bool:
-    """Whether a function defined in a function is decorated with a jit."""
+def _decorated_inside(source: Source) -> Iterator[str]:
+    """The functions that are defined in a function and decorated with a jit."""
     inside = (f for f in source.facts.functions.values() if f.decorators and "." in f.scope and not f.owner)
     decorated = (f for f in inside if source.runs(f.scope.rpartition(".")[0], "host"))
-    return any(not _JIT.isdisjoint(source.project.decorators(source.path, f)) for f in decorated)
+    return (f.scope for f in decorated if not _JIT.isdisjoint(source.project.decorators(source.path, f)))
 
 
 @rule.source(cst.Call, calls=_JIT, where="host", like=lambda call: bool(call.scope or call.loops))
@@ -47,7 +47,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
 
 
-@rule.source(cst.FunctionDef, where="any", when=_decorates_inside)
+@rule.source(cst.FunctionDef, where="any", when=_decorated_inside)
 def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above a function that is defined, called and dropped in a function."""
     facts = source.facts.functions.get(source.body_scope(node))

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import is_small, loop_bodies
 from fusionlint.patterns.readers import writer_of
@@ -38,7 +39,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     place = source.place(body)._replace(scope=source.body_scope(body))
     if place not in _steps(source.project) or not is_small(source.project, place):
         return
-    calls = [n for n in source.nodes(cst.Call) if isinstance(n, cst.Call) and source.function(n) is body]
+    calls = [n for n in inside(body.body) if isinstance(n, cst.Call) and source.function(n) is body]
     if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
         return
     if calls == [node] and _returns_a_name(body):

@@ -9,12 +9,13 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import argument, as_argument, brief, has_only, holds_comment
+from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 

@@ -28,11 +28,12 @@ _FEW = 4
 _LARGE = 4
 
 
-def _hands_on(source: Source) -> bool:
-    """Whether a loop of traced code goes on with what a layer returned: asked of the facts."""
+def _handing_on(source: Source) -> Iterator[str]:
+    """The scopes of traced code where a loop goes on with what a layer returned: asked of the facts."""
     facts = source.facts
     layers = {scope for scope in facts.has("handed on in a loop") if _is_of_a_module(scope, source)}
-    return any(source.runs(scope, "traced") for scope in layers.union(facts.has("handed on with rows in a loop")))
+    scopes = layers.union(facts.has("handed on with rows in a loop"))
+    return (scope for scope in scopes if source.runs(scope, "traced"))
 
 
 def _is_of_a_module(scope: str, source: Source) -> bool:
@@ -40,7 +41,7 @@ def _is_of_a_module(scope: str, source: Source) -> bool:
     return bool(around) and source.project.inherits(Place(source.path, around), _MODULES)
 
 
-@rule.source(cst.For, when=_hands_on)
+@rule.source(cst.For, when=_handing_on)
 def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`for i in range(depth): x = Block(...)(x)`, `x = block(x, w[i])` of stacked parameters, or
     `for block in self.blocks: x = block(x)` of blocks that were built alike."""

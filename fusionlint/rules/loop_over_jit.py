@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
-from fusionlint.patterns.jit import dispatches_in_a_loop, is_jitted, runs_a_loop, trains
+from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -23,7 +23,7 @@ _BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|traje
 _BATCHES = re.compile(r"batch|loader|dataset", re.I)
 
 
-@rule.source(cst.For, cst.While, where="host", when=dispatches_in_a_loop)
+@rule.source(cst.For, cst.While, where="host", when=dispatching_in_a_loop)
 def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first compiled call whose outcome the next iteration hands to it again."""
     if is_short(loop, source):

@@ -13,7 +13,7 @@ from fusionlint.patterns.one_hot import (
     has_many_classes,
     is_einsum,
     letters,
-    makes_one_hots,
+    making_one_hots,
     one_hot,
 )
 from fusionlint.rule import Rule
@@ -24,7 +24,7 @@ rule = Rule(__name__, harm="fusion")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
-@rule.source(cst.BinaryOperation, cst.Call, when=makes_one_hots)
+@rule.source(cst.BinaryOperation, cst.Call, when=making_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot."""
     if (sides := factors(node, source)) is not None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.elementwise import is_worked_on
-from fusionlint.patterns.one_hot import factors, has_many_classes, is_einsum, letters, makes_one_hots, one_hot
+from fusionlint.patterns.one_hot import factors, has_many_classes, is_einsum, letters, making_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -19,7 +19,7 @@ _MESSAGE = "a product with a one-hot multiplies every row with every place, to p
 _ADDED = "a product with a one-hot adds zeros to all of an array, to add to a few places"
 
 
-@rule.source(cst.BinaryOperation, cst.Call, when=makes_one_hots)
+@rule.source(cst.BinaryOperation, cst.Call, when=making_one_hots)
 def put_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n).T @ x`, `jnp.matmul`, `jnp.dot` and the einsums that do so."""
     if (sides := factors(node, source)) is not None:

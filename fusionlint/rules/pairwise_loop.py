@@ -49,12 +49,12 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
         )
 
 
-def _masks(source: Source) -> bool:
-    """Whether a loop of traced code indexes by a comparison: asked of the facts."""
-    return any(source.runs(scope, "traced") for scope in source.facts.has("masked in a loop"))
+def _masking(source: Source) -> Iterator[str]:
+    """The scopes of traced code where a loop indexes by a comparison: asked of the facts."""
+    return (scope for scope in source.facts.has("masked in a loop") if source.runs(scope, "traced"))
 
 
-@rule.source(cst.For, when=_masks)
+@rule.source(cst.For, when=_masking)
 def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`r[species == s]` in a loop over the species."""
     if not isinstance(loop.target, cst.Name) or source.loop(loop) is not None or not _is_of_a_program(loop, source):

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.fetched import is_needed
-from fusionlint.patterns.jit import dispatches, is_jitted
+from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
@@ -26,7 +26,7 @@ _TRUTHS = frozenset(
 )  # fmt: skip
 
 
-@rule.source(cst.Assign, where="host", when=dispatches)
+@rule.source(cst.Assign, where="host", when=dispatching)
 def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     """`state, reward, done = step(state)`, then `float(reward)` and `bool(done)`, in host code that runs often."""
     if not isinstance(node.value, cst.Call) or not is_jitted(node.value.func, source):
@@ -54,13 +54,13 @@ def _targets(node: cst.Assign) -> Iterator[cst.BaseExpression]:
                 yield target.target
 
 
-def _asks_for_truths(source: Source) -> bool:
-    """Whether a loop or a generator of host code computes what is true or not: asked of the facts."""
+def _asking_for_truths(source: Source) -> Iterator[str]:
+    """The scopes where a loop or a generator of host code computes what is true or not: asked of the facts."""
     computed = (found for name in _TRUTHS for found in source.called(name))
-    return any(call[2] and source.runs(place.scope, "host") for place, call in computed)
+    return (place.scope for place, call in computed if call[2] and source.runs(place.scope, "host"))
 
 
-@rule.source(cst.Call, where="host", when=_asks_for_truths)
+@rule.source(cst.Call, where="host", when=_asking_for_truths)
 def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`all(jnp.isfinite(x).all() for x in leaves)`: no trace survives it, so it is host code."""
     match node:

@@ -11,9 +11,10 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import constant, inside
-from fusionlint.patterns.calls import argument, as_argument, beside, has_only, holds_comment
+from fusionlint.patterns.calls import argument, as_argument, beside, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.calls import argument, as_argument, brief, has_only, holds_comment
+from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 

@@ -9,11 +9,12 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
-from fusionlint.patterns.calls import argument, as_argument, beside, holds_comment
+from fusionlint.patterns.calls import argument, as_argument, beside
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 

@@ -30,13 +30,13 @@ _DRAWS = frozenset(
 )  # fmt: skip
 
 
-def _makes_keys(source: Source) -> bool:
-    """Whether the file makes keys in traced code, or in what makes parameters: asked of the facts."""
+def _making_keys(source: Source) -> Iterator[str]:
+    """The scopes of traced code, or of what makes parameters, that make keys: asked of the facts."""
     places = {place for name in (_SPLIT, _FOLD) for place, _ in source.called(name)}
-    return any(source.runs(p.scope, "traced") or p in _initializers(source.project) for p in places)
+    return (p.scope for p in places if source.runs(p.scope, "traced") or p in _initializers(source.project))
 
 
-@rule.source(cst.For, calls=(_SPLIT, _FOLD), where="any", in_loop=True, when=_makes_keys)
+@rule.source(cst.For, calls=(_SPLIT, _FOLD), where="any", in_loop=True, when=_making_keys)
 def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`key, sub = split(key); rows.append(normal(sub, shape))`, or with a key folded from the counter."""
     if not _is_of_a_program(loop, source) or is_few(loop.iter, source):
@@ -49,7 +49,7 @@ def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterat
                 return
 
 
-@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,), where="any", when=_makes_keys)
+@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,), where="any", when=_making_keys)
 def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Finding]:
     """`jnp.stack([normal(k, shape) for k in split(key, n)])`."""
     keys = iterated_by(loop)

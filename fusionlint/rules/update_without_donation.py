@@ -33,11 +33,11 @@ _STATE = re.compile(r"(^|_)(state|model|theta|variables)$", re.I)
 _RANDOM = re.compile(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
-def _is_compiled(source: Source) -> bool:
-    """Whether a function of the file is decorated with a jit, in code whose speed matters."""
+def _compiled(source: Source) -> Iterator[str]:
+    """The functions of the file that are decorated with a jit, in code whose speed matters."""
     decorated = (f for f in source.facts.functions.values() if f.decorators)
     compiled = (f for f in decorated if not _JIT.isdisjoint(source.project.decorators(source.path, f)))
-    return any(not is_idle(source.project, Place(source.path, f.scope)) for f in compiled)
+    return (f.scope for f in compiled if not is_idle(source.project, Place(source.path, f.scope)))
 
 
 @rule.source(cst.Call, calls=_JIT, where="host", like=lambda call: not _may_donate(call))
@@ -57,7 +57,7 @@ def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield from _finding(node, calls, source, offset=0)
 
 
-@rule.source(cst.FunctionDef, where="any", when=_is_compiled)
+@rule.source(cst.FunctionDef, where="any", when=_compiled)
 def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above the step."""
     facts = source.facts.functions.get(source.body_scope(node))

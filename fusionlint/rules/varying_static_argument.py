@@ -11,7 +11,7 @@ from fusionlint.patterns.anew import made_anew, repeats
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop
 from fusionlint.patterns.host import is_gated
-from fusionlint.patterns.jit import dispatches_in_a_loop
+from fusionlint.patterns.jit import dispatching_in_a_loop
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source
@@ -22,14 +22,15 @@ rule = Rule(__name__, harm="recompile")
 _FEW = (cst.Comparison, cst.BooleanOperation, cst.IfExp, cst.Modulo, cst.FloorDivide, cst.Not, cst.Call)
 
 
-def _dispatches_with_static_arguments(source: Source) -> bool:
-    """Whether a loop of the file calls a compiled program, and a function of it has static arguments."""
+def _dispatching_with_static_arguments(source: Source) -> Iterator[str]:
+    """The scopes with a loop that calls a compiled program, in a file with a function that has static arguments."""
     # Decorators are among the calls.
     keywords = (keyword for (_, _, keywords), _, _, _ in source.facts.raw.calls for keyword, _ in keywords)
-    return any(keyword.startswith("static_arg") for keyword in keywords) and dispatches_in_a_loop(source)
+    if any(keyword.startswith("static_arg") for keyword in keywords):
+        yield from dispatching_in_a_loop(source)
 
 
-@rule.source(cst.Call, where="host", when=_dispatches_with_static_arguments)
+@rule.source(cst.Call, where="host", when=_dispatching_with_static_arguments)
 def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A call in a loop of host code, of a function of the file that is jitted with static arguments."""
     loop = source.loop(node)

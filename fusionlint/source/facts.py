@@ -19,6 +19,9 @@ Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 # A Value as it is kept: the name alone, (elements,) of a tuple, (callee, arguments, keywords) of a call.
 RawValue: TypeAlias = "str | tuple[Any, ...] | None"
 RawBinding: TypeAlias = tuple[Kind, str, RawValue]
+# A statement of the file's own level: the lines that it begins and ends in, whether it is a def or class, and how many
+# scopes of that level are opened before it.
+RawStatement: TypeAlias = tuple[int, int, bool, int]
 # A call, its scope, the lines of the loops around it and its own.
 RawCall: TypeAlias = tuple[tuple[Any, ...], str, tuple[int, ...], int]
 
@@ -99,6 +102,7 @@ class Raw(NamedTuple):
     calls: tuple[RawCall, ...]
     attributes: frozenset[str]
     shapes: frozenset[tuple[str, str]]  # what is seen of statements, each a name of `Shape` and a scope
+    statements: tuple[RawStatement, ...] = ()
 
     def packed(self) -> bytes:
         return marshal.dumps(tuple(self))

@@ -5,13 +5,15 @@ Nothing imports this, and with it libcst and the rules, before a file has to be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 import libcst as cst
 
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import Rule, all_rules
+from fusionlint.rule import Rule, SourceSensor, all_rules
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
@@ -72,17 +74,32 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
     """What `rules` say of a file, on whatever target."""
     if not rules:
         return
-    for rule in all_rules():
+    for rule, sensor in _looking_for(source.names):
         if rule.name not in rules:
             continue
-        for sensor in rule.source_sensors:
-            if not sensor.may_find(source):
-                continue
-            for node in sensor.asked_about(source):
-                for finding in sensor.check(node, source):
-                    whole = _complete(finding, rule, scope)
-                    if whole.targets or not rule.page.measurements:
-                        yield whole
+        for node in sensor.asked_about(source):
+            for finding in sensor.check(node, source):
+                whole = _complete(finding, rule, scope)
+                if whole.targets or not rule.page.measurements:
+                    yield whole
+
+
+def _looking_for(names: Collection[str]) -> Iterator[tuple[Rule, SourceSensor]]:
+    """The sensors, by rule, that look for calls of one of `names`, and those that look for anything else."""
+    sensors, by_call = _sensors()
+    wanted = {number for name in names if name in by_call for number in by_call[name]}
+    return (pair for number, pair in enumerate(sensors) if number in wanted or not pair[1].calls)
+
+
+@cache
+def _sensors() -> tuple[list[tuple[Rule, SourceSensor]], dict[str, list[int]]]:
+    """All sensors, each with its rule, and the places in that list of those that look for calls, by the call."""
+    sensors = [(rule, sensor) for rule in all_rules() for sensor in rule.source_sensors]
+    by_call: dict[str, list[int]] = defaultdict(list)
+    for number, (_, sensor) in enumerate(sensors):
+        for name in sensor.calls:
+            by_call[name].append(number)
+    return sensors, by_call
 
 
 def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:

@@ -1,61 +1,43 @@
 """Where the nodes of a libcst tree stand in the text.
 
-libcst finds positions by writing the whole tree out again, which takes longer than its parse. Here only the statements
-at the file's own level that somebody asks about are written out: the standard `ast` knows in which line each begins.
+libcst finds positions by writing a tree out again, which takes longer than its parse. Here only the functions, and the
+statements of the file's own level, that somebody asks about are written out.
 """
 
 from __future__ import annotations
 
-import ast
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 import libcst as cst
-from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
+from libcst.metadata import CodePosition, CodeRange, PositionProvider
+from libcst.metadata.position_provider import PositionProvidingCodegenState
 
 
 class Positions:
-    """The positions of the nodes of `tree`, the tree of the text `data`; found when they are asked for."""
+    """The positions of nodes; found when they are asked for."""
 
-    def __init__(self, tree: cst.Module, data: bytes) -> None:
-        self._tree = tree
-        self._data = data
-        self._first_lines: dict[cst.CSTNode, int] | None = None
-        self._written: dict[cst.CSTNode, tuple[Mapping[cst.CSTNode, CodeRange], int]] = {}
+    def __init__(self) -> None:
+        self._written: dict[cst.CSTNode, Mapping[cst.CSTNode, CodeRange]] = {}
 
-    def of(self, node: cst.CSTNode, statement: cst.CSTNode) -> CodeRange:
-        """Where `node` stands; `statement` is the one of the file's own level that it is part of, or is."""
+    def of(
+        self, node: cst.CSTNode, statement: cst.CSTNode, line: int, tree: cst.Module, indents: Iterable[str]
+    ) -> CodeRange:
+        """Where `node` stands. `statement` is a def around it, or what it is part of at the file's own level; `line` is
+        the one that this begins in, 1-based: a def after its decorators, anything else with them."""
         if statement not in self._written:
-            self._written[statement] = self._write_out(statement)
-        spans, down = self._written[statement]
+            self._written[statement] = _written_out(statement, tree, indents)
+        spans = self._written[statement]
+        down = line - (spans[statement].start.line if isinstance(statement, cst.FunctionDef) else 1)
         start, end = spans[node].start, spans[node].end
         return CodeRange(CodePosition(start.line + down, start.column), CodePosition(end.line + down, end.column))
 
-    def _write_out(self, statement: cst.CSTNode) -> tuple[Mapping[cst.CSTNode, CodeRange], int]:
-        """The positions of what is in a statement, and how many lines further down they are in the file."""
-        if self._first_lines is None:
-            self._first_lines = _first_lines(self._tree, self._data)
-        if statement not in self._first_lines:  # written for a newer Python
-            return _positions(self._tree), 0
-        spans = _positions(self._tree.with_changes(header=(), body=[statement], footer=()))
-        return spans, self._first_lines[statement] - spans[statement].start.line
 
-
-def _positions(tree: cst.Module) -> Mapping[cst.CSTNode, CodeRange]:
-    return MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
-
-
-def _first_lines(tree: cst.Module, data: bytes) -> dict[cst.CSTNode, int]:
-    """The line that each statement of the file's own level begins in, 1-based; none where ast cannot parse the file."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            statements: Sequence[ast.stmt] = ast.parse(data).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[cst.CSTNode, int] = {}
-    number = 0
-    for statement in tree.body:
-        found[statement] = statements[number].lineno
-        number += len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
-    return found
+def _written_out(statement: cst.CSTNode, tree: cst.Module, indents: Iterable[str]) -> Mapping[cst.CSTNode, CodeRange]:
+    provider = PositionProvider()
+    # What PositionProvider does with a module, without its visits of every node.
+    state = PositionProvidingCodegenState(tree.default_indent, tree.default_newline, provider=provider)
+    for indent in indents:
+        state.increase_indent(indent)
+    statement._codegen(state)  # noqa: SLF001 - libcst has no public way to less than a module
+    return cast(Mapping[cst.CSTNode, CodeRange], provider._computed)  # noqa: SLF001

@@ -10,8 +10,9 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawValue, Shape
+from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawStatement, RawValue, Shape
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OTHER: RawBinding = ("other", "", None)
 
 
@@ -23,7 +24,7 @@ def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = 
 def read_raw(text: str | bytes, path: str) -> Raw:
     """What is kept of a file's text; errors as `read_facts` raises them."""
     reader = _Reader()
-    reader.visit_all(ast.parse(text, filename=path).body)
+    reader.visit_module(ast.parse(text, filename=path).body)
     return Raw(
         reader.bindings,
         reader.functions,
@@ -31,6 +32,7 @@ def read_raw(text: str | bytes, path: str) -> Raw:
         tuple(reader.calls),
         frozenset(reader.attributes),
         frozenset(reader.shapes),
+        tuple(reader.statements),
     )
 
 
@@ -58,6 +60,8 @@ class _Reader:
         self.calls: list[RawCall] = []
         self.attributes: set[str] = set()
         self.shapes: set[tuple[str, str]] = set()
+        self.statements: list[RawStatement] = []
+        self.opened = 0  # scopes of the file's own level
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
     def visit(self, node: Any) -> None:
@@ -78,6 +82,15 @@ class _Reader:
         for node in nodes:
             if node.__class__ in _FIELDS:  # names and constants, half of a tree, are not
                 self.visit(node)
+
+    def visit_module(self, statements: list[ast.stmt]) -> None:
+        """Visits the statements of the file's own level, and notes where each of them stands."""
+        for node in statements:
+            is_definition = node.__class__ in _DEFINITIONS
+            decorators: list[ast.expr] = node.decorator_list if is_definition else []  # type: ignore[attr-defined]
+            first = min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
+            self.statements.append((first, node.end_lineno or first, is_definition, self.opened))
+            self.visit(node)
 
     def value(self, node: ast.expr) -> RawValue:
         """What is kept of an expression that was visited."""
@@ -134,6 +147,7 @@ class _Reader:
         while taken in self.bindings or taken in self.functions or taken in self.classes:
             number += 1
             taken = f"{plain}#{number}"
+        self.opened += not self.scope
         return taken
 
     def within(self, scope: str, parameters: tuple[str, ...], statements: Iterable[ast.AST]) -> tuple[RawValue, ...]:

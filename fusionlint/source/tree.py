@@ -1,13 +1,13 @@
 """Source: one file's text and libcst tree, and the questions that rules ask of it.
 
-Names, scopes and order of evaluation come from one walk; positions are computed only when the first finding asks for
-them: libcst's own metadata costs nine times its parse.
+Names, scopes and order of evaluation come from one walk. libcst parses only those pieces of the file that somebody asks
+about, and positions are computed for findings alone: libcst's own metadata costs nine times its parse.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,11 +18,12 @@ from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.rule import Where
 from fusionlint.source import flow
 from fusionlint.source.facts import Call, Facts, RawCall, unpacked_call
-from fusionlint.source.fix import split_lines
+from fusionlint.source.parsed import Parsed
+from fusionlint.source.pieces import Piece, Pieces
 from fusionlint.source.positions import Positions
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import Context, is_idle
-from fusionlint.source.walk import Walk, dotted
+from fusionlint.source.walk import Walk, dotted, holds_comment
 
 _NO_MODULE = cst.Module([])
 _Functions = (cst.FunctionDef, cst.Lambda)
@@ -46,43 +47,44 @@ class Source:
     contexts: dict[Place, Context]
 
     @cached_property
-    def tree(self) -> cst.Module:
-        """libcst's tree. cst.ParserSyntaxError when it does not parse."""
-        return cst.parse_module(self.data)
-
-    @cached_property
     def facts(self) -> Facts:
         return self.project.files[self.path]
 
     @cached_property
-    def _walk(self) -> Walk:
-        walk = Walk()
-        walk.visit(self.tree)
-        return walk
+    def pieces(self) -> Pieces:
+        """What of the file libcst can parse by itself."""
+        return Pieces(self.data, self.facts.raw)
 
     @cached_property
-    def _positions(self) -> Positions:
-        return Positions(self.tree, self.data)
-
-    @cached_property
-    def _lines(self) -> list[str]:
-        encoding = self.tree.encoding
-        return split_lines(self.data.decode("utf-8-sig" if encoding == "utf-8" else encoding))
-
-    @cached_property
-    def _by_type(self) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
-        found: dict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
-        for node in self._walk.scopes:
-            found[type(node)].append(node)
-        return found
+    def _parsed(self) -> Parsed:
+        return Parsed(self.pieces)
 
     def line(self, number: int) -> str:
         """A line of the file, 1-based, with its end."""
-        return self._lines[number - 1]
+        return self.pieces.lines[number - 1]
 
     def nodes(self, *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-        """The nodes of exactly these types, a node before those inside it."""
-        return (node for kind in types for node in self._by_type[kind])
+        """The nodes of exactly these types in all of the file, a node before those inside it."""
+        return self._parsed.nodes(self.pieces, types)
+
+    def nodes_in(self, pieces: Collection[Piece], *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+        """The nodes of exactly these types in some pieces of the file, which are parsed if they are not yet."""
+        return self._parsed.nodes(pieces, types)
+
+    def definition(self, scope: str) -> cst.CSTNode | None:
+        """The def, lambda or class that opens a scope of the file."""
+        found = self.nodes_in({self.pieces.of_scope(scope)}, cst.FunctionDef, cst.Lambda, cst.ClassDef)
+        return next((node for node in found if self.body_scope(node) == scope), None)
+
+    def calls_of(self, names: Collection[str]) -> Iterator[cst.CSTNode]:
+        """The calls in this file of what is called by one of the qualified `names`."""
+        made = (call for name in names for _, call in self.called(name))
+        pieces = {self.pieces.of_line(line) for *_, line in made}
+        return (call for call in self.nodes_in(pieces, cst.Call) if self.name_called(call) in names)
+
+    @property
+    def _walk(self) -> Walk:
+        return self._parsed.walk
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return self._walk.parents.get(node)
@@ -142,6 +144,10 @@ class Source:
             case "host" if self._context_in(scope) == "traced":
                 return False
         return where == "any" or not is_idle(self.project, Place(self.path, scope))
+
+    @cached_property
+    def _positions(self) -> Positions:
+        return Positions()
 
     @cached_property
     def _runs(self) -> dict[tuple[str, str], bool]:
@@ -233,7 +239,30 @@ class Source:
 
     def uses(self, name: cst.Name) -> list[Use]:
         """Every appearance of the variable that `name` names, closures included, in order of evaluation."""
-        return self._uses.get(self._variable(name), [])
+        variable = self._variable(name)
+        return self._uses_in(variable, self.pieces.mentioning(name.value))
+
+    def _writes(self, name: cst.Name) -> list[Use]:
+        """The appearances of the variable that write to it."""
+        variable = self._variable(name)
+        return [use for use in self._uses_in(variable, self.pieces.writing(name.value)) if use.is_write]
+
+    def _uses_in(self, variable: tuple[str, str], pieces: Iterable[Piece]) -> list[Use]:
+        """The uses of a variable; `pieces` are those that may use it, if it is of the file's own level."""
+        around = pieces if not variable[0] else (self.pieces.of_scope(variable[0]),)
+        found = [use for piece in around for use in self._uses_by_piece(piece).get(variable, ())]
+        return sorted(found, key=lambda use: use.order)
+
+    def _uses_by_piece(self, piece: Piece) -> dict[tuple[str, str], list[Use]]:
+        if piece not in self._uses:
+            uses = self._uses[piece] = defaultdict(list)
+            for name, is_write in self._parsed.names(piece):
+                uses[self._variable(name)].append(Use(self._walk.order[name], name, is_write))
+        return self._uses[piece]
+
+    @cached_property
+    def _uses(self) -> dict[Piece, dict[tuple[str, str], list[Use]]]:
+        return {}
 
     def reads(self, written: cst.Name) -> list[cst.Name]:
         """The reads of what the write `written` stored: those up to the next write that is sure to happen, around a
@@ -265,7 +294,7 @@ class Source:
     def written(self, read: cst.Name) -> cst.Name | None:
         """The write that `read` reads, where only one is possible."""
         parents = self._walk.parents
-        writes = [use for use in self.uses(read) if use.is_write and not flow.apart(parents, use.node, read)]
+        writes = [use for use in self._writes(read) if not flow.apart(parents, use.node, read)]
         if len(writes) < 2:
             return writes[0].node if writes else None
         order = self._walk.order[read]
@@ -290,8 +319,16 @@ class Source:
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where `node` stands, without parentheses around it."""
-        *_, statement = node, *(above for above in self.ancestors(node) if above is not self.tree)
-        span = self._positions.of(node, statement)
+        around = [node, *self.ancestors(node)]
+        top = next(self._parsed.statements[above] for above in around if above in self._parsed.statements)
+        function = next((above for above in around if isinstance(above, cst.FunctionDef)), None)
+        if function is None:
+            span = self._positions.of(node, top.node, top.line, top.tree, ())
+        else:
+            line = self.facts.raw.functions[self.body_scope(function)][0]
+            blocks = (above for above in self.ancestors(function) if isinstance(above, cst.IndentedBlock))
+            indents = [top.tree.default_indent if block.indent is None else block.indent for block in blocks]
+            span = self._positions.of(node, function, line, top.tree, reversed(indents))
         start, end = span.start, span.end
         return Location(self.path, start.line, start.column + 1, end.line, end.column + 1)
 
@@ -300,14 +337,14 @@ class Source:
         if not _parentheses(node) and "\n" not in (text := _NO_MODULE.code_for_node(node)):
             return text  # of one line, which needs no position; further ones begin with blanks of the blocks around
         where = self.location(node)
-        lines = self._lines[where.line - 1 : where.end_line]
+        lines = self.pieces.lines[where.line - 1 : where.end_line]
         lines[-1] = lines[-1][: where.end_column - 1]
         lines[0] = lines[0][where.column - 1 :]
         return "".join(lines)
 
     def has_comment(self, node: cst.CSTNode) -> bool:
         """Whether a comment stands in the text of `node`, where a fix would lose it."""
-        return any(_comments(child) for child in node.children if child not in _parentheses(node))
+        return any(holds_comment(child) for child in node.children if child not in _parentheses(node))
 
     def replace(self, node: cst.CSTNode, text: str) -> Edit:
         """Write `text` in place of `node`."""
@@ -343,18 +380,7 @@ class Source:
         bound = self.facts.lookup(scope, name.value)
         return (bound[0] if bound else ""), name.value
 
-    @cached_property
-    def _uses(self) -> dict[tuple[str, str], list[Use]]:
-        uses: dict[tuple[str, str], list[Use]] = defaultdict(list)
-        for name, is_write in self._walk.names:
-            uses[self._variable(name)].append(Use(self._walk.order[name], name, is_write))
-        return uses
-
 
 def _parentheses(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The parentheses around a node, which are no part of its text."""
     return [*getattr(node, "lpar", ()), *getattr(node, "rpar", ())]
-
-
-def _comments(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Comment) or any(map(_comments, node.children))

@@ -7,6 +7,7 @@ two against each other.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 
@@ -52,6 +53,11 @@ def dotted(node: cst.CSTNode) -> str:
     return ".".join([node.value, *reversed(parts)])
 
 
+def holds_comment(node: cst.CSTNode) -> bool:
+    """Whether a comment stands in `node`: an edit that replaces it would lose that."""
+    return isinstance(node, cst.Comment) or any(map(holds_comment, node.children))
+
+
 # Fields that hold blanks, brackets and separators: half of a tree, and no code.
 _PUNCTUATION = re.compile(
     r"whitespace|[lr](par|bracket|brace)$|comma$|semicolon$|(leading|empty)_lines|lines_after|header$|footer$"
@@ -79,10 +85,47 @@ def _is_code(kind: type) -> bool:
     return issubclass(kind, cst.CSTNode) and not issubclass(kind, _Blank)
 
 
+# The order of writing, where it is not that of libcst's fields.
+_WRITTEN: dict[type[cst.CSTNode], tuple[str, ...]] = {
+    cst.FunctionDef: ("decorators", "asynchronous", "name", "type_parameters", "params", "returns", "body"),
+    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    cst.Parameters: ("posonly_params", "posonly_ind", "params", "star_arg", "kwonly_params", "star_kwarg"),
+    cst.For: ("asynchronous", "target", "iter", "body", "orelse"),
+    cst.With: ("asynchronous", "items", "body"),
+    cst.CompFor: ("asynchronous", "target", "iter", "ifs", "inner_for_in"),
+    cst.IfExp: ("body", "test", "orelse"),
+    cst.Arg: ("keyword", "value"),
+    cst.Lambda: ("params", "body"),
+    cst.ExceptHandler: ("type", "name", "body"),
+    cst.ExceptStarHandler: ("type", "name", "body"),
+    cst.MatchCase: ("pattern", "guard", "body"),
+}
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What `node` is made of, in the order it is written, without brackets, blanks and separators. libcst's own
+    `children` takes twenty times as long."""
+    for name in _written_fields(type(node)):
+        child = getattr(node, name)
+        if isinstance(child, tuple | list):
+            yield from child
+        elif _is_code(child.__class__):
+            yield child
+
+
+@cache
+def _written_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return _WRITTEN.get(kind) or tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
+
+
 def _children(node: cst.CSTNode) -> tuple[str, ...]:
     if type(node) is cst.ImportAlias:
         return ("asname",) if node.asname else ("name",)
     return _child_fields(type(node))
+
+
+# No statement has so many nodes: what comes later in a file has the higher order, whichever is walked first.
+_NODES = 1 << 32
 
 
 class Walk:
@@ -97,9 +140,22 @@ class Walk:
         self.declared: dict[tuple[str, str], bool] = {}  # scope and name -> whether `global`, else `nonlocal`
         self._taken: set[str] = set()
         self._scope = ""
+        self._next = 0
+        self._nodes: list[cst.CSTNode] = []
+
+    def statement(self, node: cst.CSTNode, root: cst.CSTNode, number: int, taken: Iterable[str]) -> list[cst.CSTNode]:
+        """Walks a statement of the file's own level, the `number`-th, before which scopes called `taken` are opened:
+        its nodes, outside in."""
+        self._taken = set(taken)
+        self._next = number * _NODES
+        self.parents[node] = root
+        self._nodes = []
+        self.visit(node)
+        return self._nodes
 
     def visit(self, node: cst.CSTNode) -> None:
         self.scopes[node] = outside = self._scope
+        self._nodes.append(node)
         kind = type(node)
         if kind in (cst.Global, cst.Nonlocal):
             self._declare(node)
@@ -113,7 +169,8 @@ class Walk:
                 if _is_code(child.__class__):
                     self._child(node, child)
             self._scope = outside
-        self.order[node] = len(self.order)
+        self.order[node] = self._next
+        self._next += 1
 
     def _declare(self, node: cst.CSTNode) -> None:
         if isinstance(node, cst.Global | cst.Nonlocal):
