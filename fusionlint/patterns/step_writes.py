@@ -38,9 +38,9 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
         return None
     if source.written(write.array) is not carry.name and write.array not in source.reads(carry.name):
         return None
-    if write.method in _IN_ANY_ORDER and _moves(write.index, function, source):
-        if _is_read_for(carry.name, write, (), source):
-            return write  # two steps may have the same place
+    is_added = write.method in _IN_ANY_ORDER and _moves(write.index, function, source)
+    if is_added and _is_read_for(carry.name, write, (), source):
+        return write  # two steps may have the same place
     if (is_scan and not _counts(loop, source)) or not _is_own_place(write.index, step.name, source):
         return None
     place = [source.code(part) for part in write.index]

@@ -64,6 +64,19 @@ FOUND = [
             return lax.scan(step, start, rewards)  # error
         """,
     ),
+    (
+        "write-in-fori-loop",
+        """
+        @jax.jit
+        def occupied(grid, places):
+            grid, _ = lax.scan(lambda grid, at: (grid.at[at.y, at.x].add(1), None), grid, places)  # error
+            return grid
+
+        @jax.jit
+        def hands(deck, empty):
+            return lax.fori_loop(0, 15, lambda i, hands: hands.at[i // 5, deck[i] // 4].add(1), empty)  # error
+        """,
+    ),
 ]
 QUIET = [
     (
@@ -84,6 +97,18 @@ QUIET = [
             for t in range(10):
                 state = other.replace(returns=state.returns.at[t].set(rewards[t]))
             return state
+        """,
+    ),
+    (
+        "write-in-fori-loop",
+        """
+        @jax.jit
+        def last_wins(grid, places):
+            return lax.scan(lambda grid, at: (grid.at[at.y].set(at.x), None), grid, places)[0]
+
+        @jax.jit
+        def chained(x, order):
+            return lax.fori_loop(0, 9, lambda i, x: x.at[order[i]].add(x[order[i - 1]]), x)
         """,
     ),
     (
