@@ -1,0 +1,112 @@
+"""An array for each element, with that element written into it, summed up: `vmap(deposit)(particles).sum(axis=0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import Write, at_write, constant, inside, is_fresh
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.branches import Function, function_named, result_of
+from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.under import VMAPS
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+# What each reduction over the elements leaves of their writes, as one write.
+_ONE_WRITE = {"sum": "add", "any": "set", "max": "max"}
+
+
+@rule.source(cst.Call, calls=VMAPS)
+def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A vmapped function returns an array with places written, and of the stack of them only a reduction is read."""
+    mapped = source.parent(node)
+    if not isinstance(mapped, cst.Call) or mapped.func is not node or not has_only(node, 2, "fun", "in_axes"):
+        return
+    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    reductions = {_reduction(read, source) for read in _reads(mapped, source)}
+    method = next(iter(reductions), None) if len(reductions) == 1 else None
+    function = function_named(node.args[0].value, source) if node.args else None
+    write = _written(function, source) if function is not None and method is not None else None
+    if function is None or method is None or write is None or not _begins_alike(write, function, node, source):
+        return
+    array = source.code(root(write)) if isinstance(root(write), cst.Name) else "x"
+    yield source.finding(
+        node,
+        "every element writes into an array of its own, and all of them are read to be joined",
+        write=f"the places and values of all elements at once, then one "
+        f"`{array}.at[places].{_ONE_WRITE[method]}(values)`",
+        pair=1 if method == "any" else 0,
+    )
+
+
+def _reads(made: cst.Call, source: Source) -> list[cst.CSTNode]:
+    """Where the stack of arrays is read: by its name, or right where it is made."""
+    name = source.assigned_name(made)
+    return list(source.reads(name)) if name is not None else [made]
+
+
+def _reduction(stack: cst.CSTNode, source: Source) -> str | None:
+    """The name of the reduction over the first axis that is all that reads `stack` here."""
+    match above := source.parent(stack):
+        case cst.Attribute(value=value, attr=cst.Name(method)) if value is stack and method in _ONE_WRITE:
+            call = source.parent(above)
+            return method if isinstance(call, cst.Call) and _is_first_axis(argument(call, 0, "axis")) else None
+        case cst.Arg():
+            call = source.parent(above)
+            for method in _ONE_WRITE:
+                if call is not None and source.calls(call, f"jax.numpy.{method}"):
+                    assert isinstance(call, cst.Call)
+                    is_whole = call.args[0] is above and _is_first_axis(argument(call, 1, "axis"))
+                    return method if is_whole else None
+    return None
+
+
+def _is_first_axis(axis: cst.BaseExpression | None) -> bool:
+    return axis is not None and constant(axis) == 0
+
+
+def _written(function: Function, source: Source) -> Write | None:
+    """A write whose array the function returns, as it is or in arithmetic."""
+    result = result_of(function, source)
+    if result is None:
+        return None
+    found = next((write for node in inside(result) if (write := at_write(node)) is not None), None)
+    if found is not None or not isinstance(result, cst.Name):
+        return found
+    for node in inside(function.body):
+        write = at_write(node)
+        name = source.assigned_name(node) if write is not None else None
+        if name is not None and name.value == result.value:
+            return write
+    return None
+
+
+def _begins_alike(write: Write, function: Function, vmap: cst.Call, source: Source) -> bool:
+    """Whether what is written to is the same for all elements: new and empty, or an argument that is not mapped."""
+    array = root(write)
+    if is_fresh(array, source) or any(is_fresh(stored, source) for stored in _stored(array, function)):
+        return True
+    names = [parameter.name.value for parameter in function.params.params]
+    if not isinstance(array, cst.Name) or array.value not in names:
+        return False
+    match argument(vmap, 1, "in_axes"):
+        case cst.Tuple(elements=axes) | cst.List(elements=axes) if len(axes) == len(names):
+            axis = axes[names.index(array.value)].value
+            return isinstance(axis, cst.Name) and axis.value == "None"
+    return False
+
+
+def _stored(array: cst.BaseExpression, function: Function) -> Iterator[cst.BaseExpression]:
+    """What the function stores under the array's name anywhere: a loop that writes to it makes its value unknown."""
+    for node in inside(function.body) if isinstance(array, cst.Name) else ():
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value):
+                if isinstance(array, cst.Name) and name == array.value:
+                    yield value
