@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole
 from fusionlint.patterns.at_advice import advice, of_pieces
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
@@ -15,6 +17,7 @@ from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -61,6 +64,16 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         f"{_names(found)} written piece by piece in a Python loop, each piece by kernels of its own",
         write=of_pieces(found, node, source),
     )
+
+
+@rule.barrier
+def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What one scatter has written and another kernel's scatter writes to again."""
+    if barrier.opcodes[-1:] != ("scatter",) or barrier.readers == (barrier.writer,):
+        return None
+    dims = value_of(barrier, module).shape.dims
+    again = any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
+    return "write all places at once: one .at[indices].set(values), with arrays of indices" if again else None
 
 
 def _could_be_one(writes: Sequence[Write], source: Source) -> bool:

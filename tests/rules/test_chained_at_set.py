@@ -1,0 +1,70 @@
+"""What chained-at-set says of the compiled program, on an H100 that need not be here."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_many
+from fusionlint.explained import Report, explain
+from fusionlint.rules.chained_at_set import rule
+
+pytestmark = pytest.mark.compilers
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+@jax.vmap
+def one_by_one(cells):
+    board = jnp.zeros((10, 10))
+    for y, x in cells:
+        board = board.at[y, x].set(1.0)
+    return board
+
+@jax.vmap
+def at_once(cells):
+    return jnp.zeros((10, 10)).at[cells[:, 0], cells[:, 1]].set(1.0)
+
+@jax.vmap
+def apart(cells):
+    rows, columns = jnp.zeros(10).at[cells[0]].set(1.0), jnp.zeros(10).at[cells[1]].set(1.0)
+    return rows[:, None] * columns
+
+@jax.vmap
+def in_a_loop(cells):
+    return jax.lax.scan(lambda b, c: (b.at[c[0], c[1]].set(1.0), b.sum()), jnp.zeros((10, 10)), cells)
+"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    """By function, of 512 boards with four cells each."""
+    target = targets.get("h100")
+    if absent := targets.missing(target):
+        pytest.skip(absent)
+    path = tmp_path_factory.mktemp("code") / "boards.py"
+    path.write_text(CODE)
+    names = ("one_by_one", "at_once", "apart", "in_a_loop")
+    made = compile_many([parse_spec(f"{path}:{name}(i32[512,4,2])") for name in names], target)
+    found = {}
+    for name, one in zip(names, made, strict=True):
+        assert isinstance(one, Artifacts), one
+        found[name] = explain(one, (rule,))
+    return found
+
+
+def spoken_of(report: Report) -> int:
+    return sum(barrier.rule == "chained-at-set" for barrier in report.barriers)
+
+
+def test_each_scatter_but_the_last_of_a_chain_is_spoken_of(reports: dict[str, Report]) -> None:
+    assert spoken_of(reports["one_by_one"]) == 3
+    assert reports["one_by_one"].launches > reports["at_once"].launches
+
+
+@pytest.mark.parametrize("name", ["at_once", "apart", "in_a_loop"])
+def test_one_scatter_and_scatters_to_different_arrays_are_not(reports: dict[str, Report], name: str) -> None:
+    assert not spoken_of(reports[name])
