@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
 from fusionlint.hlo.thunks import as_launched, loops_as_launched, read_thunks
 from fusionlint.hlo.times import Price, Rates, microseconds, price, spoken_by, timed
 from fusionlint.hlo.tpu import scalars_apart
-from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names
+from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names, is_cpu_log
 from fusionlint.stages import Stages, stages
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     found = barriers(after, _verdicts(artifacts, after))
     by_name = {kernel.name: kernel for kernel in every}
     prices = (price(barrier, by_name[barrier.writer], rates) if rates else None for barrier in found)
+    said = lines(before or after)
     explained = [_explained(barrier, after, rules, cost) for barrier, cost in zip(found, prices, strict=True)]
     return Report(
         entry=artifacts.entry,
@@ -153,10 +154,18 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         loops=loops_as_launched(loops(after), every),
         barriers=tuple(sorted(explained, key=_dearest_first)),
         stages=stages(artifacts.jaxpr, artifacts.stablehlo, before, after, every),
-        notes=limits(after, every, platform, artifacts.attached),
-        lines=lines(before or after),
+        notes=(*limits(after, every, platform, artifacts.attached), *_unread(artifacts, platform, found, said)),
+        lines=said,
         lines_of_kernels=lines_of_kernels(after, every),
     )
+
+
+def _unread(artifacts: Artifacts, platform: Platform, found: Sequence[Barrier], said: Lines) -> Iterator[str]:
+    """What the compiler surely told, and was not found in its words: those of a version that is not known here."""
+    if platform == "cpu" and found and artifacts.compile_seconds and not is_cpu_log(artifacts.log):
+        yield "no verdict: XLA's reasons are written in a way that is not known here; causes are read off the program"
+    if artifacts.before and not said:
+        yield "no lines: HLO names the lines of the source in a way that is not known here, or not at all"
 
 
 _PLATFORMS: Mapping[str, Platform] = {"gpu": "cuda", "tpu": "tpu"}

@@ -96,8 +96,8 @@ def _explain_compiled(compiled: Any, target: Target | None) -> Report:
     from fusionlint.compiling.jobs import new_folder
     from fusionlint.compiling.lowering import optimized
     from fusionlint.compiling.targets import get, versions
-    from fusionlint.explained import explain as explained
     from fusionlint.rule import all_rules
+    from fusionlint.tasks import read
 
     name, text = optimized(compiled)
     platform = platform_of(text)
@@ -108,4 +108,7 @@ def _explain_compiled(compiled: Any, target: Target | None) -> Report:
     # Which GPU or TPU it was compiled for is not written in it.
     named = target.name if target else {"cuda": "gpu"}.get(platform, platform)
     found = versions(target or get("cpu"))
-    return explained(Artifacts(folder, f"{name}, compiled", named, found, name, attached=True), all_rules())
+    result = read(Artifacts(folder, f"{name}, compiled", named, found, name, attached=True), all_rules())
+    if isinstance(result, Report):
+        return result
+    raise ExplainError(result.message)

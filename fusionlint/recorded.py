@@ -17,11 +17,11 @@ from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError, array_text, pa
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.owners import installed
 from fusionlint.compiling.targets import Target
-from fusionlint.explained import Report, explain
+from fusionlint.explained import Report
 from fusionlint.folders import top_folder
 from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording
 from fusionlint.rule import Rule
-from fusionlint.tasks import Failure, Task, tasks
+from fusionlint.tasks import Failure, Task, read, tasks
 
 # A file that a line of a program comes from: StableHLO's bytecode holds its strings as they are, each ended by a 0.
 _PATH = re.compile(rb"[^\x00\"\n]+\.py(?=\x00)")
@@ -194,7 +194,7 @@ def _results(wanted: Sequence[_Wanted], target: Target, rules: Sequence[Rule], t
 def _result(found: Artifacts | CompileError, one: _Wanted, target: Target, rules: Sequence[Rule]) -> Result:
     if isinstance(found, CompileError):
         return Failure(one.entry, target.name, str(found), found.stderr)
-    return explain(found, rules)
+    return read(found, rules)
 
 
 def _without_program(one: _Wanted, target: Target) -> Failure:

@@ -98,7 +98,18 @@ def explain_all(
 def _explained(job: Job, target: Target, result: Artifacts | CompileError, rules: Sequence[Rule]) -> Report | Failure:
     if isinstance(result, CompileError):
         return Failure(job.entry.text, target.name, str(result), result.stderr)
-    return explain(result, rules)
+    return read(result, rules)
+
+
+def read(found: Artifacts, rules: Sequence[Rule] = ()) -> Report | Failure:
+    """What a compilation left -> its Report; a Failure if its jaxlib writes what is not known here."""
+    try:
+        return explain(found, rules)
+    except (HloSyntaxError, LookupError) as error:  # an index, a name that is not there: no shape that is known
+        by = f"jaxlib {found.versions.get('jaxlib', '')}".rstrip()
+        why = error if isinstance(error, HloSyntaxError) else f"{type(error).__name__}: {error}"
+        said = f"no verdict on {found.entry} for {found.target}: {by} writes HLO that is not known here: {why}"
+        return Failure(found.entry, found.target, said)
 
 
 def _explain_dump(dump: Dump, home: Path, named: Sequence[Target], rules: Sequence[Rule]) -> Report | Failure:

@@ -13,6 +13,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-pages", action="store_true", help="measure again and rewrite the tables of rules/*.md")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "any_jax: holds with every jax that is supported; .ci/versions.py runs these")
+
+
 @pytest.fixture(scope="session")
 def update_pages(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-pages"))

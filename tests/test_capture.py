@@ -15,7 +15,10 @@ from fusionlint.recording import RecordedFunction, read_recording, recording_jso
 
 pytest.importorskip("jax")
 
-pytestmark = pytest.mark.compilers  # a program without JAX_PLATFORMS meets those that are installed
+pytestmark = [  # a program without JAX_PLATFORMS meets the compilers that are installed
+    pytest.mark.compilers,
+    pytest.mark.any_jax,
+]
 
 PROGRAM = Path(__file__).parent / "data" / "captured.py"
 LIBRARY = """\
@@ -143,7 +146,8 @@ def test_what_a_library_jits_for_the_user_is_the_users_and_its_own_is_its_own() 
     assert own.owner == "library"
     assert own.compilations[0].called is not None
     assert own.compilations[0].called.line == line("optax_like.own")
-    wrapped = function("main.<locals>.<lambda>")
+    # Python 3.10 knows the bare name of a code object alone.
+    wrapped = function("main.<locals>.<lambda>" if sys.version_info >= (3, 11) else "<lambda>")
     assert (wrapped.owner, wrapped.plain) == ("user", False)
     assert wrapped.defined is not None
     assert wrapped.defined.line == line("optax_like.apply")
@@ -195,8 +199,11 @@ def test_the_largest_signature_of_the_users_functions_is_lowered_for_every_platf
 
 def test_a_callback_is_lowered_for_hardware_that_is_not_there() -> None:
     noisy = function("noisy").largest
-    assert set(noisy.programs) == set(PLATFORMS)
-    assert not noisy.failures
+    # jax 0.5 asks a GPU's runtime for an address to call.
+    refused = {"cuda"} if ran().recording.versions["jax"].startswith("0.5.") else set()
+    assert set(noisy.programs) == set(PLATFORMS) - refused
+    said = {one: f"a callback (jax.debug.print, pure_callback) needs the {one.upper()} itself" for one in refused}
+    assert noisy.failures == said
 
 
 @pytest.mark.parametrize(("end", "status"), [("well", 5), ("fails", 1), ("interrupted", 130), ("killed", 137)])

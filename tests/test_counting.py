@@ -122,6 +122,7 @@ def _split(spec: str) -> tuple[str, str]:
     return function, f"({arguments}"
 
 
+@pytest.mark.any_jax
 @pytest.mark.parametrize("case", EXPECTED)
 def test_a_call_is_counted_exactly_whatever_ran_before_it(
     counted: dict[tuple[str, bool], Counts | CompileError], case: tuple[str, bool]

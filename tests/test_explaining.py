@@ -59,6 +59,7 @@ def test_only_shapes_and_dtypes_of_arrays_count() -> None:
     assert fusionlint.explain(swing, arrays[0], **CPU).totals == of_swing().totals
 
 
+@pytest.mark.any_jax
 def test_what_is_no_array_is_part_of_the_program_unless_the_jitted_function_says_otherwise() -> None:
     def entry(function, *args, **kwargs) -> str:
         recorded = lowered_for(function, ("f32[8,2]", *args), kwargs, ())
@@ -87,6 +88,7 @@ def test_a_shape_that_is_none_is_no_string_either(wrong: str) -> None:
         fusionlint.explain(swing, wrong, **CPU)
 
 
+@pytest.mark.any_jax
 def test_what_is_traced_or_lowered_has_its_arguments() -> None:
     traced = jax.jit(swing).trace(jax.ShapeDtypeStruct((64, 2), jnp.float32))
     for stage in (traced, traced.lower()):
@@ -97,6 +99,7 @@ def test_what_is_traced_or_lowered_has_its_arguments() -> None:
             fusionlint.explain(stage, 3, **CPU)
 
 
+@pytest.mark.any_jax
 def test_what_is_compiled_is_read_as_it_is() -> None:
     compiled = jax.jit(swing).lower(jnp.ones((64, 2))).compile()
     for report in (fusionlint.explain(compiled, **CPU), fusionlint.explain(compiled)):

@@ -233,6 +233,7 @@ def test_every_kind_of_entry_compiles_under_its_own_name(made: Callable[[str], A
 
 
 @pytest.mark.parametrize("spec", FAILS)
+@pytest.mark.any_jax
 def test_a_failure_is_one_line_at_the_users_own_line(results: dict[str, Result], user: Path, spec: str) -> None:
     kind, says, code = FAILS[spec]
     error = results[spec]
@@ -274,6 +275,7 @@ def test_all_texts_are_there_and_tell_of_the_same_function(made: Callable[[str],
     assert min(found.trace_seconds, found.lower_seconds, found.compile_seconds) > 0
 
 
+@pytest.mark.any_jax
 def test_the_log_holds_xlas_fusion_decisions_and_nothing_else_of_the_process(made: Callable[[str], Artifacts]) -> None:
     log = made("outer(f32[4])").log
     assert "instruction_fusion.cc" in log
@@ -281,12 +283,14 @@ def test_the_log_holds_xlas_fusion_decisions_and_nothing_else_of_the_process(mad
     assert "the user's words" not in made("plain(f32[4])").log
 
 
+@pytest.mark.any_jax
 def test_source_lines_are_the_users_own_and_nobody_elses(made: Callable[[str], Artifacts], user: Path) -> None:
     for spec in ("outer(f32[4])", "tree({w: f32[2,3], b: f32[3]}, (f32[5,2], f32[5,1]), {scale: 2.0})"):
         for text in (made(spec).before, made(spec).after):
             assert set(re.findall(r'"(/[^"]*\.py)"', text)) == {str(user)}
 
 
+@pytest.mark.any_jax
 def test_the_call_path_to_a_line_is_kept_where_the_format_has_one(made: Callable[[str], Artifacts]) -> None:
     text = made("outer(f32[4])").after
     assert re.search(rf"line={line_of('jnp.concatenate')}\b", text)
@@ -430,6 +434,7 @@ def test_callbacks_are_compiled_for_an_h100_that_is_not_there_as_for_one_that_is
     assert len(calls) == 3, found.after
 
 
+@pytest.mark.any_jax
 def test_what_an_older_jax_asks_of_the_backend_is_still_told_in_plain_words() -> None:
     with pytest.raises(RuntimeError) as caught:
         _NoDevice().get_emit_python_callback_descriptor(None)

@@ -24,9 +24,11 @@ class JobError(Exception):
 
 @contextmanager
 def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
-    """Turns whatever the block raises into JobError."""
+    """Turns whatever the block raises into JobError; what is one already says best what it was."""
     try:
         yield
+    except JobError:
+        raise
     except EntryError as error:
         raise JobError({"kind": "entry", "message": str(error), "where": ""}) from error
     # The user's code may raise anything, a module may call sys.exit(), and XLA raises its own kinds: each is that
@@ -44,6 +46,7 @@ _DOING = {
     "lower": "{} could not be lowered for this target",
     "compile": "XLA could not compile {}",
     "run": "{} failed",
+    "read": "no verdict on {}: this jax or jaxlib is not known here",
 }
 
 

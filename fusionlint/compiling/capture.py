@@ -6,9 +6,9 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from types import CodeType
 
@@ -138,7 +138,15 @@ class Recorder:
             kept = {number: one for known in self.known.values() for number, one in known.lowerings.items()}
         if not kept or not platforms:
             return
-        with lowering_elsewhere():
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lowering_elsewhere())
+            # What a jax that is not known lacks. A program is watched here, and shall end as it would.
+            except Exception as error:  # noqa: BLE001
+                yield from (
+                    (number, platform, not_lowered(error, platform)) for number in kept for platform in platforms
+                )
+                return
             for number, lowering in sorted(kept.items()):
                 for platform in platforms:
                     yield number, platform, program_of(lowering, platform)
@@ -275,8 +283,9 @@ def _definition(seen: Compiled) -> tuple[Place | None, Owner]:
 def _inside(seen: Compiled, lowering: Lowering, place: Place, whose: Owner) -> Place | None:
     """The user's function that the one at `place` works for. Where that has operations of its own, both are named."""
     if whose == "jax":
-        given = hooks.inner_functions(lowering.jaxpr)
-        first = next((Place(*found) for found in given if owner(found[0]) == "user"), None)
+        given = (Place(*found) for found in hooks.inner_functions(lowering.jaxpr))
+        code = (_place(code) for codes in hooks.frames_inside(lowering.jaxpr) for code in codes)
+        first = next((one for one in chain(given, code) if owner(one.path) == "user"), None)
         inner = first or _traced(lowering, place, FIRST)
         return _named_with(inner, lowering.name) if inner else None
     if wrapped := _traced(lowering, place, FIRST):
@@ -315,8 +324,12 @@ def _traced(lowering: Lowering, place: Place, end: int, around: frozenset[CodeTy
         begin = is_given.index(True) if any(is_given) else len(codes) if around is None else 0
         for code in codes[begin:]:
             if (around is None or code not in around) and owner(code.co_filename) == "user":
-                return Place(code.co_filename, code.co_firstlineno, _qualified(code))
+                return _place(code)
     return None
+
+
+def _place(code: CodeType) -> Place:
+    return Place(code.co_filename, code.co_firstlineno, _qualified(code))
 
 
 def _called(frames: Frames) -> Place | None:

@@ -1,8 +1,8 @@
 """Where jax is watched while a program runs: each program that XLA compiles, with what jax lowered for it.
 
-All private names of jax that capture needs stand here and in elsewhere.py. They are the same from jax 0.4.38 to 0.10.2;
-a jax that lacks one costs what it would have told, and `missing()` says what that is. Nothing here imports jax before
-the program does.
+All private names of jax that capture needs stand here and in elsewhere.py. They are the same from jax 0.4.38 to 0.12;
+a jax that lacks one, or no longer goes by it, costs what it would have told, and `missing()` says what that is. Nothing
+here imports jax before the program does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain, dropwhile
 from types import CodeType, FrameType
 from typing import Any
 
@@ -55,11 +56,14 @@ class Compiled:
 
 
 UNNAMED = "precision, x64, a mesh or the like (this jax does not name them)"
+_WITHOUT_LOWERING = "functions are listed without arguments and launches"
 _PROGRAM = re.compile(r"^(?:jit|pmap)([(_])(.*?)\)?$")
 _LISTENERS: list[Listener] = []
 _CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
+_CONTROL_FLOW = "/lax/control_flow/"  # in the paths of jax's own files
 _MARK = "_fusionlint_lowering"
 _INSTALLED: list[str] = []  # what this jax lacks; "" once the hooks are in place
+_PASSED: set[str] = set()  # what went by the hooks in this process: "lowered", "compiled", "told", "told alone"
 
 
 @contextmanager
@@ -86,7 +90,22 @@ def unfollow(listener: Listener) -> None:
 
 def missing() -> tuple[str, ...]:
     """What this jax does not tell, one line each."""
-    return tuple(filter(None, _INSTALLED))
+    return tuple(filter(None, (*_INSTALLED, _unheard())))
+
+
+def _unheard() -> str:
+    """Names that are there as ever may have lost their part: then one hook is passed, and its fellow never is."""
+    if "compiled" in _PASSED and "told" not in _PASSED:
+        return _unknown("it does not say when it compiles", "nothing was captured")
+    if "told alone" in _PASSED and "lowered" not in _PASSED and len(_INSTALLED) == 1:
+        return _unknown("it lowers in another way", _WITHOUT_LOWERING)
+    return ""
+
+
+def _unknown(why: object, cost: str) -> str:
+    import jax
+
+    return f"no verdict: jax {jax.__version__} is not known here ({why}): {cost}"
 
 
 def install() -> None:
@@ -94,15 +113,17 @@ def install() -> None:
     if _INSTALLED:
         return
     _INSTALLED.append("")
-    import jax.monitoring
+    try:
+        import jax.monitoring
 
-    jax.monitoring.register_event_duration_secs_listener(_on_duration)
+        jax.monitoring.register_event_duration_secs_listener(_on_duration)
+    except (ImportError, AttributeError) as error:
+        _INSTALLED.append(_unknown(error, "nothing is captured"))
+        return
     try:
         _watch_lowering()
     except (ImportError, AttributeError) as error:
-        _INSTALLED.append(
-            f"jax {jax.__version__} is not known here ({error}): functions are listed without arguments and launches"
-        )
+        _INSTALLED.append(_unknown(error, _WITHOUT_LOWERING))
 
 
 def _watch_lowering() -> None:
@@ -114,6 +135,7 @@ def _watch_lowering() -> None:
     def lowered(*args: Any, **kwargs: Any) -> Any:
         computation = lower(*args, **kwargs)
         if _LISTENERS:
+            _PASSED.add("lowered")
             with _harmless():
                 lowering = _lowering(lower, args, kwargs, _devices(computation))
                 setattr(computation, _MARK, (lowering, _call(inspect.currentframe())))
@@ -124,6 +146,7 @@ def _watch_lowering() -> None:
         try:
             return compiles(self, *args, **kwargs)
         finally:
+            _PASSED.update(() if _CURRENT.lowering is None else ("compiled",))
             _CURRENT.lowering = None
             vars(self).pop(_MARK, None)  # jax keeps the computation; it shall not keep the jaxpr for us
 
@@ -139,8 +162,9 @@ def _on_duration(event: str, seconds: float, **details: Any) -> None:
     with _harmless():
         frame = inspect.currentframe()
         lowering, call = getattr(_CURRENT, "lowering", None) or (None, _call(frame))
+        _PASSED.update(("told", "told alone") if call and not lowering else ("told",))
         # Without a lowering, the program's name: jit(step), jit_step, pmap(step).
-        name = lowering.name if lowering else _PROGRAM.sub(r"\2", str(details.get("fun_name", "")))
+        name = lowering.name if lowering else _PROGRAM.sub(r"\2", str(details.get("fun_name") or "(unnamed)"))
         found = Compiled(name, seconds, _frames(frame), lowering, call)
         for listener in tuple(_LISTENERS):
             listener(found)
@@ -260,27 +284,41 @@ def sharding_text(sharding: Any) -> str:
 
 def inner_functions(jaxpr: Any) -> Iterator[tuple[str, int, str]]:
     """path, line and name of the functions inside a program that control flow was given: a scan's body."""
-    for equation in jaxpr.jaxpr.eqns:
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple) else (value,):
-                info = _debug_info(inner)
-                name, _, place = (getattr(info, "func_src_info", None) or "").partition(" at ")
-                path, _, line = place.rpartition(":")
-                if line.isdigit():
-                    yield path, int(line), name
+    for inner in chain.from_iterable(map(_given, jaxpr.jaxpr.eqns)):
+        info = _debug_info(inner)
+        name, _, place = (getattr(info, "func_src_info", None) or "").partition(" at ")
+        path, _, line = place.rpartition(":")
+        if line.isdigit():
+            yield path, int(line), name
+
+
+def frames_inside(jaxpr: Any) -> Iterator[tuple[CodeType, ...]]:
+    """Of the first operation of what control flow was given, the code that was running when it was traced, from control
+    flow on, the outermost first: jax 0.4 does not name these functions."""
+    for inner in chain.from_iterable(map(_given, jaxpr.jaxpr.eqns)):
+        for equation in getattr(getattr(inner, "jaxpr", None), "eqns", ())[:1]:
+            yield tuple(dropwhile(lambda code: _CONTROL_FLOW not in code.co_filename, _codes(equation)))
 
 
 def traced_frames(jaxpr: Any) -> Iterator[tuple[CodeType, ...]]:
     """Of each operation of a program, before those inside of it, the code that was running when it was traced, the
     outermost first."""
     for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        traceback: Any = getattr(equation.source_info, "traceback", None)
-        codes = traceback.raw_frames()[0] if hasattr(traceback, "raw_frames") else ()
-        yield tuple(reversed(codes))
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple) else (value,):
-                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                    yield from traced_frames(inner)
+        yield _codes(equation)
+        for inner in _given(equation):
+            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                yield from traced_frames(inner)
+
+
+def _given(equation: Any) -> Iterator[Any]:
+    """What an operation was given: programs (a body, the branches) among other things."""
+    for value in equation.params.values():
+        yield from value if isinstance(value, tuple) else (value,)
+
+
+def _codes(equation: Any) -> tuple[CodeType, ...]:
+    traceback: Any = getattr(equation.source_info, "traceback", None)
+    return tuple(reversed(traceback.raw_frames()[0])) if hasattr(traceback, "raw_frames") else ()
 
 
 def defined(jaxpr: Any) -> tuple[str, int, str] | None:

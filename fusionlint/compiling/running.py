@@ -32,15 +32,16 @@ def follow(tally: Tally) -> None:
 
     jax's C++ fast paths execute a cached program without any Python; they are kept from being made, so that every
     execution passes `ExecuteReplicated.__call__`. So call this before any program runs: an earlier one may have its
-    fast path already. The names are private, and the same from jax 0.4.38 to 0.10.2.
+    fast path already. The names are private, and the same from jax 0.4.38 to 0.12, which has one more.
     """
     import jax.monitoring
-    from jax._src import array, pjit
+    from jax._src import array, lib, pjit
     from jax._src.interpreters import pxla
 
     execute = pxla.ExecuteReplicated.__call__
     fetch = array.ArrayImpl._value.fget  # noqa: SLF001  what float(), bool(), print() and device_get() read; no public way
     start = array.ArrayImpl.copy_to_host_async
+    start_all: Any = getattr(getattr(lib, "_jax", None), "batched_copy_to_host_async", None)  # jax 0.12 has it
     started = _Started()
 
     def counted(self: Any, *args: Any) -> Any:
@@ -55,6 +56,11 @@ def follow(tally: Tally) -> None:
         started.add(self)
         start(self)
 
+    def begun_together(arrays: Any) -> None:
+        for one in arrays:
+            started.add(one)
+        start_all(arrays)
+
     def on_duration(event: str, _seconds: float, **_: Any) -> None:
         tally.compilations += event == COMPILED
 
@@ -64,6 +70,8 @@ def follow(tally: Tally) -> None:
     pxla.ExecuteReplicated.__call__ = counted
     array.ArrayImpl._value = property(fetched)  # noqa: SLF001
     array.ArrayImpl.copy_to_host_async = begun
+    if start_all is not None:
+        lib._jax.batched_copy_to_host_async = begun_together  # noqa: SLF001
 
 
 class _Started:

@@ -94,7 +94,7 @@ def read_spool(folder: Path, command: tuple[str, ...] = ()) -> Recording:
     """What a script left in its folder; of one that was killed, what it had compiled until then."""
     began, ended = _json(folder / "began.json"), _json(folder / "ended.json")
     if not began:
-        return Recording(command, notes=("the program did not import jax",))
+        return Recording(command, notes=(_nothing(folder),))
     functions: dict[tuple[str, Place | None], RecordedFunction] = {}
     eager: dict[Lines, EagerLine] = {}
     spool = (folder / "compiled.jsonl").read_bytes()
@@ -113,6 +113,14 @@ def read_spool(folder: Path, command: tuple[str, ...] = ()) -> Recording:
         eager=tuple(eager.values()),
         notes=tuple(notes),
     )
+
+
+def _nothing(folder: Path) -> str:
+    """Why there is nothing at all of a script."""
+    failed = folder / "failed.txt"
+    if failed.exists():
+        return f"no verdict: this jax cannot be watched ({failed.read_text(errors='replace')}): nothing was captured"
+    return "the program did not import jax"
 
 
 def _add(functions: dict[tuple[str, Place | None], RecordedFunction], one: RecordedFunction) -> None:

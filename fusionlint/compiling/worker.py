@@ -55,18 +55,22 @@ def main(job_file: str, outdir: str) -> int:
 def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> bool:
     """Do one job, record it, and say whether it failed."""
     try:
-        if job.kind == "compile":
-            result = compile_job(job.entry, target, sharding, folder, job.dims)
-        elif job.kind == "program":
-            result = compile_program(job, target, sharding, folder)
-        elif job.kind == "count":
-            result = {"counts": running.count(job.entry, tally, job.warmup)}
-        else:
-            assert job.other is not None
-            result = {"difference": running.difference(job.entry, job.other, in_distribution=job.in_distribution)}
+        with blaming("read", job.entry):  # what is not blamed on anything else is ours: it asks jax for what it has not
+            result = _result(job, target, sharding, tally, folder)
     except JobError as error:
         result = {"error": error.record}
     return _record(folder, result)
+
+
+def _result(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> Result:
+    if job.kind == "compile":
+        return compile_job(job.entry, target, sharding, folder, job.dims)
+    if job.kind == "program":
+        return compile_program(job, target, sharding, folder)
+    if job.kind == "count":
+        return {"counts": running.count(job.entry, tally, job.warmup)}
+    assert job.other is not None
+    return {"difference": running.difference(job.entry, job.other, in_distribution=job.in_distribution)}
 
 
 def _record(folder: Path, result: Result) -> bool:

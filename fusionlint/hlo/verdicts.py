@@ -67,6 +67,11 @@ def cpu_log(text: str) -> dict[str, Verdict]:
     return last | {fusion[producer]: verdict for producer, verdict in last.items() if producer in fusion}
 
 
+def is_cpu_log(text: str) -> bool:
+    """Whether any line says that two instructions were considered, in the words that `cpu_log` knows."""
+    return _CONSIDERING.search(text) is not None
+
+
 def in_final_names(module: hlo.Module, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """`verdicts` under the names of `module`, where the log's names did not last.
 

@@ -50,17 +50,18 @@ class _Loader:
 
 
 def _begin(folder: str, home: str, platforms: str, everything: str) -> None:
-    """Begin to capture; that it cannot must not keep the script from running."""
+    """Begin to capture; that it cannot must not keep the script from running, and is said in the report."""
     path = list(sys.path)
     sys.path.append(home)  # it may have been found from the working directory
     try:
         from fusionlint.compiling.spool import begin
-    except ImportError as error:
-        print(f"fusionlint: cannot capture: {error}", file=sys.stderr)
-        return
+
+        begin(folder, tuple(platforms.split(",")), everything == "all")
+    except Exception as error:  # noqa: BLE001  whatever a jax that is not known lacks
+        with open(os.path.join(folder, "failed.txt"), "w") as file:  # noqa: PTH118, PTH123  pathlib takes time
+            file.write(f"{type(error).__name__}: {error}")
     finally:
         sys.path[:] = path
-    begin(folder, tuple(platforms.split(",")), everything == "all")
 
 
 def _start() -> None:
