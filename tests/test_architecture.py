@@ -23,6 +23,7 @@ ROOMS = {
     "patterns": {"finding", "rule", "source", "hlo"},
     "rules": {"finding", "rule", "source", "hlo", "patterns"},
     "recording": set(),
+    "merging": {"recording"},
     "compiling": {"recording"},
     "stages": {"hlo", "compiling"},
     "explained": {"finding", "rule", "hlo", "compiling", "stages"},
@@ -44,9 +45,9 @@ ROOMS = {
     },
     "__main__": {"cli"},
     "capturing": {"rule", "compiling", "recording", "recorded"},
-    "explaining": {"rule", "compiling", "recording", "explained", "recorded"},
+    "explaining": {"rule", "compiling", "recording", "explained", "tasks", "recorded"},
     "budgets": {"recording", "explained", "recorded", "report"},
-    "pytesting": {"config", "rule", "compiling", "recorded", "explaining", "budgets", "report"},
+    "pytesting": {"config", "rule", "recording", "merging", "compiling", "recorded", "explaining", "budgets", "report"},
     "__init__": {"finding", "recording", "capturing"},
 }
 # Rules are found by the module that defines what a rule is, and a Report prints itself: both when they are asked to.

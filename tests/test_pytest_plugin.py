@@ -134,6 +134,7 @@ class TestNearest:
 """
 
 
+@pytest.mark.any_jax
 def test_budgets_count_what_the_test_itself_compiles_of_each_function(suite: pytest.Pytester) -> None:
     done = ran(suite, BUDGETS)
     done.assert_outcomes(passed=4, failed=3)
@@ -255,6 +256,7 @@ def test_that_fails_by_itself():
     )
 
 
+@pytest.mark.any_jax
 def test_a_whole_suite_is_reported_on_as_run_does_it(suite: pytest.Pytester) -> None:
     tests = """\
 @pytest.mark.parametrize("n", [8, 16])
@@ -275,6 +277,55 @@ def test_swing(n):
             "*= 2 passed in *",
         ]
     )
+
+
+SHARED = """\
+import os
+import time
+
+
+@pytest.mark.parametrize("n", [8, 16, 24, 32])
+def test_swing(n):
+    swing(ones(n))
+    time.sleep(0.5)  # so that no worker takes them all
+
+
+def test_double():
+    double(ones(8) * 1)
+"""
+
+
+def test_under_xdist_the_workers_hand_over_what_they_compiled_and_one_report_is_made(suite: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    done = ran(suite, SHARED, "--fusionlint", "--fusionlint-target", "cpu", "-n2")
+    done.assert_outcomes(passed=5)
+    said = done.stdout.str()
+    assert said.count("fusionlint: pytest ") == 1
+    assert "compiled 2 functions 5 times in " in said
+    assert re.search(r"^1\. swing  steps\.py:7, called at test_it\.py:9: compiled 4 times, ", said, re.M)
+    assert said.count("50 steps x 3 launches + 2 = 152 launches") == 1
+    assert "steps.py:swing(s: f32[32,2]) on cpu" in said  # the largest, whoever compiled it
+    assert "   again at test_it.py:9: in another process, which has a cache of its own\n" in said
+    assert re.search(r"^   again at test_it\.py:9: s: f32\[\d+,2\] -> f32\[\d+,2\]$", said, re.M)
+    assert re.search(r"^eager operations: \d+ programs? of one operation", said, re.M)
+
+
+def test_a_worker_of_xdist_that_dies_is_said_and_the_others_are_reported_on(suite: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    dies = SHARED + "\n\ndef test_dies():\n    os._exit(1)\n"
+    done = ran(suite, dies, "--fusionlint", "--fusionlint-target", "cpu", "-n2")
+    said = done.stdout.str()
+    assert len(re.findall(r"^worker gw\d died: what it compiled is not known$", said, re.M)) == 1
+    assert "\n1. swing  steps.py:7, " in said
+    assert "152 launches" in said
+
+
+def test_under_xdist_without_jax_that_is_said_once(suite: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    suite.makepyfile(test_plain="def test_it():\n    pass\n")
+    done = suite.runpytest_subprocess("--fusionlint", "--fusionlint-target", "cpu", "-n2", "test_plain.py")
+    done.assert_outcomes(passed=1)
+    assert done.stdout.str().count("no test imported jax") == 1
 
 
 def test_a_target_that_is_none_is_said_before_the_tests_run(suite: pytest.Pytester) -> None:
