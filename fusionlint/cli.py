@@ -380,7 +380,7 @@ def diff(
     """
     from fusionlint.diff.compare import compare
     from fusionlint.diff.side import DiffError
-    from fusionlint.diffing import given, sides, specs_of
+    from fusionlint.diffing import given, sides, specs_of, targets_of
     from fusionlint.report.diff_json import diff_json
     from fusionlint.report.diff_markdown import diff_markdown
     from fusionlint.report.diff_text import diff_text
@@ -392,7 +392,7 @@ def diff(
             both = [given(before), given(after)]
             wanted, left_out = specs_of(both, specs, recorded)
             compiles = any(one.report is None for one in both)
-            targets = _targets_here(split(target)) if compiles else []
+            targets = _targets_here(targets_of(both, split(target))) if compiles else []
             on = tuple(one.name for one in targets) if compiles else tuple(split(target))
             asked = Asked(wanted, on, timeout, Path.cwd(), tuple(dims))
             progress = Progress(sum(one.is_code for one in both), sys.stderr)
@@ -407,9 +407,9 @@ def diff(
         click.echo({"text": diff_text, "markdown": diff_markdown}[output_format](said, everything), nl=False)
     for line in left_out:
         click.echo(f"fusionlint: {line}", err=True)
-    if not said.compared:
-        click.echo("fusionlint: nothing was compared: no function is on both sides, for the same target", err=True)
-    sys.exit(2 if said.lost or not said.compared else 1 if said.worse else 0)
+    if said.uncompared:
+        click.echo(f"fusionlint: {said.uncompared}", err=True)
+    sys.exit(2 if said.lost or not (said.compared or said.is_new) else 1 if said.worse else 0)
 
 
 def _targets_here(named: list[str]) -> list[Target]:

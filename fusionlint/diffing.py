@@ -86,6 +86,13 @@ def specs_of(both: Sequence[Given], specs: Sequence[str], recorded: Path | None)
     return tuple(f"{_spec(one)}{one.largest.spec}" for one in sayable), left_out
 
 
+def targets_of(both: Sequence[Given], named: Sequence[str]) -> list[str]:
+    """The names of what to compile for: those that were given, else what the other side is a report on; [] where
+    neither says any."""
+    reported = (target for one in both if one.report for target in one.report.targets)
+    return [*named] or [*dict.fromkeys(reported)]
+
+
 def sides(
     both: Sequence[Given], asked: Asked, explain: Callable[[Recording], list[Told]], on_done: Callable[[], None]
 ) -> list[Side]:

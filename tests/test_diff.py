@@ -209,6 +209,38 @@ def test_compilations_are_not_compared_with_what_was_not_run() -> None:
     assert (function.compilations, function.word) == (None, "same")
 
 
+def test_a_function_is_the_same_by_its_module_and_by_its_file_unless_that_is_not_sure() -> None:
+    module, file = side(report("pkg.env:A.step(f32[8])")), side(report("src/pkg/env.py:A.step(x: f32[8])"))
+    assert words(compare(module, file)) == {"src/pkg/env.py:A.step": "same"}
+    assert words(compare(file, module)) == {"pkg.env:A.step": "same"}
+    init = side(report("src/pkg/__init__.py:f()"))
+    assert words(compare(side(report("pkg:f()")), init)) == {"src/pkg/__init__.py:f": "same"}
+    for other in ("my_env.py:A.step()", "pkg/env.py:step()", "pkg/other.py:A.step()"):
+        assert set(words(compare(side(report("env:A.step()")), side(report(other)))).values()) == {"gone", "new"}
+    two = side(report("a/env.py:f()"), report("b/env.py:f()"))
+    assert words(compare(side(report("env:f()")), two)) == {"env:f": "gone", "a/env.py:f": "new", "b/env.py:f": "new"}
+    both = side(report("env:f()"), report("a/env.py:f()"))
+    assert words(compare(both, side(report("a/env.py:f()")))) == {"env:f": "gone", "a/env.py:f": "same"}
+
+
+def test_why_nothing_was_compared_is_one_line_and_what_is_new_is_no_failure() -> None:
+    """Where neither side has anything in common with the other, that nothing got worse would mean nothing."""
+    a, b = side(report("m:a()"), name="A"), side(report("m:b()"), name="B")
+    none = side(errors=["m:a does not compile"], name="N")
+    four = side(*(report(f"m:{name}()") for name in "cdef"), name="F")
+    assert compare(a, a).uncompared == ""
+    assert compare(a, b).uncompared == "nothing was compared: A has m:a, B has m:b"
+    assert compare(a, four).uncompared == "nothing was compared: A has m:a, F has m:c, m:d, m:e and 1 more"
+    on_v5e = side(report("m:a()", target="v5e"), name="V")
+    assert compare(a, on_v5e).uncompared == "nothing was compared: A is of h100, V of v5e"
+    assert compare(none, none).uncompared == "nothing was compared: N and N have no report"
+    assert compare(a, none).uncompared == "nothing was compared: N has no report"
+    assert compare(none, a).uncompared == "nothing to compare with: N has no report, and what A has is new"
+    assert [compare(*pair).is_new for pair in ((none, a), (a, none), (a, b), (a, a), (none, none))] == [True] + [
+        False
+    ] * 4
+
+
 def test_nothing_in_common_is_nothing_compared() -> None:
     assert not compare(side(report("m:a()")), side(report("m:b()"))).compared
     assert not compare(side(), side()).compared

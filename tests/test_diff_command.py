@@ -292,7 +292,33 @@ def test_two_reports_that_share_nothing_are_exit_2(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(document(report(f"m:{name}(f32[8])"))))
     done = run("diff", str(tmp_path / "a.json"), str(tmp_path / "b.json"))
     assert done.exit_code == 2
-    assert done.stderr == "fusionlint: nothing was compared: no function is on both sides, for the same target\n"
+    names = [str(tmp_path / f"{name}.json") for name in "ab"]
+    assert done.stderr == f"fusionlint: nothing was compared: {names[0]} has m:a, {names[1]} has m:b\n"
+
+
+def test_a_function_that_the_earlier_revision_lacks_is_new_and_no_reason_to_fail(repository: Path) -> None:
+    commit(repository, new="def half(x):\n    return x / 2\n")
+    done = run("diff", "HEAD~1", "HEAD", "new.py:half(f32[8])", *ON_CPU)
+    assert (done.exit_code, done.stderr) == (
+        0,
+        "fusionlint: nothing to compare with: HEAD~1 has no report, and what HEAD has is new\n",
+    )
+    assert "no report before  new.py:half on cpu" in done.stdout
+    assert "\nHEAD~1: there is no file new.py" in done.stdout
+    # The other way round it was lost.
+    done = run("diff", "HEAD", "HEAD~1", "new.py:half(f32[8])", *ON_CPU)
+    assert (done.exit_code, done.stderr) == (2, "fusionlint: nothing was compared: HEAD~1 has no report\n")
+
+
+def test_a_revision_is_compiled_for_what_the_report_is_on_and_a_module_is_its_file(repository: Path) -> None:
+    """Whatever the settings or the machine would have it compiled for."""
+    (repository / "pyproject.toml").write_text('[tool.fusionlint]\ntarget = ["v5e"]\n')
+    told = run("explain", f"env:step{ARGUMENTS}", *ON_CPU, "--output-format", "json")
+    (repository / "now.json").write_text(told.stdout)
+    done = run("diff", "fused", "now.json", SPEC)
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert done.stdout.startswith("fused -> now.json: 1 function worse\n")
+    assert "worse  env:step on cpu  1 -> " in done.stdout
 
 
 def test_the_tolerance_decides_about_the_exit_code_in_every_format(tmp_path: Path) -> None:

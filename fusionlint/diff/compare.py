@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fusionlint.diff.barriers import BarrierChange, barrier_changes
 from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Function, Program, Side
 
+NAMED = 3  # functions, where nothing could be compared
 _ROUNDING = 1e-9
 
 Word = Literal["worse", "within tolerance", "better", "same", "new", "gone", "no report before", "no report after"]
@@ -115,10 +116,31 @@ class Diff:
 
     @property
     def compared(self) -> bool:
-        """Whether both sides have anything in common: else that nothing got worse would mean nothing."""
+        """Whether both sides have anything in common."""
         programs = (program for function in self.functions for program in function.programs)
         counted = any(function.compilations for function in self.functions) or self.eager is not None
         return counted or any(program.quantities for program in programs)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether everything is: the earlier side has nothing that could have got worse."""
+        return bool(self.after.targets) and not self.before.targets and not self.compared
+
+    @property
+    def uncompared(self) -> str:
+        """Why nothing was compared, in one line; "" where something was."""
+        before, after = self.before, self.after
+        if self.compared:
+            return ""
+        if self.is_new:
+            return f"nothing to compare with: {before.name} has no report, and what {after.name} has is new"
+        said = "nothing was compared"
+        if empty := [side.name for side in (before, after) if not side.targets]:
+            return f"{said}: {' and '.join(empty)} {'has' if len(empty) == 1 else 'have'} no report"
+        if {one.name for one in before.functions} & {one.name for one in after.functions}:
+            return f"{said}: {before.name} is of {_listed(before.targets)}, {after.name} of {_listed(after.targets)}"
+        names = [[one.name for one in side.functions] for side in (before, after)]
+        return f"{said}: {before.name} has {_listed(names[0])}, {after.name} has {_listed(names[1])}"
 
     @property
     def versions(self) -> dict[str, tuple[str, str]]:
@@ -127,9 +149,15 @@ class Diff:
         return {name: (before[name], after[name]) for name in before if before[name] != after.get(name, before[name])}
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
+
+
 def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
     """The functions that either side has, by name: what got worse by more than `tolerance` percent first, then in the
-    order of the sides."""
+    order of the sides. A module's function (`pkg.env:step`) is that of its file (`src/pkg/env.py:step`)."""
+    before = _named_as_in(after, before)
     then, now = ({one.name: one for one in side.functions} for side in (before, after))
     changes = [
         _function(name, then.get(name), now.get(name), (before, after), tolerance)
@@ -139,6 +167,30 @@ def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
     if before.eager is not None and after.eager is not None:
         eager = Quantity("compilations", before.eager, after.eager)
     return Diff(before, after, tolerance, tuple(sorted(changes, key=lambda one: one.word != "worse")), eager)
+
+
+def _named_as_in(after: Side, before: Side) -> Side:
+    """`before` with the names that `after` has, where one of them names the module and the other its file."""
+    known = {one.name for one in before.functions}
+    theirs = [one.name for one in after.functions if one.name not in known]
+
+    def named(one: Function) -> Function:
+        if any(one.name == other.name for other in after.functions):
+            return one
+        same = [name for name in theirs if _is_file_of(name, one.name) or _is_file_of(one.name, name)]
+        return replace(one, name=same[0]) if len(same) == 1 else one
+
+    found = tuple(map(named, before.functions))
+    return replace(before, functions=found) if len({one.name for one in found}) == len(found) else before
+
+
+def _is_file_of(file: str, module: str) -> bool:
+    """`src/pkg/env.py:step` is the file of `pkg.env:step`."""
+    path, _, function = file.rpartition(":")
+    dotted, _, called = module.rpartition(":")
+    if not path.endswith(".py") or dotted.endswith(".py") or not dotted or function != called:
+        return False
+    return f".{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}".endswith(f".{dotted}")
 
 
 def _function(

@@ -85,6 +85,11 @@ class Side:
     errors: tuple[str, ...] = ()
     ran_with: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Those that there are programs for."""
+        return tuple(dict.fromkeys(one.target for function in self.functions for one in function.programs))
+
 
 def side_from(name: str, document: Mapping[str, Any], root: str = "") -> Side:
     """What `explain` or `run` wrote with `--output-format json`, called `name` in messages. Paths are told from `root`,
@@ -104,11 +109,10 @@ def side_from(name: str, document: Mapping[str, Any], root: str = "") -> Side:
 
 def on(side: Side, targets: Sequence[str]) -> Side:
     """The side with its programs for `targets` alone; as it is if none are named. DiffError if it has only others."""
-    there = dict.fromkeys(one.target for function in side.functions for one in function.programs)
-    if not targets or not there:
+    if not targets or not side.targets:
         return side
-    if there.keys().isdisjoint(targets):
-        raise DiffError(f"{side.name} has no report for {' or '.join(targets)}: it has {', '.join(there)}")
+    if set(side.targets).isdisjoint(targets):
+        raise DiffError(f"{side.name} has no report for {' or '.join(targets)}: it has {', '.join(side.targets)}")
     kept = (
         replace(function, programs=tuple(one for one in function.programs if one.target in targets))
         for function in side.functions
