@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -15,6 +16,8 @@ from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
+# What slices are called.
+_SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 
 
 def advice(writes: Sequence[Write], name: str, source: Source) -> str:
@@ -41,6 +44,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> str:
     unless = (
         f"; of two at one place, no scatter says which is last: {jnp}.where does" if _may_meet(writes, source) else ""
     )
+    if any(_is_slice(part) for write in writes for part in write.index):
+        return f"one {jnp}.concatenate of the parts where they lie side by side, and one `.{writes[0].method}` of that"
     if _are_arrays(writes, source):
         return (
             f"one `{array}.at[...].{writes[0].method}(...)`, its indices and values joined by {jnp}.concatenate{unless}"
@@ -165,10 +170,20 @@ def _is_range(part: Part, source: Source) -> bool:
     return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
 
 
+def _is_slice(part: Part) -> bool:
+    """Whether a part of an index is called as slices are: `s_velocity`."""
+    match part:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return bool(_SLICE.search(name))
+    return False
+
+
 def _is_plain(part: Part) -> bool:
     """A number, a name, an element: what can stand in a list of indices."""
     match part:
-        case cst.Integer() | cst.Name() | cst.Attribute() | cst.UnaryOperation():
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return not _SLICE.search(name)
+        case cst.Integer() | cst.UnaryOperation():
             return True
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index())]):
             return True
@@ -176,7 +191,7 @@ def _is_plain(part: Part) -> bool:
 
 
 def _is_stack(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a new array is set at 0, 1, 2, ... and is not seen to be longer than that."""
+    """Whether a new array is set at 0, 1, 2, ... and is seen to be just so long."""
     places = [constant(w.index[0]) if len(w.index) == 1 and w.method == "set" else None for w in writes]
     fresh = root(writes[0])
     if isinstance(fresh, cst.Name):
@@ -188,8 +203,4 @@ def _is_stack(writes: Sequence[Write], source: Source) -> bool:
             pass
         case _:
             return False
-    return (
-        is_fresh(fresh, source)
-        and places == [*range(len(writes))]
-        and (constant(length) is None or constant(length) == len(writes))
-    )
+    return is_fresh(fresh, source) and places == [*range(len(writes))] and constant(length) == len(writes)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_literal, is_static, is_whole, names_read
+from fusionlint.patterns.at import (
+    Part,
+    Write,
+    constant,
+    elements,
+    inside,
+    is_fresh,
+    is_literal,
+    is_static,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.at_chain import is_columns, root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 _DIAGONALS = ("jax.numpy.diag_indices", "jax.numpy.diag_indices_from", "numpy.diag_indices")
 _ARANGES = ("jax.numpy.arange", "numpy.arange")
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
+# What is set before a program is compiled.
+_SETTING = re.compile(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
 # A name seldom stands for more names than this.
 _DEPTH = 4
 
@@ -69,9 +84,20 @@ def _is_known(part: Part, sizes: set[str], source: Source, depth: int) -> bool:
             return all(_is_known(operand, sizes, source, depth) for operand in (left, right))
         case cst.UnaryOperation(expression=inner):
             return _is_known(inner, sizes, source, depth)
+        case cst.Attribute():
+            return any(_SETTING.match(name) for name in dotted(part).split("."))
+        case cst.Subscript(value=inner, slice=slices) if all(_is_new_axis(each) for each in elements(slices)):
+            return _is_known(inner, sizes, source, depth)
+        case cst.Call(args=args) if source.calls(part, *_ARANGES):
+            return bool(args)  # a range of anything: what is counted is known
         case cst.Call():
             return source.calls(part, "len")
     return is_static(part)
+
+
+def _is_new_axis(part: Part) -> bool:
+    """`:`, `None` or `...`."""
+    return is_whole(part) or (isinstance(part, cst.Name) and part.value == "None")
 
 
 def is_boundary(writes: list[Write], source: Source) -> bool:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from fusionlint.patterns.at import at_write, inside
+from fusionlint.patterns.at import at_write, inside, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise, is_update
@@ -227,6 +227,26 @@ def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.Base
                 yield part.args[0].value
             elif helper := function_named(part.func, source):
                 yield from _writes(helper, source, depth - 1)
+
+
+def is_static_test(found: Conditional, source: Source) -> bool:
+    """Whether a trace knows which branch is meant, for a text is compared: `axis == "major"`. XLA drops the others."""
+    test = (source.value(found.test) or found.test) if isinstance(found.test, cst.Name) else found.test
+    compared = (part for part in inside(test) if isinstance(part, cst.Comparison))
+    sides = (side for one in compared for side in (one.left, *(target.comparator for target in one.comparisons)))
+    return any(isinstance(side, cst.SimpleString) for side in sides)
+
+
+def guards_a_division(found: Conditional) -> bool:
+    """Whether a branch divides by what is asked about: both done, the gradient of the one not taken is NaN."""
+    asked = {name.value for name in names_read(found.test)}
+    for branch in found.branches:
+        for part in inside(branch.function.body):
+            match part:
+                case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
+                    if asked & {name.value for name in names_read(divisor)}:
+                        return True
+    return False
 
 
 def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -> bool:

@@ -19,6 +19,7 @@ _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
 # Without a size, the values say how long the result is.
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
+_OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 _EARLY = "jax.ensure_compile_time_eval"
 
 Function = cst.FunctionDef | cst.Lambda
@@ -54,6 +55,8 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
             return kind(value, source) == "array" and not _is_gated(call, function, source)
+    if source.calls(call, *_OF_NUMPY) and call.args and not _is_gated(call, function, source):
+        return kind(call.args[0].value, source) == "array"
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
 

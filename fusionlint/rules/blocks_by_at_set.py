@@ -14,6 +14,7 @@ from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_fol
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -31,6 +32,8 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     writes = chain(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
+        return
+    if are_few_firsts(writes, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
@@ -53,6 +56,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     if is_for_a_picture(source.project, source.place(node)):
         return
     write = found.writes[0]
+    if _is_vector_of_results(write, source):
+        return
     yield source.finding(
         write.call,
         f"`{found.arrays[0]}` is put together from blocks in a Python loop, each written by a kernel of its own",
@@ -90,6 +95,30 @@ def _advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
     if _is_tile(write, loop, source):
         return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
     return f"a list of the blocks, and {_joined(write, source)} of it after the loop"
+
+
+def _is_vector_of_results(write: Write, source: Source) -> bool:
+    """Whether numbers that a function of the project returns are kept in a vector: what it does is most of the work."""
+    array = root(write)
+    value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
+    if len(write.index) != 1 or not isinstance(array, cst.Name) or not isinstance(value, cst.Call):
+        return False
+    before = (_assigned(use.node, source) for use in source.uses(array) if use.is_write)
+    is_vector = any(made is not None and _is_of_one_axis(made, source) for made in before)
+    return is_vector and ":" in (source.qualified_name(value.func) or "")
+
+
+def _assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    target = source.parent(name)
+    statement = source.parent(target) if target is not None else None
+    return statement.value if isinstance(statement, cst.Assign) else None
+
+
+def _is_of_one_axis(made: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.zeros(n)`."""
+    if not source.calls(made, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full"):
+        return False
+    return isinstance(made, cst.Call) and bool(made.args) and not isinstance(made.args[0].value, cst.Tuple | cst.List)
 
 
 def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:

@@ -16,6 +16,7 @@ from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
@@ -37,6 +38,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     # Rules of their own say what to write instead of these.
     if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
         return
+    if are_few_firsts(writes, source):
+        return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source):
         return
@@ -56,6 +59,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
+        return
+    if _are_pairs(found, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
@@ -119,7 +124,20 @@ def _is_of_a_loop(node: cst.Call, name: str, source: Source) -> bool:
     """Whether the loop around `node` is what is to be said."""
     loop = source.loop(node)
     found = piecewise(loop, source) if isinstance(loop, cst.For) else None
-    return found is not None and name in found.arrays
+    return found is not None and name in found.arrays and not _are_pairs(found, source)
+
+
+def _are_pairs(found: Piecewise, source: Source) -> bool:
+    """Whether each array is written twice at one place that is looked up, `x.at[places[edge]].mul(a)`, then `.add(b)`:
+    those two are one write; that the pieces are of one shape, to be written at once, is not seen."""
+    places = Counter((source.code(w.array), *map(source.code, w.index)) for w in found.writes)
+    looked_up = all(any(_is_looked_up(part, source) for part in w.index) for w in found.writes)
+    return looked_up and min(places.values()) > 1
+
+
+def _is_looked_up(part: Part, source: Source) -> bool:
+    meant = source.value(part) if isinstance(part, cst.Name) else part
+    return isinstance(meant, cst.Subscript)
 
 
 def _names(found: Piecewise) -> str:

@@ -8,8 +8,9 @@ from itertools import pairwise
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_literal, is_whole
+from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
+from fusionlint.patterns.at_places import is_folded
 from fusionlint.patterns.calls import brief
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -31,7 +32,7 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     if last is None or column(last) is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = chain(last, source)
-    if not is_columns(writes) or _is_folded(writes, source):
+    if not is_columns(writes) or is_folded(writes, source):
         return
     array = root(writes[0])
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
@@ -43,11 +44,6 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         write=_advice(writes, source),
         edits=_fix(writes, source),
     )
-
-
-def _is_folded(writes: Sequence[Write], source: Source) -> bool:
-    """Whether XLA knows the result before the program runs."""
-    return is_fresh(root(writes[0]), source) and all(is_literal(write.value) for write in writes)
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str:

@@ -15,8 +15,10 @@ from fusionlint.patterns.branches import (
     conditional,
     counts_steps,
     depends_on_input,
+    guards_a_division,
     is_cheap,
     is_nothing,
+    is_static_test,
     is_unchanged,
 )
 from fusionlint.patterns.environments import in_environment
@@ -42,7 +44,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = conditional(node, source)
     if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
         return
-    if _is_inside_another(node, source):
+    if _is_inside_another(node, source) or is_static_test(found, source) or guards_a_division(found):
         return
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
     if source.context(node) != "traced" or is_idle(source.project, source.place(node)) or _is_mapped(found, source):

@@ -24,8 +24,9 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
 _REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.checkpoint", "equinox.filter_checkpoint")
 # A default of so many layers says that they are few.
 _FEW = 4
-# A block that calls fewer things than this is a plain layer.
+# A block that calls fewer things than this is a plain layer; a module makes its parts there too, and calls more.
 _LARGE = 4
+_LARGE_MODULE = 6
 
 
 def _handing_on(source: Source) -> Iterator[str]:
@@ -205,7 +206,7 @@ def _is_block(constructor: cst.BaseExpression, source: Source) -> bool:
                 return any(_is_block(cls, source) for cls in _stored_classes(constructor, source))
         return False
     place = source.project.find(name)
-    return place is not None and _is_large(source, Place(place.path, f"{place.scope}.__call__"))
+    return place is not None and _is_large(source, Place(place.path, f"{place.scope}.__call__"), _LARGE_MODULE)
 
 
 def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseExpression]:
@@ -221,10 +222,10 @@ def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseE
                 yield value
 
 
-def _is_large(source: Source, place: Place) -> bool:
+def _is_large(source: Source, place: Place, least: int = _LARGE) -> bool:
     """Whether the function at `place` makes several calls: more than a product and an activation."""
     calls = (c for c in source.project.files[place.path].calls if c.scope == place.scope)
-    return sum(1 for _ in calls) >= _LARGE
+    return sum(1 for _ in calls) >= least
 
 
 def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Finding:

@@ -60,8 +60,9 @@ def _is_half(name: cst.Name, source: Source) -> bool:
             assign = next((a for a in source.ancestors(element) if isinstance(a, cst.Assign)), None)
             match assign.value if isinstance(assign, cst.Assign) else None:
                 case cst.Call() as call if source.calls(call, "jax.numpy.split", "jax.numpy.array_split"):
-                    count = argument(call, 1, "indices_or_sections")
-                    return count is not None and constant(count) == 2
+                    count, cut = argument(call, 1, "indices_or_sections"), argument(call, 0, "ary")
+                    in_pairs = cut is not None and _is_in_pairs(cut, source)
+                    return count is not None and constant(count) == 2 and not in_pairs
                 case cst.Tuple(elements=values):
                     return bool(values) and all(_is_cut(value.value) for value in values)
         case cst.AssignTarget() as target:

@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.step import except_on_cpu, recurrence
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -29,7 +30,7 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     given = argument(node, 5, "unroll")
     if given is not None and ((number := constant(given)) is None or number >= _FEW):
         return
-    if recurrence(node, source) is None:
+    if recurrence(node, source) is None or is_concrete(node, source):
         return
     steps = "each step is" if given is None else f"each {source.code(given)} steps are"
     yield source.finding(

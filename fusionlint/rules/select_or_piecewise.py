@@ -36,6 +36,8 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
         # Of several conditions that hold, piecewise takes the last.
         yield source.finding(node, message, write="jnp.where, one inside the other, the last condition outermost")
         return
+    if _is_of_an_array(node, source):
+        return
     choice = _choice(node)
     where = beside(node.func, "where", source)
     if choice is None or where is None or len(choice.conditions) > _MOST:
@@ -99,6 +101,13 @@ def _choice(node: cst.Call) -> _Choice | None:
     if not has_only(node, 3, "condlist", "choicelist", "default") or not conditions or len(conditions) != len(choices):
         return None
     return _Choice(conditions, choices, argument(node, 2, "default"))
+
+
+def _is_of_an_array(node: cst.Call, source: Source) -> bool:
+    """Whether the conditions are an argument: of nobody knows how many no nest can be written."""
+    given = argument(node, 0, "condlist")
+    written = source.written(given) if isinstance(given, cst.Name) else None
+    return written is not None and isinstance(source.parent(written), cst.Param)
 
 
 def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, ...]:

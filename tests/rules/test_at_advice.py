@@ -139,3 +139,35 @@ def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expec
     (found,) = check_text(f"{HEAD}@jax.jit\ndef g(f):\n{body}".encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert expected in found.suggestion.text
+
+
+def test_a_stack_is_advised_where_the_array_is_seen_to_be_no_longer() -> None:
+    code = """\
+@jax.jit
+def rows(x):
+    return jnp.zeros((2, 8)).at[0].set(jnp.sin(x)).at[1].set(x)
+"""
+    assert advice(code) == "jnp.stack([jnp.sin(x), x])"
+    assert "jnp.stack([jnp.sin(x), x])" not in advice(code.replace("(2, 8)", "(len(x), 8)"))
+
+
+def test_slices_are_not_put_into_an_array_of_indices() -> None:
+    code = """\
+@jax.jit
+def fluxes(flux, s_velocity, mass, momentum):
+    return flux.at[0].add(mass).at[s_velocity].add(momentum)
+"""
+    assert advice(code).startswith("one jnp.concatenate of the parts")
+    assert "jnp.array([0, place])" in advice(code.replace("s_velocity", "place"))
+
+
+def test_two_writes_at_a_place_that_is_looked_up_are_one_in_a_loop_too() -> None:
+    code = """\
+def filled(x, places, halos, mask):
+    for edge in places:
+        place = places[edge]
+        x = x.at[place].mul(1 - mask)
+        x = x.at[place].add(halos[edge] * mask)
+    return x
+"""
+    assert advice(code) == "one write of what the others make of it"

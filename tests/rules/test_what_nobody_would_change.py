@@ -123,6 +123,89 @@ def width(low: float, high: float):
     return jax.lax.cond(low == high, lambda x: x + 0.001, lambda x: x, high) - low
 """
 
+FIRST_STATE = """
+class Env:
+    def step(self, state, action):
+        return state + action
+
+    def reset(self, key):
+        return self._pose(key)
+
+    def _pose(self, key):
+        pose = jnp.zeros(12)
+        pose = pose.at[0].set(jax.random.uniform(key))
+        return pose.at[3:7].set(jax.random.normal(key, (4,)))
+"""
+FIRST_ROWS = """
+@jax.jit
+def hermite(x):
+    H = jnp.zeros((20, x.size))
+    H = H.at[0].set(jnp.ones_like(x))
+    H = H.at[1].set(2 * x)
+    return jax.lax.fori_loop(2, 20, lambda i, H: H.at[i].set(2 * x * H[i - 1] - 2 * (i - 1) * H[i - 2]), H)
+"""
+SETTINGS = """
+class Task:
+    def observe(self, x, key):
+        scale = jnp.zeros_like(x)
+        scale = scale.at[:3].set(self._config.noise.level * self._config.noise.gyro)
+        scale = scale.at[3:6].set(self._config.noise.level * self._config.noise.gravity)
+        return x + jax.random.normal(key, x.shape) * scale
+"""
+PLACES = """
+def grid(height, width):
+    places = jnp.zeros((height, width, 3))
+    places = places.at[..., 1].set(jnp.arange(height)[:, None])
+    return places.at[..., 2].set(jnp.arange(width)[None, :])
+"""
+TEXT = """
+class Profile:
+    @jax.jit
+    def function(self, x, y):
+        case = jnp.where(self.axis == "major", 0, 1)
+        return jax.lax.switch(case, [lambda x, y: x * y, lambda x, y: x - y], x, y)
+"""
+GUARD = """
+@jax.jit
+def potential(r, phi, m):
+    first = lambda r, phi: r * jnp.log(r) * jnp.cos(phi)
+    other = lambda r, phi: r / (1 - m**2) * jnp.cos(m * phi)
+    return jax.lax.cond(m == 1, first, other, r, phi)
+"""
+CONDITIONS = """
+def policy(x, observation, logits):
+    return jnp.select(observation, logits)
+"""
+PAIRS = """
+def rotated(x, cos, sin):
+    x1, x2 = jnp.split(x.reshape(*x.shape[:-1], -1, 2), 2, axis=-1)
+    turned = jnp.concatenate([-x2, x1], axis=-1)
+    return x * cos + turned.reshape(x.shape) * sin
+"""
+LOSSES = """
+@jax.jit
+def evaluated(params, data):
+    losses = jnp.zeros(64)
+    for i in range(0, 64, 8):
+        losses = losses.at[i : i + 8].set(loss(params, data[i : i + 8]))
+    return losses
+
+def loss(params, batch):
+    return jnp.mean((batch @ params) ** 2, axis=-1)
+"""
+RETURNS = """
+def returns(rewards, ends):
+    ended = jnp.logical_or(ends, rewards < 0)
+
+    def step(total, now):
+        end, reward = now
+        total = total * (1 - end) + reward
+        return total, total
+
+    _, totals = jax.lax.scan(step, rewards[0], (ended, rewards))
+    return totals, np.argwhere(ended)
+"""
+
 # The rule, the code, and what has to be written otherwise for it to be a case.
 CASES = {
     "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
@@ -136,6 +219,16 @@ CASES = {
     "a walk along pointers": ("while-loop-under-vmap", POINTERS, ("parents[node]", "node + parents[node]")),
     "an array cut by a mask": ("default-searchsorted", MASKED, ("total[held]", "jnp.where(held, total, 0)")),
     "a layer that is another": ("layer-loop", FROZEN, ("i == self.frozen", "self.frozen")),
+    "a first state": ("blocks-by-at-set", FIRST_STATE, ("return self._pose(key)", "return key")),
+    "first rows of a loop": ("chained-at-set", FIRST_ROWS, ("- 2 * (i - 1) * H[i - 2]), H)", "- 2), -H)")),
+    "settings": ("blocks-by-at-set", SETTINGS, ("self._config.noise.level", "self.state.level")),
+    "places that are counted": ("columns-by-at-set", PLACES, ("jnp.arange(height)", "jnp.sin(height)")),
+    "a text that is compared": ("cond-for-where", TEXT, ('"major"', "x[0]")),
+    "a division that is guarded": ("cond-for-where", GUARD, ("(1 - m**2)", "2")),
+    "conditions of the caller": ("select-or-piecewise", CONDITIONS, ("select(observation", "select([x > 0]")),
+    "pairs, not halves": ("rope-by-copies", PAIRS, (".reshape(*x.shape[:-1], -1, 2)", "")),
+    "a loss for each batch": ("blocks-by-at-set", LOSSES, ("jnp.zeros(64)", "jnp.zeros((64, 8))")),
+    "returns of a data set": ("scan-without-unroll", RETURNS, ("np.argwhere(ended)", "ended")),
     "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
 }  # fmt: skip
 

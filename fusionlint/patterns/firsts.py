@@ -1,0 +1,64 @@
+"""Arrays that are begun and not yet worked on: the first state of a simulation, the first rows of what a loop fills.
+
+In: writes of a Source. Out: whether they are a few kernels once, beside all that comes after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Write, is_fresh, is_static
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.calls import argument
+from fusionlint.source.project import Place, Project
+from fusionlint.source.tree import Source
+
+_LOOPS = {"jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val"), "jax.lax.scan": (1, "init")}
+_RESET = re.compile(r"^_?(reset|initial_state|domain_randomi[sz]e)(_|$)")
+# So many writes count wherever they stand.
+_MANY = 5
+# A helper of a reset is seldom further away than this.
+_DEPTH = 2
+
+
+def are_few_firsts(writes: Sequence[Write], source: Source) -> bool:
+    """Whether these are a few writes that begin something."""
+    if len(writes) >= _MANY:
+        return False
+    return _is_of_reset(source.project, source.place(writes[0].call)) or _begin_a_loop(writes, source)
+
+
+def _is_of_reset(project: Project, place: Place, depth: int = _DEPTH) -> bool:
+    """Whether the function at `place` is a reset, in a function of one, or called by resets alone."""
+    if any(_RESET.match(name.partition("#")[0]) for name in place.scope.split(".")):
+        return True
+    callers = project.callers(project.name_of(place)) if depth and place.scope else []
+    return bool(callers) and all(_is_of_reset(project, caller, depth - 1) for caller in callers)
+
+
+def _begin_a_loop(writes: Sequence[Write], source: Source) -> bool:
+    """Whether known places of a new array are set, and a loop of jax.lax takes it from there."""
+    known = all(is_static(part) for write in writes for part in write.index)
+    name = source.assigned_name(writes[-1].call)
+    if not known or name is None or not is_fresh(root(writes[0]), source):
+        return False
+    return any(_is_taken_on(read, source) for read in source.reads(name))
+
+
+def _is_taken_on(read: cst.Name, source: Source) -> bool:
+    """Whether `read` is what a loop begins with, or a part of it."""
+    for above in source.ancestors(read):
+        if isinstance(above, cst.Call):
+            given = _LOOPS.get(source.qualified_name(above.func) or "")
+            first = argument(above, *given) if given else None
+            return first is not None and (first is read or read in _parts(first))
+        if isinstance(above, cst.BaseCompoundStatement):
+            return False
+    return False
+
+
+def _parts(first: cst.BaseExpression) -> list[cst.BaseExpression]:
+    return [element.value for element in first.elements] if isinstance(first, cst.Tuple | cst.List) else []
