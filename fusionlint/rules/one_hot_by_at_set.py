@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -14,19 +15,26 @@ from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
 _ZEROS = ("jax.numpy.zeros", "jax.numpy.zeros_like")
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
+_CHOICES = ("jax.lax.select", "jax.numpy.where")
 _LONG = 40
+# What calls itself so is one number, the length of an axis.
+_LENGTH = re.compile(r"(^|[._])(n|num|dim|size|len|length|count|n_?\w+|num_\w+|\w+_(dim|size|len|length|count|p))$")
 
 
 @rule.source(cst.Call, calls=WRITES)
 def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The literal 1 set at one place of each row of zeros, or at one place of a plane of zeros."""
+    """The literal 1 set at one place of each row of zeros, or at one place of a plane of zeros; or, under a vmap, any
+    number at one place of a vector of zeros."""
     write = at_write(node)
-    if write is None or write.method != "set" or not _is_one(write.value) or not source.is_traced(node):
+    if write is None or write.method != "set" or write.value is None or not source.is_traced(node):
+        return
+    if not _is_one(write.value) and not (_is_a_vector(write, source) and under_vmap(node, source)):
         return
     if not _is_zeros(write, source) or diagonal(write, source) is not None:
         return
@@ -43,8 +51,9 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     elif _is_probe(node, source):
         return
     elif _is_of_a_plane(write, source) or (_is_of_a_row(write, source) and under_vmap(node, source)):
+        single = "a single one" if _is_one(write.value) else "a single number"
         yield source.finding(
-            node, "a scatter writes a single one into an array of zeros", write=_compared(write, source), pair=1
+            node, f"a scatter writes {single} into an array of zeros", write=_compared(write, source), pair=1
         )
 
 
@@ -79,10 +88,28 @@ def _is_of_a_row(write: Write, source: Source) -> bool:
     return len(write.index) == 1 and _is_place(write.index[0], source)
 
 
+def _is_a_vector(write: Write, source: Source) -> bool:
+    """Whether the zeros are seen to have one axis, on which one place is written: what is written is a number."""
+    fresh = meant(root(write), source)
+    shape = argument(fresh, 0, "shape") if isinstance(fresh, cst.Call) else None
+    if len(write.index) != 1 or not source.calls(fresh, "jax.numpy.zeros"):
+        return False
+    match shape:
+        case cst.Tuple(elements=[_]) | cst.Integer():
+            return True
+        case cst.Name() | cst.Attribute():
+            return bool(_LENGTH.search(dotted(shape)))
+        case cst.Call():
+            return source.calls(shape, "len")
+    return False
+
+
 def _is_place(part: Part, source: Source) -> bool:
-    """An element, a field, or what an argmax over everything returns."""
+    """An element, a field, what an argmax over everything returns, or a choice between places that are written out."""
     part = meant(part, source)
     match part:
+        case cst.Call(args=[_, *chosen]) if source.calls(part, *_CHOICES):
+            return len(chosen) == 2 and all(constant(arg.value) is not None for arg in chosen)
         case cst.Subscript(slice=slices):
             return all(constant(each) is not None for each in elements(slices))
         case cst.Attribute():
@@ -149,6 +176,8 @@ def _compared(write: Write, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     parts = [_shown(part, source) for part in write.index]
     match parts:
+        case [one] if not _is_one(write.value) and write.value is not None:
+            return f"{jnp}.where({jnp}.arange(n) == {one}, {_shown(write.value, source)}, 0)"
         case [one] if not source.calls(write.index[0], "tuple"):
             return f"{jnp}.arange(n) == {one}"
         case [row, column]:

@@ -77,6 +77,16 @@ FOUND = [
             return lax.fori_loop(0, 15, lambda i, hands: hands.at[i // 5, deck[i] // 4].add(1), empty)  # error
         """,
     ),
+    (
+        "one-hot-by-at-set",
+        """
+        @partial(jax.vmap, in_axes=(None, 0))
+        def decoded(gain, action):
+            force = jnp.zeros((2,))
+            axis = lax.select(action <= 2, 0, 1)
+            return gain * force.at[axis].set(jnp.where(action % 2 == 0, 1.0, -1.0))  # error
+        """,
+    ),
 ]
 QUIET = [
     (
@@ -97,6 +107,21 @@ QUIET = [
             for t in range(10):
                 state = other.replace(returns=state.returns.at[t].set(rewards[t]))
             return state
+        """,
+    ),
+    (
+        "one-hot-by-at-set",
+        """
+        def decoded(gain, action):
+            return gain * jnp.zeros((2,)).at[lax.select(action <= 2, 0, 1)].set(gain)
+
+        @jax.vmap
+        def rows(action, row):
+            return jnp.zeros((4, 2)).at[lax.select(action <= 2, 0, 1)].set(row)
+
+        @jax.vmap
+        def unseen(shape, places, values):
+            return jnp.zeros(shape).at[places].set(values)
         """,
     ),
     (
