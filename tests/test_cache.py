@@ -133,11 +133,23 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     [
         (lambda folder: None, []),
         (lambda folder: append(folder / "driver.py", "# a comment\n"), ["driver.py"]),
-        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["driver.py", "physics.py", "tools.py"]),
+        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["tools.py"]),
+        (lambda folder: append(folder / "tools.py", "lift = None\n"), ["driver.py", "physics.py", "tools.py"]),
+        (lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"), ["physics.py", "tools.py"]),
+        (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
         (lambda folder: (folder / "notes.txt").write_text("no code"), []),
         (lambda folder: (folder / "alone.py").write_text("x = 1\n"), ["alone.py"]),
     ],
-    ids=["nothing", "a comment", "a name that others may import", "no code", "a file that nothing imports"],
+    ids=[
+        "nothing",
+        "a comment",
+        "a name that nobody writes",
+        "a name that others import",
+        "a call of another file's",
+        "a function that nobody calls",
+        "no code",
+        "a file that nothing imports",
+    ],
 )
 def test_only_what_may_have_changed_is_judged_again(
     change: Callable[[Path], object], again: list[str], project: Path, judged: list[str]

@@ -34,11 +34,13 @@ def digest(*parts: bytes) -> bytes:
 
 
 class Text(NamedTuple):
-    """A digest of a file's content, the facts that were read from it, packed, and a digest of their outline."""
+    """A digest of a file's content, the facts that were read from it, packed, a digest of their outline, and what the
+    file imports, as it writes it."""
 
     digest: bytes
     facts: bytes
     outline: bytes
+    imports: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,44 +8,26 @@ from __future__ import annotations
 
 import gc
 import importlib
-import os
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context, parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import broken, definition
-from fusionlint.source.cache import Cache, Kept, Run, Text, digest, packed, packed_problem, unpacked
-from fusionlint.source.components import components
-from fusionlint.source.facts import Facts, Raw
+from fusionlint.source.cache import Cache, Kept, Run, digest, packed, packed_problem, unpacked
+from fusionlint.source.components import Component, Leaf, components, said_by
+from fusionlint.source.facts import Raw
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
-from fusionlint.source.read import facts_of, read_text
+from fusionlint.source.impact import affected
+from fusionlint.source.known import Known, content_of, died, size
+from fusionlint.source.processes import Progress, map_files, shared, sharing, silent
 from fusionlint.source.scope import Scope
-from fusionlint.source.texts import text_of
-from fusionlint.source.world import World, join
+from fusionlint.source.world import World, join, neighbours
 
 if TYPE_CHECKING:
     from fusionlint.source.judging import Checked
-
-# Below this many files a pool costs more than it saves.
-_WORTH_A_POOL = 24
-
-# Told again and again how many files of how many have been looked into.
-Progress = Callable[[int, int], None]
-R = TypeVar("R")
-
-
-def _silent(_done: int, _of: int) -> None:
-    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +46,12 @@ def check_files(
     scope: Scope,
     jobs: int = 1,
     cache: Cache | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Result:
     """The findings of all rules of `scope` in the files `paths`, sorted by place."""
     with _without_collection():
         look_again()
-        contents = {str(path): _content(path) for path in sorted(paths)}
+        contents = {str(path): content_of(path) for path in sorted(paths)}
         seen = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
         key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
         run = None if cache is None else cache.run(*key)
@@ -81,9 +63,11 @@ def check_files(
 
 
 def world_of(paths: Iterable[Path]) -> World:
-    """What the files say together, by their facts alone."""
-    found = {str(path): _read(str(path))[1] for path in paths}
-    return join({path: facts_of(Raw.unpacked(one.facts), path) for path, one in found.items() if isinstance(one, Text)})
+    """What the files, and those that they import from, say together, by their facts alone."""
+    known = Known(None)
+    contents = {str(path): content for path in paths if isinstance(content := content_of(path), bytes)}
+    failed = known.read(contents, 1)
+    return join({path: known.facts(path) for path in _leaves(known, contents.keys() - failed.keys())})
 
 
 def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None) -> Result:
@@ -105,14 +89,6 @@ def _settings(scope: Scope) -> bytes:
     return digest(definition(), repr(scope).encode(), str(Path.cwd()).encode())
 
 
-def _content(path: Path) -> bytes | Problem:
-    """A digest of a file's content."""
-    try:
-        return digest(text_of(path))
-    except OSError as error:
-        return Problem(str(path), 0, f"cannot be read: {error.strerror}")
-
-
 def _seen(path: str, content: bytes) -> bytes:
     """A digest of a file: its content, and what it is called."""
     return digest(content, path_in_project(Path(path)).encode(), module_name(Path(path)).encode())
@@ -122,8 +98,12 @@ def _still_holds(run: Run, contents: dict[str, bytes | Problem], seen: dict[str,
     """Whether nothing has changed since: no file, none of those around, and no folder that says where those are."""
     if any(isinstance(content, Problem) for content in contents.values()):
         return False
-    around = {path: _content(Path(path)) for path in run.around}
-    return seen == run.seen and around == run.around and all(listing(Path(f)) == n for f, n in run.listed.items())
+    around = {path: content_of(Path(path)) for path in run.around}
+    return (
+        seen == run.seen
+        and around == run.around
+        and all(listing(folder) == names for folder, names in run.listed.items())
+    )
 
 
 def _run(
@@ -137,122 +117,92 @@ def _run(
 ) -> Run:
     """The results of all files: those of the last run where they still hold, else new ones."""
     readable = {path: content for path, content in contents.items() if isinstance(content, bytes)}
-    known = _Known(cache)
+    known = Known(cache)
     failed = known.read(readable, jobs)
-    facts = {path: known.facts(path) for path in readable if path not in failed}
-    world = join(facts, known.facts_around)
-    around = {path: known.texts[path].digest for path in world.project.files.keys() - facts.keys()}
+    checked = readable.keys() - failed.keys()
+    leaves = _leaves(known, checked)
+    around = {path: known.texts[path].digest for path in leaves.keys() - checked}
     known.keep({**readable, **around})
-    outlines = components(world.project, {path: known.texts[path].outline for path in world.project.files})
-    keys = {path: digest(seen[path], outlines[path]) for path in facts}
+    groups = components(leaves)
+    keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
-    kept |= {path: one for path in facts if last and (one := last.kept.get(path)) and one.key == keys[path]}
-    todo = sorted(facts.keys() - kept.keys(), key=_size, reverse=True)
-    for path, found in _judge(todo, _Shared(world, scope), jobs, progress):
+    for group in groups if last is not None else ():
+        assert last is not None
+        kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, leaves, known, seen, last)}
+    todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
+    for path, found in _judge(todo, groups, known, scope, jobs, progress):
         kept[path] = Kept(keys[path], found)
     return Run(seen, around, listed(), {path: kept[path] for path in readable})
 
 
-def _size(path: str) -> tuple[int, str]:
-    try:
-        return Path(path).stat().st_size, path
-    except OSError:
-        return 0, path
+def _still_true(
+    group: Component, leaves: Mapping[str, Leaf], known: Known, seen: Mapping[str, bytes], last: Run
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The files of a component for which the last run found what this one would, and what it found."""
+    mine = {path: last.kept[path] for path in group.paths if path in seen and path in last.kept}
+    todo = {path for path, kept in mine.items() if kept.key != digest(seen[path], group.digest)}
+    yield from ((path, kept.found) for path, kept in mine.items() if path not in todo)
+    # Of the others those that were found among the texts of before, and to which what changed since cannot matter.
+    before = {path: known.before[path] for path in group.paths if path in known.before}
+    if not todo or len(before) < len(group.paths):
+        return
+    then = said_by(group.paths, {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths})
+    todo = {path for path in todo if mine[path].key == digest(seen[path], then)}
+    changed = [path for path in group.paths if before[path].outline != leaves[path].outline] if todo else []
+    if changed:
+        facts = {path: known.texts[path].facts for path in group.paths}
+        old = {path: Raw.unpacked(before[path].facts) for path in changed}
+        touched = affected(old, {path: Raw.unpacked(facts[path]) for path in changed}, facts)
+        yield from ((path, mine[path].found) for path in todo if touched is not None and path not in touched)
 
 
-class _Known:
-    """The texts that have been read: in this run, or by earlier ones."""
-
-    def __init__(self, cache: Cache | None) -> None:
-        self.cache = cache
-        self.texts: dict[str, Text] = {}
-        self._key = definition() if cache else b""
-        self._stored = cache.facts(self._key) if cache else {}
-        self._is_new = False
-
-    def read(self, contents: dict[str, bytes], jobs: int) -> dict[str, Problem]:
-        """Reads the facts of files that are not known by their content. What is wrong with some of them."""
-        for path, content in contents.items():
-            self._take(path, content)
-        todo = sorted(contents.keys() - self.texts.keys(), key=_size, reverse=True)
-        found = _map(_read, todo, jobs)
-        self.texts |= {path: one for path, one in found if isinstance(one, Text)}
-        self._is_new |= bool(todo)
-        return {path: one for path, one in found if isinstance(one, Problem)}
-
-    def facts(self, path: str) -> Facts:
-        return facts_of(Raw.unpacked(self.texts[path].facts), path)
-
-    def facts_around(self, path: Path) -> Facts | None:
-        """The facts of a file that is not checked, None where there are none."""
-        name, content = str(path), _content(path)
-        if isinstance(content, Problem):
-            return None
-        self._take(name, content)
-        if name not in self.texts:
-            self._is_new = True
-            _, read = _read(name)
-            if isinstance(read, Problem):
-                return None
-            self.texts[name] = read
-        return self.facts(name)
-
-    def keep(self, contents: Iterable[str]) -> None:
-        """Leaves in the cache what this run read, and what others did of files that are still there."""
-        if self.cache is None or not self._is_new:
-            return
-        now = {path: self.texts[path] for path in contents if path in self.texts}
-        others = {path: one for path, one in self._stored.items() if path not in now and Path(path).exists()}
-        self.cache.keep_facts(self._key, {**others, **now})
-
-    def _take(self, path: str, content: bytes) -> None:
-        stored = self._stored.get(path)
-        if stored is not None and stored.digest == content:
-            self.texts[path] = stored
-
-
-def _read(path: str) -> tuple[str, Text | Problem]:
-    """The facts of a file, as they travel between processes."""
-    try:
-        data = text_of(path)
-    except OSError as error:
-        return path, Problem(path, 0, f"cannot be read: {error.strerror}")
-    raw = read_text(data, path)
-    return path, raw if isinstance(raw, Problem) else Text(digest(data), raw.packed(), digest(raw.outline()))
+def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
+    """The leaves of files that are known, and of those that they import from, in the order of their paths."""
+    leaves = {path: known.leaf(path) for path in paths}
+    around = neighbours(leaves, lambda leaf: leaf.imports, known.leaf_around)
+    return dict(sorted((leaves | around).items()))
 
 
 class _Shared(NamedTuple):
     """What all processes that ask the rules know."""
 
-    world: World
+    worlds: dict[str, World]
     scope: Scope
 
 
 def _judge(
-    paths: Sequence[str], shared: _Shared, jobs: int, progress: Progress
+    todo: Sequence[str],
+    groups: Sequence[Component],
+    known: Known,
+    scope: Scope,
+    jobs: int,
+    progress: Progress,
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """What the rules say of each file, as plain values."""
-    global _shared
-    if not paths:
+    """What the rules say of each file `todo`, as plain values."""
+    if not todo:
         return
     importlib.import_module("fusionlint.source.judging")  # once, before there are several processes
-    _shared = shared
-    gc.freeze()
-    yield from _map(_judge_one, paths, jobs, progress)
-    _shared = None
-
-
-# What this process checks with: set once a run, and inherited by each process of a pool.
-_shared: _Shared | None = None
+    wanted, ordered, worlds = set(todo), list[str](), dict[str, World]()
+    # One component after the other, whose world each process then asks once; the largest first.
+    for group in sorted(groups, key=lambda group: -len(group.paths)):
+        if mine := sorted(wanted.intersection(group.paths), key=size, reverse=True):
+            worlds.update(dict.fromkeys(mine, join({path: known.facts(path) for path in group.paths})))
+            ordered += mine
+    with sharing(_Shared(worlds, scope)):
+        gc.freeze()
+        yield from map_files(_judge_one, ordered, jobs, _died, progress)
 
 
 def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
     from fusionlint.source.judging import check_file
 
-    assert _shared is not None
-    found = _plain(check_file(path, _shared.scope, _shared.world))
+    found = _plain(check_file(path, shared().scope, shared().worlds[path]))
     gc.collect(0)  # a tree and its positions refer to each other; only what this file made is looked through
     return path, found
+
+
+def _died(path: str) -> tuple[Any, ...]:
+    return (), (packed_problem(died(path)),), ()
 
 
 def _plain(checked: Checked) -> tuple[Any, ...]:
@@ -262,92 +212,6 @@ def _plain(checked: Checked) -> tuple[Any, ...]:
         tuple(map(packed_problem, problems)),
         tuple(map(packed_problem, warnings)),
     )
-
-
-def _map(
-    function: Callable[[str], tuple[str, R]],
-    paths: Sequence[str],
-    jobs: int,
-    progress: Progress = _silent,
-) -> list[tuple[str, R]]:
-    """`map`, in `jobs` processes where there is more than one. A file on which a process dies has a Problem instead."""
-    found: list[tuple[str, R]] = []
-    if jobs == 1 or len(paths) < _WORTH_A_POOL:
-        for path in paths:
-            found.append(function(path))
-            progress(len(found), len(paths))
-        return found
-    chunk = max(1, len(paths) // (jobs * 64))
-    with _pool(jobs) as pool:
-        # Not `pool.map`: what it cancels when the user interrupts, the pool's own thread then stumbles over.
-        parts = [pool.submit(_several, function, paths[i : i + chunk]) for i in range(0, len(paths), chunk)]
-        try:
-            for part in parts:
-                found += part.result()
-                progress(len(found), len(paths))
-        except BrokenProcessPool:
-            pass
-    done = {path for path, _ in found}
-    return found + [_alone(function, path) for path in paths if path not in done]
-
-
-def _several(function: Callable[[str], tuple[str, R]], paths: Sequence[str]) -> list[tuple[str, R]]:
-    return [function(path) for path in paths]
-
-
-def _alone(function: Callable[[str], tuple[str, R]], path: str) -> tuple[str, R]:
-    """`function` in a process of its own, which may die."""
-    with _pool(1) as pool:
-        try:
-            return pool.submit(function, path).result()
-        except BrokenProcessPool:
-            return path, _died(function, path)
-
-
-def _died(function: Callable[..., Any], path: str) -> Any:
-    problem = Problem(path, 0, "ends the process that parses it: it is nested too deeply")
-    return problem if function is _read else ((), (packed_problem(problem),), ())
-
-
-@contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that know `_shared`, and leave at once when the user interrupts."""
-    context = get_context("fork" if _can_copy() else "spawn")
-    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(_handed_over(),))
-    try:
-        yield pool
-    except BaseException:
-        for process in active_children():
-            process.terminate()
-        pool.shutdown(wait=False)
-        raise
-    pool.shutdown()
-
-
-def _handed_over() -> _Shared | None:
-    """What a new process has to be sent: nothing, where it begins as a copy of this one."""
-    return None if _can_copy() else _shared
-
-
-def _can_copy() -> bool:
-    """Whether a process can begin as a copy of this one: not where jax has threads of its own."""
-    return sys.platform == "linux" and "jax" not in sys.modules
-
-
-def _begin(shared: _Shared | None) -> None:
-    global _shared
-    if shared is not None:
-        _shared = shared
-    gc.disable()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_the_run, daemon=True).start()
-
-
-def _end_with_the_run() -> None:
-    """Ends this process when the one that started it is gone, however that came: nobody would stop it."""
-    if run := parent_process():
-        wait([run.sentinel])
-        os._exit(1)
 
 
 @contextmanager

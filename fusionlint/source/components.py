@@ -1,20 +1,40 @@
-"""Which files can have a say in what is found in a file: those that it is connected with by imports, either way."""
+"""Which files can have a say in what is found in a file: those that it is connected with by imports, either way.
+
+Names are resolved through what a file imports; how its functions run, by what calls them, which imports it.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from fusionlint.source.cache import digest
-from fusionlint.source.project import Project
+from fusionlint.source.project import home_of, is_elsewhere, modules_of
 
 
-def components(project: Project, outlines: dict[str, bytes]) -> dict[str, bytes]:
-    """For each file a digest of the `outlines` of all files that it is connected with, its own included.
+class Leaf(NamedTuple):
+    """What of a file says with which others it is connected: its module's name, the path as its project writes it, the
+    absolute names of what it imports; `outline` is a digest of what it says to others."""
 
-    Names are resolved through what a file imports; how its functions run, by what calls them, which imports it. A name
-    that a file imports and that no other file has is part of its own outline.
-    """
-    parents = {path: path for path in project.files}
+    module: str
+    inside: str
+    imports: tuple[str, ...]
+    outline: bytes
+
+
+class Component(NamedTuple):
+    """Files that are connected, sorted, and a digest of what they all say. A name that one of them imports and that no
+    other file has is part of its own outline."""
+
+    paths: tuple[str, ...]
+    digest: bytes
+
+
+def components(leaves: Mapping[str, Leaf]) -> list[Component]:
+    """The components of a project, each with the files of the others left out."""
+    modules = modules_of({path: leaf.module for path, leaf in leaves.items()})
+    parents = {path: path for path in leaves}
 
     def root(path: str) -> str:
         while parents[path] != path:
@@ -22,17 +42,21 @@ def components(project: Project, outlines: dict[str, bytes]) -> dict[str, bytes]
             path = parents[path]
         return path
 
-    for path in project.files:
-        for other in project.imported(path):
-            parents[root(path)] = root(other)
+    for path, leaf in leaves.items():
+        for name in leaf.imports:
+            if not is_elsewhere(name, leaf.module) and (other := home_of(name, modules)[0]):
+                parents[root(path)] = root(other)
     members: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(project.files):
+    for path in sorted(leaves):
         members[root(path)].append(path)
-    found: dict[str, bytes] = {}
-    for together in members.values():
-        parts = [
-            digest(project.files[p].module.encode(), project.files[p].inside.encode(), outlines[p]) for p in together
-        ]
-        whole = digest(*(part for path, one in zip(together, parts, strict=True) for part in (path.encode(), one)))
-        found.update(dict.fromkeys(together, whole))
-    return found
+    return [Component(tuple(paths), said_by(paths, leaves)) for paths in members.values()]
+
+
+def said_by(paths: Iterable[str], leaves: Mapping[str, Leaf]) -> bytes:
+    """The digest of a component of these files."""
+    parts = [
+        part
+        for path in paths
+        for part in (path.encode(), leaves[path].module.encode(), leaves[path].inside.encode(), leaves[path].outline)
+    ]
+    return digest(*parts)

@@ -104,6 +104,13 @@ class Raw(NamedTuple):
     shapes: frozenset[tuple[str, str]]  # what is seen of statements, each a name of `Shape` and a scope
     statements: tuple[RawStatement, ...] = ()
 
+    def imports(self) -> Iterator[str]:
+        """What any scope of the file imports, as it writes it."""
+        for names in self.bindings.values():
+            for kind, target, _ in names.values():
+                if kind == "import":
+                    yield target
+
     def packed(self) -> bytes:
         return marshal.dumps(tuple(self))
 
@@ -168,10 +175,7 @@ class Facts:
 
     def imports(self) -> Iterator[str]:
         """The absolute names of what any scope of the file imports."""
-        for names in self.raw.bindings.values():
-            for kind, target, _ in names.values():
-                if kind == "import":
-                    yield self.absolute(target)
+        return map(self.absolute, self.raw.imports())
 
     def has(self, shape: Shape) -> list[str]:
         """The scopes of the code that looks so."""
@@ -205,12 +209,17 @@ class Facts:
 
     def absolute(self, target: str) -> str:
         """`..math.rotate`, imported in brax.envs.ant, is `brax.math.rotate`."""
-        dots = len(target) - len(target.lstrip("."))
-        if not dots:
-            return target
-        parts = self.module.split(".")
-        keep = len(parts) - dots + (1 if self.is_package else 0)
-        return ".".join([*parts[: max(keep, 0)], target[dots:]]).strip(".")
+        return absolute(target, self.module, is_package=self.is_package)
+
+
+def absolute(target: str, module: str, *, is_package: bool) -> str:
+    """What `target`, imported in `module`, is called everywhere."""
+    dots = len(target) - len(target.lstrip("."))
+    if not dots:
+        return target
+    parts = module.split(".")
+    keep = len(parts) - dots + (1 if is_package else 0)
+    return ".".join([*parts[: max(keep, 0)], target[dots:]]).strip(".")
 
 
 def unpacked_call(raw: RawCall) -> Call:

@@ -102,13 +102,13 @@ def _real(folder: Path) -> Path:
 
 @cache
 def _project_root(folder: Path) -> Path | None:
-    if not _entries(folder).isdisjoint((".git", "pyproject.toml", "setup.py")):
+    if not _entries(str(folder)).isdisjoint((".git", "pyproject.toml", "setup.py")):
         return folder
     return None if folder == folder.parent else _project_root(folder.parent)
 
 
 # What was listed since `look_again`: asked once a folder, which is cheaper than to ask for each file.
-_LISTED: dict[Path, frozenset[str]] = {}
+_LISTED: dict[str, frozenset[str]] = {}
 _ROOT_FILES = (".git", "pyproject.toml", "setup.py")
 
 
@@ -121,15 +121,15 @@ def look_again() -> None:
 
 def listed() -> dict[str, str]:
     """The folders that were looked into since `look_again`, and what of their content decided anything."""
-    return {str(folder): listing(folder) for folder in _LISTED}
+    return {folder: listing(folder) for folder in _LISTED}
 
 
-def listing(folder: Path) -> str:
+def listing(folder: str) -> str:
     """What of a folder's content says which modules there are and where a project begins, as one text."""
     return "/".join(sorted(_entries(folder)))
 
 
-def _entries(folder: Path) -> frozenset[str]:
+def _entries(folder: str) -> frozenset[str]:
     if folder not in _LISTED:
         _LISTED[folder] = frozenset(filter(_matters, _names_in(folder)))
     return _LISTED[folder]
@@ -139,7 +139,7 @@ def _matters(name: str) -> bool:
     return name.endswith(".py") or name.isidentifier() or name in _ROOT_FILES
 
 
-def _names_in(folder: Path) -> list[str]:
+def _names_in(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries]
@@ -154,7 +154,7 @@ def package_root(path: Path) -> Path:
 
 @cache
 def _package_root(folder: Path) -> Path:
-    while "__init__.py" in _entries(folder) and folder.name.isidentifier():
+    while "__init__.py" in _entries(str(folder)) and folder.name.isidentifier():
         folder = folder.parent
     return folder
 
@@ -170,23 +170,22 @@ def module_name(path: Path) -> str:
 
 def imported_files(path: Path, names: Iterable[str]) -> Iterator[Path]:
     """The files beside `path`'s package that the dotted `names` could come from: for each its longest prefix."""
-    root = package_root(path)
+    root = str(package_root(path))
     for name in names:
         if found := _imported_file(root, name):
             yield found
 
 
 @cache
-def _imported_file(root: Path, name: str) -> Path | None:
-    parts = name.split(".")
+def _imported_file(root: str, name: str) -> Path | None:
     found, folder = None, root
-    for part in parts:
-        entries = _entries(folder)
+    for part in name.split("."):
+        entries, inside = _entries(folder), f"{folder}/{part}"
         if f"{part}.py" in entries:
-            found = folder / f"{part}.py"
-        elif part in entries and "__init__.py" in _entries(folder / part):
-            found = folder / part / "__init__.py"
+            found = f"{inside}.py"
+        elif part in entries and "__init__.py" in _entries(inside):
+            found = f"{inside}/__init__.py"
         if part not in entries:
             break
-        folder /= part
-    return found
+        folder = inside
+    return Path(found) if found else None

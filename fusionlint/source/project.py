@@ -7,7 +7,7 @@ else by its dotted name, whatever it was imported as and through however many re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -59,7 +59,7 @@ class Project:
     @cached_property
     def modules(self) -> dict[str, str]:
         """Dotted module name -> path; the first file of a name wins."""
-        return {facts.module: path for path, facts in reversed(self.files.items()) if facts.module}
+        return modules_of({path: facts.module for path, facts in self.files.items()})
 
     def functions(self) -> Iterator[tuple[Place, Function]]:
         """Every def and lambda."""
@@ -157,9 +157,7 @@ class Project:
                 yield found
 
     def _is_elsewhere(self, place: Place, name: str) -> bool:
-        """Whether `name` is of a library that is known by its public names; to the library's own files it is not."""
-        package = name.partition(".")[0]
-        return package in LIBRARIES and self.files[place.path].module.partition(".")[0] != package
+        return is_elsewhere(name, self.files[place.path].module)
 
     def _imported(self, name: str, depth: int) -> str | None:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
@@ -178,20 +176,7 @@ class Project:
         return self._named(Place(path, ""), binding, tail, depth) if binding else name
 
     def _split(self, name: str) -> tuple[str | None, str]:
-        """The project's file that a dotted name begins with, and what is left of the name."""
-        module, rest = name, ""
-        while module:
-            if module in self.modules:
-                return self.modules[module], rest
-            module, _, last = module.rpartition(".")
-            rest = f"{last}.{rest}" if rest else last
-        return None, name
-
-    def imported(self, path: str) -> Iterator[str]:
-        """The project's files that a file imports from, and whose names it is then asked about."""
-        for name in self.files[path].imports():
-            if not self._is_elsewhere(Place(path, ""), name) and (found := self._split(name)[0]):
-                yield found
+        return home_of(name, self.modules)
 
     def callee(self, place: Place, call: Value, depth: int = _DEPTH) -> str | None:
         """The qualified name of what `call` calls; `partial(jax.jit, ...)(f)` calls jax.jit."""
@@ -379,3 +364,26 @@ class Project:
         if isinstance(called, str):
             return called if called.startswith(".") else self.qualified_name(place, called)
         return self.callee(place, Value("", unpacked(called))) if called else None
+
+
+def modules_of(names: Mapping[str, str]) -> dict[str, str]:
+    """Dotted module name -> path, of the module names of paths; the first file of a name wins."""
+    return {module: path for path, module in reversed([*names.items()]) if module}
+
+
+def home_of(name: str, modules: Mapping[str, str]) -> tuple[str | None, str]:
+    """The file among `modules` that a dotted name begins with, and what is left of the name."""
+    module, rest = name, ""
+    while module:
+        if module in modules:
+            return modules[module], rest
+        module, _, last = module.rpartition(".")
+        rest = f"{last}.{rest}" if rest else last
+    return None, name
+
+
+def is_elsewhere(name: str, module: str) -> bool:
+    """Whether `name`, read in `module`, is of a library that is known by its public names; to the library's own files
+    it is not."""
+    package = name.partition(".")[0]
+    return package in LIBRARIES and module.partition(".")[0] != package

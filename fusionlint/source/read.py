@@ -18,16 +18,6 @@ _GENERIC = re.compile(rf"(\b(?:def|class)\s+\w+)({_PARAMETERS})")
 _ALIAS = re.compile(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 
-def read_file(path: Path) -> Facts | Problem:
-    """The facts of a file."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        return Problem(str(path), 0, f"cannot be read: {error.strerror}")
-    raw = read_text(data, str(path))
-    return raw if isinstance(raw, Problem) else facts_of(raw, str(path))
-
-
 def read_text(data: bytes, path: str) -> Raw | Problem:
     """What is kept of a file's bytes."""
     try:

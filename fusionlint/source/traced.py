@@ -138,7 +138,7 @@ def _traced_seeds(project: Project) -> Iterator[Place]:
 def _taken_along(project: Project) -> dict[Place, list[Place]]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
-    callbacks = set(_callback_functions(project))
+    callbacks = _callback_functions(project)
     taken: dict[Place, list[Place]] = defaultdict(list)
     for name in project.called.keys() - CALLBACKS:
         if found := project.find(name):
@@ -162,8 +162,13 @@ def _overridden(project: Project, method: Place) -> Iterator[Place]:
             yield Place(found[0].path, found[1].target)
 
 
-def _callback_functions(project: Project) -> Iterator[Place]:
+@lru_cache(maxsize=2)
+def _callback_functions(project: Project) -> frozenset[Place]:
     """What a trace hands to the host, and initializers, which run once before there is anything to speed up."""
+    return frozenset(_called_back(project))
+
+
+def _called_back(project: Project) -> Iterator[Place]:
     for callback in CALLBACKS:
         for place, call in project.calls_of(callback):
             yield from _behind(project, place, call.value.arguments[:1])
@@ -171,8 +176,9 @@ def _callback_functions(project: Project) -> Iterator[Place]:
         for (called, arguments, keywords), scope, _, _ in facts.raw.calls:
             if isinstance(called, str) and called.endswith(_DECLARES):  # self.param("kernel", initializer, ...)
                 yield from _behind(project, Place(path, scope), map(unpacked, arguments[1:2]))
-            made = [unpacked(value) for name, value in keywords if name.endswith(_FIRST) and _MAKES_FIRST.match(name)]
-            yield from _behind(project, Place(path, scope), made)
+            for name, value in keywords:
+                if name.endswith(_FIRST) and _MAKES_FIRST.match(name):
+                    yield from _behind(project, Place(path, scope), (unpacked(value),))
 
 
 def _behind(project: Project, place: Place, values: Iterable[Value]) -> Iterator[Place]:

@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import imported_files
 from fusionlint.source.project import Place, Project
-from fusionlint.source.read import read_file
 from fusionlint.source.traced import Context, contexts
 
-Reader = Callable[[Path], "Facts | None"]
+F = TypeVar("F")
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the files say together; computed once a run, shared by the processes that ask the rules."""
+    """What connected files say together; computed once a run, shared by the processes that ask the rules."""
 
     project: Project
     contexts: dict[Place, Context]
 
 
-def _read(path: Path) -> Facts | None:
-    read = read_file(path)
-    return read if isinstance(read, Facts) else None
-
-
-def join(facts: dict[str, Facts], read: Reader = _read) -> World:
-    """The files to check, joined with the files of their packages that they import from, which are not checked: those
-    are read by `read`, which gives None for what cannot be read."""
-    project = Project({**facts, **_neighbours(facts, read)})
+def join(facts: dict[str, Facts]) -> World:
+    """What the files say together."""
+    project = Project(facts)
     return World(project, contexts(project))
 
 
-def _neighbours(facts: dict[str, Facts], read: Reader) -> dict[str, Facts]:
-    """Facts of files that are not checked but say what imported names mean."""
-    known = {str(Path(path).resolve()) for path in facts}
-    found: dict[str, Facts] = {}
-    todo = list(facts.values())
+def neighbours(
+    files: Mapping[str, F], imports: Callable[[F], Iterable[str]], read: Callable[[Path], F | None]
+) -> dict[str, F]:
+    """The files that are not among `files` but say what names mean that these import; of their own packages alone.
+
+    `imports` gives the absolute names that a file imports, `read` None for a file that cannot be read.
+    """
+    known = {str(Path(path).resolve()) for path in files}
+    found: dict[str, F] = {}
+    todo = [*files.items()]
     while todo:
-        one = todo.pop()
-        for path in imported_files(Path(one.path), one.imports()):
-            if str(path) not in known:
-                known.add(str(path))
-                other = read(path)
-                if other is not None:
-                    found[other.path] = other
-                    todo.append(other)
+        path, one = todo.pop()
+        for other in imported_files(Path(path), imports(one)):
+            if str(other) not in known:
+                known.add(str(other))
+                if (new := read(other)) is not None:
+                    found[str(other)] = new
+                    todo.append((str(other), new))
     return found

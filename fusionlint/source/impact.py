@@ -1,0 +1,124 @@
+"""Which files another text of some files can matter to, judged by the names that both write.
+
+Whatever one file learns of another it learns along names: it calls, imports, wraps or inherits what is called so
+there, or is called so itself. What changed is followed along equal names, both to what mentions it and to what it
+mentions, whatever they stand for: that finds too many files at times, and never too few.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from fusionlint.source.facts import Raw, RawValue
+
+# Where so many names may have changed their meaning, any file may.
+_TOO_MANY = 400
+
+
+class Unit(NamedTuple):
+    """A function, or a name that a module or class binds: what it is called, with what it stands in, the names that
+    it mentions, and what it says, for comparison. An import only hands names on."""
+
+    names: frozenset[str]
+    mentions: frozenset[str]
+    said: Any
+    is_import: bool = False
+
+
+def affected(before: Mapping[str, Raw], after: Mapping[str, Raw], others: Mapping[str, bytes]) -> set[str] | None:
+    """The files among `others` to which it may matter that those of `before` are as in `after` now; None for any of
+    them. `others` has their packed facts."""
+    changed = [unit for path in before for unit in _changed(list(units(before[path])), list(units(after[path])))]
+    units_of = _reader(others)
+    up = _spread((n for unit in changed for n in unit.mentions), units_of, others, lambda u: (u.names, u.mentions))
+    down = _spread((n for unit in changed for n in unit.names), units_of, others, lambda u: (u.mentions, u.names))
+    return None if up is None or down is None else up | down
+
+
+def _changed(before: list[Unit], after: list[Unit]) -> Iterator[Unit]:
+    old, new = Counter(before), Counter(after)
+    yield from (old - new) + (new - old)
+
+
+def _spread(
+    names: Iterable[str],
+    units_of: Callable[[str], list[Unit]],
+    others: Mapping[str, bytes],
+    ends: Callable[[Unit], tuple[frozenset[str], frozenset[str]]],
+) -> set[str] | None:
+    """The files with units that are reached from `names`: a unit that has one of them at its first end has what is at
+    its second reached as well."""
+    reached, found = set[str](), set[str]()
+    new = set(names)
+    while new:
+        reached |= new
+        if len(reached) > _TOO_MANY:
+            return None
+        sought, new = [name.encode() for name in new], set()
+        for path, packed in others.items():
+            if not any(name in packed for name in sought):
+                continue
+            for unit in units_of(path):
+                first, second = ends(unit)
+                if not first.isdisjoint(reached):
+                    new |= second - reached
+                    if not unit.is_import:
+                        found.add(path)
+    return found
+
+
+def _reader(packed: Mapping[str, bytes]) -> Callable[[str], list[Unit]]:
+    known: dict[str, list[Unit]] = {}
+
+    def read(path: str) -> list[Unit]:
+        if path not in known:
+            known[path] = list(units(Raw.unpacked(packed[path])))
+        return known[path]
+
+    return read
+
+
+def units(raw: Raw) -> Iterator[Unit]:
+    """What a file is made of, as far as its facts say."""
+    calls: dict[str, list[tuple[Any, int]]] = {scope: [] for scope in raw.functions}
+    loose: list[tuple[Any, int]] = []  # those of code that stands in no function
+    for called, in_scope, loops, _ in raw.calls:
+        calls.get(in_scope, loose).append((called, len(loops)))
+    for scope, (_, decorators, parameters, returns, owner) in raw.functions.items():
+        names = raw.bindings.get(scope, {})
+        everything = (scope, decorators, parameters, returns, owner, tuple(sorted(names.items())), tuple(calls[scope]))
+        bound = (value for _, target, value in names.values() for value in (target, value))
+        values = (*decorators, *returns, *(value for value, _ in calls[scope]), *bound)
+        yield Unit(frozenset(_parts(scope)), frozenset(_mentioned(values, names)), everything)
+    for scope, (bases, wrappers) in raw.classes.items():
+        yield Unit(frozenset(_parts(scope)), frozenset(_mentioned([*bases, *wrappers])), (scope, bases, wrappers))
+    for scope in raw.bindings.keys() - raw.functions.keys():
+        for name, (kind, target, value) in raw.bindings[scope].items():
+            says = scope, name, kind, target, value
+            mentions = frozenset(_mentioned([target, value]))
+            yield Unit(frozenset((*_parts(scope), name)), mentions, says, kind == "import" and value is None)
+    for one in loose:
+        yield Unit(frozenset(), frozenset(_mentioned([one[0]])), one)
+
+
+def _parts(name: str) -> list[str]:
+    """`Env`, `step` of `Env.step#2.<lambda>`."""
+    return [part.partition("#")[0] for part in name.split(".") if part and not part.startswith("<")]
+
+
+def _mentioned(values: Iterable[RawValue], local: Collection[str] = ()) -> Iterator[str]:
+    """The names in values as facts keep them, the parts of dotted ones each by itself, without `local` variables."""
+    todo = [*values]
+    while todo:
+        match todo.pop():
+            case str(name):
+                first, *others = _parts(name) or ("",)
+                yield from others
+                if first and first not in local:
+                    yield first
+            case (elements,):
+                todo += elements
+            case (callee, arguments, keywords):
+                todo += (callee, *arguments, *(value for _, value in keywords))

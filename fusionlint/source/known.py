@@ -1,0 +1,106 @@
+"""What the texts of files say, as far as a run has read them: in this run, or by what an earlier one kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fusionlint.finding import Problem
+from fusionlint.rule import definition
+from fusionlint.source.cache import Cache, Text, digest
+from fusionlint.source.components import Leaf
+from fusionlint.source.facts import Facts, Raw, absolute
+from fusionlint.source.files import module_name, path_in_project
+from fusionlint.source.processes import map_files
+from fusionlint.source.read import facts_of, read_text
+from fusionlint.source.texts import text_of
+
+
+class Known:
+    """The texts that are known, by path; those of `before` an earlier run left in the cache."""
+
+    def __init__(self, cache: Cache | None) -> None:
+        self.texts: dict[str, Text] = {}
+        self.before = cache.facts(definition()) if cache else {}
+        self._cache = cache
+        self._is_new = False
+
+    def read(self, contents: Mapping[str, bytes], jobs: int) -> dict[str, Problem]:
+        """Reads the files whose digests are not known, `contents` being those of now. What is wrong with some."""
+        for path, content in contents.items():
+            self._take(path, content)
+        todo = sorted(contents.keys() - self.texts.keys(), key=size, reverse=True)
+        found = map_files(_read, todo, jobs, died)
+        self.texts |= {path: one for path, one in found if isinstance(one, Text)}
+        self._is_new |= bool(todo)
+        return {path: one for path, one in found if isinstance(one, Problem)}
+
+    def facts(self, path: str) -> Facts:
+        return facts_of(Raw.unpacked(self.texts[path].facts), path)
+
+    def leaf(self, path: str) -> Leaf:
+        """What of a file says which others it is connected with."""
+        text, where = self.texts[path], Path(path)
+        module, is_package = module_name(where), where.name == "__init__.py"
+        imports = tuple(absolute(target, module, is_package=is_package) for target in text.imports)
+        return Leaf(module, path_in_project(where), imports, text.outline)
+
+    def leaf_around(self, path: Path) -> Leaf | None:
+        """That of a file that is not checked; None for one that cannot be read."""
+        name, content = str(path), content_of(path)
+        if isinstance(content, Problem):
+            return None
+        self._take(name, content)
+        if name not in self.texts:
+            self._is_new = True
+            _, read = _read(name)
+            if isinstance(read, Problem):
+                return None
+            self.texts[name] = read
+        return self.leaf(name)
+
+    def keep(self, contents: Iterable[str]) -> None:
+        """Leaves in the cache what this run read, and what others did of files that are still there."""
+        if self._cache is None or not self._is_new:
+            return
+        now = {path: self.texts[path] for path in contents if path in self.texts}
+        others = {path: one for path, one in self.before.items() if path not in now and Path(path).exists()}
+        self._cache.keep_facts(definition(), {**others, **now})
+
+    def _take(self, path: str, content: bytes) -> None:
+        stored = self.before.get(path)
+        if stored is not None and stored.digest == content:
+            self.texts[path] = stored
+
+
+def content_of(path: Path) -> bytes | Problem:
+    """A digest of a file's content."""
+    try:
+        return digest(text_of(path))
+    except OSError as error:
+        return Problem(str(path), 0, f"cannot be read: {error.strerror}")
+
+
+def size(path: str) -> tuple[int, str]:
+    """How large a file is, in bytes, and its path: something to sort by."""
+    try:
+        return Path(path).stat().st_size, path
+    except OSError:
+        return 0, path
+
+
+def died(path: str) -> Problem:
+    """That a process died of a file."""
+    return Problem(path, 0, "ends the process that parses it: it is nested too deeply")
+
+
+def _read(path: str) -> tuple[str, Text | Problem]:
+    """The facts of a file, as they travel between processes."""
+    try:
+        data = text_of(path)
+    except OSError as error:
+        return path, Problem(path, 0, f"cannot be read: {error.strerror}")
+    raw = read_text(data, path)
+    if isinstance(raw, Problem):
+        return path, raw
+    return path, Text(digest(data), raw.packed(), digest(raw.outline()), tuple(dict.fromkeys(raw.imports())))
