@@ -16,6 +16,7 @@ from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
+_JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
 # What slices are called.
 _SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 
@@ -159,9 +160,16 @@ def _short(value: cst.BaseExpression | None, source: Source) -> str:
 
 
 def _are_arrays(writes: Sequence[Write], source: Source) -> bool:
-    """Whether the places are seen to be many: `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range."""
+    """Whether the places are seen to be many, `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range; or each
+    is an array that is put together before."""
     ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
-    return bool(set.intersection(*ranges))
+    joined = (any(_is_joined(part, source) for part in write.index) for write in writes)
+    return bool(set.intersection(*ranges)) or all(joined)
+
+
+def _is_joined(part: Part, source: Source) -> bool:
+    """Whether this is a name for `np.stack(places)` or the like."""
+    return isinstance(part, cst.Name) and source.calls(source.value(part) or part, *_JOINS)
 
 
 def _is_range(part: Part, source: Source) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, at_write, elements, inside, names_read
+from fusionlint.patterns.at import Part, Write, at_write, elements, inside, names_read
 from fusionlint.patterns.at_chain import is_element, root, write_on
 from fusionlint.patterns.elementwise import is_update
 from fusionlint.source.tree import Source
@@ -32,6 +32,7 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
         for call in _own_calls(loop, source)
         if (write := at_write(call)) is not None and (array := _carried(write, loop, source)) is not None
         if _is_counted(write, array, counted, depends) and _only_pieces(write, array, loop, source)
+        if not any(_is_open(part, counted) for part in write.index)
     ]
     if not found:
         return None
@@ -83,6 +84,17 @@ def _is_counted(write: Write, array: cst.Name | cst.Attribute, counted: set[str]
             reached.add(name)
             todo += depends.get(name, ())
     return not counted.isdisjoint(reached) and dotted(array).partition(".")[0] not in reached
+
+
+def _is_open(part: Part, counted: set[str]) -> bool:
+    """`i:`, which the next iteration writes too: a piece of one is not left as it is."""
+    match part:
+        case (
+            cst.Slice(lower=cst.BaseExpression() as bound, upper=None)
+            | cst.Slice(lower=None, upper=cst.BaseExpression() as bound)
+        ):
+            return any(name.value in counted for name in names_read(bound))
+    return False
 
 
 def _only_pieces(write: Write, array: cst.Name | cst.Attribute, loop: cst.For, source: Source) -> bool:

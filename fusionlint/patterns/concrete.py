@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.values import kind
+from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 
 _NUMBERS = ("int", "float", "bool")
@@ -19,6 +20,7 @@ _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
 # Without a size, the values say how long the result is.
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
+_MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 _EARLY = "jax.ensure_compile_time_eval"
 
@@ -36,6 +38,10 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if source.context(node) == "traced":
         return False
     if any(_is_cut_by_a_mask(part, function, source) for part in inside(function.body)):
+        return True
+    if any(_takes_from_a_list(part, function, source) for part in inside(function.body)):
+        return True
+    if any(_is_kept(part, function, source) for part in inside(function.body)):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
 
@@ -70,6 +76,29 @@ def _is_cut_by_a_mask(part: cst.CSTNode, function: cst.FunctionDef, source: Sour
             mask = (source.value(index) or index) if isinstance(index, cst.Name) else index
             is_mask = isinstance(mask, cst.Comparison) and kind(mask, source) == "array"
             return is_mask and kind(value, source) == "array" and not _is_gated(part, function, source)
+    return False
+
+
+def _takes_from_a_list(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """Whether an element of a Python list is taken at a place that is in an array."""
+    match part:
+        case cst.Subscript(value=cst.Name() as taken, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+            made = source.value(taken)
+            if isinstance(made, cst.List | cst.ListComp) and source.function(part) is function:
+                return kind(index, source) == "array" and not _is_gated(part, function, source)
+    return False
+
+
+def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """Whether an array is stored in a field of `self`, where a trace would leave it behind: not in a module's, whose
+    fields are part of what is traced."""
+    match part:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name("self")))], value=cst.Call() as value
+        ) if source.function(part) is function:
+            owner = source.facts.class_around(source.body_scope(function))
+            is_module = bool(owner) and source.project.inherits(Place(source.path, owner), _MODULES)
+            return not is_module and (source.qualified_name(value.func) or "").startswith("jax.random.")
     return False
 
 

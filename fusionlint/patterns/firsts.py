@@ -17,7 +17,7 @@ from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 
 _LOOPS = {"jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val"), "jax.lax.scan": (1, "init")}
-_RESET = re.compile(r"^_?(reset|initial_state|domain_randomi[sz]e)(_|$)")
+_RESET = re.compile(r"^_?(reset|init(ial)?_(state|particles|positions?)|domain_randomi[sz]e)(_|$)")
 # So many writes count wherever they stand.
 _MANY = 5
 # A helper of a reset is seldom further away than this.

@@ -12,6 +12,7 @@ from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_places import is_folded
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -32,7 +33,7 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     if last is None or column(last) is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = chain(last, source)
-    if not is_columns(writes) or is_folded(writes, source):
+    if not is_columns(writes) or is_folded(writes, source) or are_few_firsts(writes, source):
         return
     array = root(writes[0])
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -16,6 +17,8 @@ rule = Rule(__name__, harm="fusion")
 
 _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
+# What settings are called that say how many.
+_NUMBER = re.compile(r"^(n|num)_|_(size|count|length)$")
 _RANGES = ("jax.numpy.arange", "numpy.arange", "jax.numpy.linspace")
 
 
@@ -44,6 +47,8 @@ def _is_one_row(node: cst.Call, source: Source) -> bool:
             break
         else:
             array = value
+    if isinstance(array, cst.Attribute) and _NUMBER.search(array.attr.value):
+        return True
     return array is not None and (source.calls(array, *_RANGES) or kind(array, source) == "scalar")
 
 

@@ -120,6 +120,11 @@ def unshuffled(x, kept, cut, tokens, mask):
 """
     assert "joined by jnp.concatenate" in advice(code)
     assert "joined by" not in advice(code.replace("jnp.arange(8)[:, None]", "3"))
+    stacked = code.replace("rows, kept", "low").replace("rows, cut", "high")
+    assert "joined by" not in advice(stacked)
+    assert "joined by" in advice(
+        stacked.replace("    rows =", "    low = jnp.stack(kept)\n    high = jnp.stack(cut)\n    rows =")
+    )
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,42 @@ def returns(rewards, ends):
     return totals, np.argwhere(ended)
 """
 
+POSITIONS = """
+class Particles:
+    def start(self, weights, seed):
+        self.chosen = jax.random.choice(jax.random.key(seed), weights.size, (64,), p=weights)
+        return self.chosen
+"""
+CLUSTERS = """
+def sampled(key, points, members, labels):
+    clusters = [[] for _ in range(8)]
+    for i in range(64):
+        label = jnp.argmax(points[i])
+        clusters[label].append(i)
+        labels = labels.at[i].set(label)
+    return labels
+"""
+REFLECTED = """
+@jax.jit
+def reflected(c, vectors, step):
+    for start in range(0, 64, 8):
+        c = c.at[start:, :].set(step(c[start:, :], vectors[start]))
+    return c
+"""
+BATCHES = """
+def shuffled(key, settings):
+    return jax.random.permutation(key, settings.batch_size, independent=True)
+"""
+SEEN = """
+class Maze:
+    def step(self, state, action):
+        return state
+
+    def reset_env(self, start):
+        seen = jnp.zeros((8, 8), dtype=bool)
+        return seen.at[start[1], start[0]].set(True)
+"""
+
 # The rule, the code, and what has to be written otherwise for it to be a case.
 CASES = {
     "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
@@ -229,6 +265,11 @@ CASES = {
     "pairs, not halves": ("rope-by-copies", PAIRS, (".reshape(*x.shape[:-1], -1, 2)", "")),
     "a loss for each batch": ("blocks-by-at-set", LOSSES, ("jnp.zeros(64)", "jnp.zeros((64, 8))")),
     "returns of a data set": ("scan-without-unroll", RETURNS, ("np.argwhere(ended)", "ended")),
+    "positions that are drawn once": ("choice-with-probabilities", POSITIONS, ("self.chosen", "chosen")),
+    "lists by what is in arrays": ("chained-at-set", CLUSTERS, ("clusters[label].append(i)", "clusters[i].append(i)")),
+    "blocks on blocks": ("chained-at-set", REFLECTED, ("start:, :]", "start, :]")),
+    "a number of settings": ("independent-permutation", BATCHES, ("settings.batch_size", "settings.batch")),
+    "what is seen at first": ("one-hot-by-at-set", SEEN, ("reset_env", "observe")),
     "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
 }  # fmt: skip
 
