@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import package_index
@@ -27,9 +28,9 @@ def shown(command: str) -> tuple[list[str], list[str]]:
     return shlex.split(first)[2:], lines[: lines.index("...")] if "..." in lines else lines
 
 
-def printed(arguments: list[str], folder: Path) -> list[str]:
+def printed(arguments: list[str], folder: Path, status: int = 1) -> list[str]:
     done = subprocess.run([sys.executable, "-m", "fusionlint", *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == status, done.stderr
     return done.stdout.splitlines()
 
 
@@ -45,14 +46,33 @@ def test_the_finding_at_the_top_is_what_check_prints() -> None:
     assert printed(arguments, projects.fetch(project)) == lines
 
 
+def test_the_finding_in_freeway_is_what_check_prints() -> None:
+    project = projects.PROJECTS["gymnax"]
+    if not projects.cached(project).exists():
+        package_index.require()
+    arguments, lines = shown("fusionlint check gymnax/environments/minatar/freeway.py")
+    assert printed(arguments, projects.fetch(project))[: len(lines)] == lines
+
+
+def test_the_rewrite_that_is_shown_is_that_of_the_example() -> None:
+    (code,) = re.findall(r"^```python\n(def get_obs.*?)^```$", README, re.M | re.S)
+    example = (ROOT / "examples" / "freeway" / "freeway.py").read_text(encoding="utf-8")
+    assert textwrap.indent(code, "    ") in example
+
+
 @pytest.mark.compilers
-def test_the_report_at_the_top_is_what_explain_prints_for_an_h100() -> None:
+@pytest.mark.parametrize(
+    ("spec", "status"), [("examples/cartpole/c_no_rng.py:rollout", 1), ("examples/freeway/step.py:rewritten", 0)]
+)
+def test_a_report_that_is_shown_is_what_explain_prints_for_an_h100(spec: str, status: int) -> None:
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)
-    arguments, lines = shown("fusionlint explain")
+    if "freeway" in spec:
+        pytest.importorskip("gymnax", reason="gymnax is not installed: pip install 'fusionlint[examples]'")
+    arguments, lines = shown(f"fusionlint explain {spec}")
     if "jax 0.10.2," not in lines[0] or targets.versions(targets.get("h100"))["jax"] != "0.10.2":
         pytest.skip("the README shows what jax 0.10.2 makes")
-    assert without_seconds(printed(arguments, ROOT))[: len(lines)] == without_seconds(lines)
+    assert without_seconds(printed(arguments, ROOT, status))[: len(lines)] == without_seconds(lines)
 
 
 @pytest.mark.compilers
