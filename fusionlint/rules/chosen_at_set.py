@@ -1,0 +1,54 @@
+"""Writes that conditions let through, one after the other: `x = jnp.where(p, x.at[i].set(v), x)` twice or more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import WRITES, at_write, is_whole
+from fusionlint.patterns.chosen import Chosen, chosen, chosen_chain, is_last_choice
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+
+@rule.source(cst.Call, calls=WRITES)
+def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The last of two or more such choices on one array. By a cond only where a vmap makes a choice of it."""
+    write = at_write(node)
+    if write is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    last = chosen(write, source)
+    if last is None or not is_last_choice(last, source):
+        return
+    choices = chosen_chain(last, source)
+    if len(choices) < 2 or not _are_of_one_form(choices) or is_concrete(node, source):
+        return
+    if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
+        return
+    jnp, name = source.alias("jax.numpy") or "jnp", choices[0].array.value
+    yield source.finding(
+        choices[0].choice,
+        f"`{name}` is written {len(choices)} times in a row, and each time all of it is chosen or not",
+        until=last.choice,
+        write=f"one `{name}.at[places].{last.write.method}(values)`, where places that stay as they are lie outside: "
+        f'`{jnp}.where(on, i, n)`, and mode="drop"',
+    )
+
+
+def _are_of_one_form(choices: list[Chosen]) -> bool:
+    """Whether at least two of the writes could be one: places, or slices, on the same axes."""
+    forms = Counter(
+        (one.write.method, *("slice" if isinstance(p, cst.Slice) else "place" for p in one.write.index))
+        for one in choices
+        if not any(isinstance(part, cst.Comparison) or is_whole(part) for part in one.write.index)
+    )
+    return max(forms.values(), default=0) > 1
