@@ -6,11 +6,12 @@ prints and hands nothing back, a trace would end there, so that it is host code,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -20,6 +21,7 @@ _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
 # Without a size, the values say how long the result is.
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
+_MAKES = re.compile(r"^_?(make|build|create|construct|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 _EARLY = "jax.ensure_compile_time_eval"
@@ -37,6 +39,8 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if source.context(node) == "traced":
         return False
+    if _is_factory(function, source):
+        return True
     if any(_is_cut_by_a_mask(part, function, source) for part in inside(function.body)):
         return True
     if any(_takes_from_a_list(part, function, source) for part in inside(function.body)):
@@ -65,6 +69,16 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         return kind(call.args[0].value, source) == "array"
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
+
+
+def _is_factory(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether `function` is there to make another, `make_potential(atoms)`: what it does itself, it does once."""
+    if not _MAKES.match(function.name.value):
+        return False
+    own = {part.name.value for part in inside(function.body) if isinstance(part, cst.FunctionDef)}
+    returned = (part for part in inside(function.body) if isinstance(part, cst.Return))
+    values = (part.value for part in returned if part.value is not None and source.function(part) is function)
+    return any(name.value in own for value in values for name in names_read(value))
 
 
 def _is_cut_by_a_mask(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:

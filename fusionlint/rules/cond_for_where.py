@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import names_read
 from fusionlint.patterns.branch_text import as_where
 from fusionlint.patterns.branches import (
     CONDITIONALS,
@@ -21,6 +22,7 @@ from fusionlint.patterns.branches import (
     is_static_test,
     is_unchanged,
 )
+from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
@@ -105,17 +107,33 @@ def _is_mapped(found: Conditional, source: Source) -> bool:
         return depends_on_input(found.test, source)
     if not (under_vmap(found.call, source) or under_map(found.call, source)):
         return False
-    same_for_all = counts_steps(found.test, source) and not _is_vectorized_itself(found.call, source)
+    same_for_all = counts_steps(found.test, source) and not _is_vectorized_itself(found.call, found.test, source)
     return depends_on_input(found.test, source) and not same_for_all
 
 
-def _is_vectorized_itself(node: cst.Call, source: Source) -> bool:
-    """Whether the function around `node` is handed to a `vmap` that maps all its arguments: `vmap(f)(arange(n))`."""
+def _is_vectorized_itself(node: cst.Call, test: cst.BaseExpression, source: Source) -> bool:
+    """Whether the function around `node` is handed to a `vmap` that maps all its arguments, `vmap(f)(arange(n))`, or
+    those that are asked about."""
     function = source.function(node)
     place = Place(source.path, source.body_scope(function)) if function is not None else None
+    if place is None:
+        return False
     for call in source.calls_of(VMAPS):
         match call:
             case cst.Call(args=[cst.Arg(value=cst.Name() as mapped)]):
-                if source.project.find(source.qualified_name(mapped)) == place is not None:
+                if source.project.find(source.qualified_name(mapped)) == place:
+                    return True
+            case cst.Call(args=[cst.Arg(value=cst.Name() as mapped), *_]):
+                if source.project.find(source.qualified_name(mapped)) == place and _maps(call, test, function):
                     return True
     return False
+
+
+def _maps(vmap: cst.Call, test: cst.BaseExpression, function: cst.CSTNode | None) -> bool:
+    """Whether an argument that `test` asks about is one that `in_axes` maps."""
+    axes = argument(vmap, 1, "in_axes")
+    if not isinstance(axes, cst.Tuple | cst.List) or not isinstance(function, cst.FunctionDef):
+        return False
+    asked = {name.value for name in names_read(test)}
+    mapped = zip(function.params.params, axes.elements, strict=False)
+    return any(isinstance(axis.value, cst.Integer) and parameter.name.value in asked for parameter, axis in mapped)

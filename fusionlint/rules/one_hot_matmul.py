@@ -98,7 +98,8 @@ def _picks(one_hot: str, table: str, result: str) -> bool:
 def _picks_rows_of_each(one_hot: str, table: str) -> bool:
     """Whether rows are picked for each element of a batch from a table of its own: `bkt,bjk->bjt`."""
     batch = set(one_hot[:-1]) & set(table)
-    return table[0] in batch and bool(set(one_hot[:-1]) - batch) and table[-1] != one_hot[-1]
+    before = set(table[: table.index(one_hot[-1])])
+    return bool(batch & before) and bool(set(one_hot[:-1]) - batch) and table[-1] != one_hot[-1]
 
 
 def _has_more_rows(found: OneHot, source: Source) -> bool:

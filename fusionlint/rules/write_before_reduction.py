@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -22,6 +22,7 @@ _REDUCTIONS = (
     *("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.nn.softmax", "jax.nn.log_softmax", "jax.numpy.nansum"),
 )
 _LOGSUMEXP = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp")
+_PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _LONG = 40
 
 
@@ -33,6 +34,8 @@ def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]
         return
     place = _place(write)
     if place is None or not _is_constant(write.value, source) or len(chain(write, source)) > 1:
+        return
+    if _is_of_rows(place, source):
         return
     reducers = _reducers(node, source)
     if not reducers:
@@ -53,6 +56,13 @@ def _place(write: Write) -> Part | None:
     if not all(is_whole(part) for part in before) or constant(last) is not None:
         return None
     return last if isinstance(last, cst.Name | cst.Attribute | cst.Subscript) else None
+
+
+def _is_of_rows(place: Part, source: Source) -> bool:
+    """Whether the place is an array, of the largest of each row: to compare it takes more than `arange(n) == place`."""
+    value = source.value(place) if isinstance(place, cst.Name) else None
+    found = value if isinstance(value, cst.Call) and source.calls(value, *_PLACES) else None
+    return found is not None and argument(found, 1, "axis") is not None
 
 
 def _is_constant(value: cst.BaseExpression | None, source: Source) -> bool:

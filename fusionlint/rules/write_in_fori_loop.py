@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.step_writes import lone_write
@@ -15,6 +16,19 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
+_COLLECTIVES = tuple(
+    f"jax.lax.{name}"
+    for name in (
+        "all_gather",
+        "all_to_all",
+        "ragged_all_to_all",
+        "ppermute",
+        "pshuffle",
+        "psum",
+        "psum_scatter",
+        "pmean",
+    )
+)
 _FORI, _SCAN = "jax.lax.fori_loop", "jax.lax.scan"
 
 
@@ -28,7 +42,7 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     if len(functions) != 1 or len(bodies) != 1 or not is_small(source.project, bodies[0]):
         return
     write = lone_write(functions[0], node, source)
-    if write is None or write.value is None:
+    if write is None or write.value is None or _talks_to_others(functions[0], source):
         return
     jnp = source.alias("jax.numpy") or "jnp"
     where = "" if not isinstance(functions[0], cst.FunctionDef) else f" in `{functions[0].name.value}`"
@@ -41,3 +55,8 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`{jnp}.where` of a comparison with {jnp}.arange, or jax.vmap for all the values of `{shown}` and one "
         f"`{name}.at[indices].{write.method}(values)`",
     )
+
+
+def _talks_to_others(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
+    """Whether a step sends something to other devices: that takes its turn."""
+    return any(source.calls(part, *_COLLECTIVES) for part in inside(body.body))

@@ -46,7 +46,7 @@ _HOST_FILE = re.compile(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|
 # Of these nobody minds how fast the host code is.
 _IDLE_FILE = re.compile(
     r"(^|/)(tests?|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
-    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viewer"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*)"
     r"\.py$"
 )

@@ -242,6 +242,41 @@ class Maze:
         return seen.at[start[1], start[0]].set(True)
 """
 
+ALIGNED = """
+def aligned(steps, labels):
+    def at(step, labels):
+        return jax.lax.cond(step % 2 == 0, lambda: labels[0], lambda: 0)
+
+    return jax.vmap(at, in_axes=(0, None))(steps, labels)
+"""
+SENT = """
+@jax.jit
+def sent(x, tracks):
+    def one(i, results):
+        return results.at[i].set(jax.lax.psum(tracks[i], "devices"))
+
+    return jax.lax.fori_loop(0, 8, one, x)
+"""
+STACKED_BEAMS = """
+def reordered(cache, beams, k):
+    return jnp.einsum("beo,lbo...->lbe...", jax.nn.one_hot(beams, k), cache)
+"""
+POTENTIAL = """
+def make_potential(atoms):
+    table = atoms[:, None] - atoms[None, :]
+    table = table.at[jnp.diag_indices(8)].set(0.0)
+
+    def potential(x):
+        return x @ table
+
+    return potential
+"""
+SECOND = """
+def second(scores):
+    first = jnp.argmax(scores, axis=-1)
+    return jnp.max(scores.at[..., first].set(-jnp.inf), axis=-1)
+"""
+
 # The rule, the code, and what has to be written otherwise for it to be a case.
 CASES = {
     "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
@@ -270,6 +305,11 @@ CASES = {
     "blocks on blocks": ("chained-at-set", REFLECTED, ("start:, :]", "start, :]")),
     "a number of settings": ("independent-permutation", BATCHES, ("settings.batch_size", "settings.batch")),
     "what is seen at first": ("one-hot-by-at-set", SEEN, ("reset_env", "observe")),
+    "a choice for each step": ("cond-for-where", ALIGNED, ("in_axes=(0, None)", "in_axes=(None, 0)")),
+    "a step that sends": ("write-in-fori-loop", SENT, ("jax.lax.psum(tracks[i], ", "jnp.take(tracks[i], ")),
+    "beams of all layers": ("one-hot-matmul", STACKED_BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
+    "what makes a function": ("write-on-diagonal", POTENTIAL, ("make_potential", "potentials")),
+    "the largest of each row": ("write-before-reduction", SECOND, (", axis=-1)\n    return", ")\n    return")),
     "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
 }  # fmt: skip
 
