@@ -13,7 +13,7 @@ from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
 from fusionlint.evidence import Compiled, EvidenceError, fresh, judged, read_evidence, stale
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import all_rules
+from fusionlint.rule import all_rules, pages
 from fusionlint.source.check import Result
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
@@ -51,7 +51,7 @@ def scope_of(
     config: Config, select: Sequence[str], ignore: Sequence[str], targets: Sequence[str], *, unused_ignores: bool
 ) -> Scope:
     """What the command line says, else the configuration. ConfigError for names that nobody knows."""
-    known = [r.name for r in all_rules()]
+    known = list(pages())
     select, ignore, targets = select or config.select, ignore or config.ignore, targets or config.target
     check_known([*select, *ignore], known, "rule")
     check_known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")

@@ -12,11 +12,12 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.patterns.jit import value
-from fusionlint.source.facts import Value
+from fusionlint.source.facts import Facts, RawValue, Value
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 from fusionlint.source.tree import Source
 
 _PLAIN_BASES = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+_STATIC = "static_arg"
 # What a class defines whose instances are not compared by identity, or are looked into.
 _COMPARED = frozenset(("__eq__", "__hash__", "tree_flatten"))
 # What says of a class that jax may look into its instances.
@@ -49,16 +50,38 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
 @lru_cache(maxsize=4)
 def compiling_classes(project: Project) -> frozenset[Place]:
     """The classes of the project that have such a method."""
+    members = {place: names for path, facts in project.files.items() for place, names in _jitted(path, facts)}
     classes = (Place(path, scope) for path, facts in project.files.items() for scope in facts.raw.classes)
-    return frozenset(c for c in classes if any(_is_compiled(project, c, name) for name in _members(project, c)))
+    return frozenset(
+        c
+        for c in classes
+        if members and any(_is_compiled(project, c, n) for each in _lineage(project, c) for n in members.get(each, ()))
+    )
 
 
-def _members(project: Project, owner: Place) -> set[str]:
-    todo, names = [owner], set()
-    for each in todo:
-        names |= set(project.files[each.path].raw.bindings.get(each.scope, {}))
-        todo += [base for base in project.bases(each) if base not in todo]
-    return names
+def _jitted(path: str, facts: Facts) -> Iterator[tuple[Place, list[str]]]:
+    """The classes of a file, each with its members that could be compiled for each instance, as they are written."""
+    static = {scope for scope, function in facts.raw.functions.items() if any(map(_says_static, function[1]))}
+    for scope in facts.raw.classes:
+        bound = facts.raw.bindings.get(scope, {})
+        names = [n for n, (_, target, made) in bound.items() if target in static or isinstance(made, tuple)]
+        if names:
+            yield Place(path, scope), names
+
+
+def _says_static(decorator: RawValue) -> bool:
+    match decorator:
+        case (_, _, keywords):
+            return any(keyword.startswith(_STATIC) for keyword, _ in keywords)
+    return False
+
+
+def _lineage(project: Project, owner: Place) -> list[Place]:
+    """The class, and those of the project that it is derived from."""
+    found = [owner]
+    for each in found:
+        found += [base for base in project.bases(each) if base not in found]
+    return found
 
 
 def _is_compiled(project: Project, owner: Place, method: str) -> bool:
@@ -88,7 +111,7 @@ def _is_static(project: Project, owner: Place, method: str) -> bool:
 
 
 def _has_static_arguments(project: Project, place: Place, decorator: Value) -> bool:
-    if not any(keyword.startswith("static_arg") for keyword, _ in decorator.keywords):
+    if not any(keyword.startswith(_STATIC) for keyword, _ in decorator.keywords):
         return False
     name = project.callee(place.outer, decorator)
     if name in PARTIAL and decorator.arguments:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from fusionlint.source.facts import NOTHING, Call, Value, unpacked
+from fusionlint.source.facts import NOTHING, Call, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import TRANSFORMS
 from fusionlint.source.tree import Source
@@ -59,10 +59,10 @@ def _dispatches(source: Source) -> list[tuple[str, tuple[int, ...]]]:
     for every file."""
     return [
         (scope, loops)
-        for (called, _, _), scope, loops, _ in source.facts.raw.calls
-        if called is not None
-        and source.runs(scope, "host")
-        and source.project.is_jitted(Place(source.path, scope), unpacked(called))
+        for (place, name), ((called, _, _), scope, loops, _) in zip(
+            source.project.calls_in(source.path), source.facts.raw.calls, strict=True
+        )
+        if source.runs(scope, "host") and source.project.dispatches(place, name, called)
     ]
 
 

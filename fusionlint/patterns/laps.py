@@ -6,15 +6,17 @@ a field of an object it ends in the field's name.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_update, worked_on
 from fusionlint.source.facts import Call, Value
-from fusionlint.source.project import Place
+from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -127,33 +129,52 @@ def is_next(output: Output, given: Input, function: Function, source: Source) ->
 def _laps(function: Function, output: Output, source: Source) -> Iterator[tuple[Path, Path]]:
     """Pairs of places that a loop of the project ties together: it hands on what it got at the second as the first."""
     here = Place(source.path, source.body_scope(function))
-    for loop, (position, keyword, carried, returned) in _LOOPS.items():
-        for place, call in source.project.calls_of(loop):
-            body = _argument(call, position, keyword)
-            for found in source.project.functions_behind(place, body, TRANSFORMS) if body else ():
-                rest = output.path[len(returned) :]
-                if found == here and output.path[: len(returned)] == returned:
-                    yield (carried + _offset(here, source), *rest), output.path
-                yield from ((into, output.path) for into in _called(found, carried, returned, here, output, source))
-
-
-def _called(body: Place, carried: int, returned: Path, here: Place, output: Output, source: Source) -> Iterator[Path]:
-    """Where `here` takes what it gives back, when `body` calls it on its carry and hands on what it returns."""
-    function = source.project.function_at(body)
-    if function is None or len(function.parameters) <= carried:
-        return
-    for value in function.returns:
-        carry = value.arguments[0] if returned and value.arguments and not value.is_call else value
-        if carry.name and (bound := source.project.value_of(body, carry.name)):
-            carry = bound.value
-        if carry.callee is None or here not in source.project.functions_behind(body, carry.callee, TRANSFORMS):
-            continue
-        offset = _offset(here, source)
-        for number, argument in enumerate(carry.arguments):
-            if argument.name == function.parameters[carried]:
-                yield (number + offset, *output.path)
+    offset = _offset(here, source)
+    for carried, returned in _bodies(source.project).get(here, ()):
+        if output.path[: len(returned)] == returned:
+            yield (carried + offset, *output.path[len(returned) :]), output.path
+    for taken, arguments in _steps(source.project).get(here, ()):
+        for number, argument in enumerate(arguments):
+            if argument.name == taken:
+                yield (number + offset, *output.path), output.path
             elif not argument.name and not argument.is_call and output.path:  # step(*carry)
-                yield (number + offset + int(output.path[0]), *output.path[1:])
+                yield (number + offset + int(output.path[0]), *output.path[1:]), output.path
+
+
+@lru_cache(maxsize=2)
+def _bodies(project: Project) -> dict[Place, list[tuple[int, Path]]]:
+    """The bodies of the project's loops: which parameter is the carry, and where in what they return it is."""
+    found: dict[Place, list[tuple[int, Path]]] = defaultdict(list)
+    for loop, (position, keyword, carried, returned) in _LOOPS.items():
+        for place, call in project.calls_of(loop):
+            handed = _argument(call, position, keyword)
+            for body in project.functions_behind(place, handed, TRANSFORMS) if handed else ():
+                found[body].append((carried, returned))
+    return found
+
+
+@lru_cache(maxsize=2)
+def _steps(project: Project) -> dict[Place, list[tuple[str, tuple[Value, ...]]]]:
+    """The functions that such a body calls for its next carry: the body's name for its carry, and the arguments."""
+    found: dict[Place, list[tuple[str, tuple[Value, ...]]]] = defaultdict(list)
+    for body, ways in _bodies(project).items():
+        function = project.function_at(body)
+        for carried, returned in ways:
+            for carry in _carries(project, body, returned):
+                if function is None or carry.callee is None or len(function.parameters) <= carried:
+                    continue
+                for step in dict.fromkeys(project.functions_behind(body, carry.callee, TRANSFORMS)):
+                    found[step].append((function.parameters[carried], carry.arguments))
+    return found
+
+
+def _carries(project: Project, body: Place, returned: Path) -> Iterator[Value]:
+    """What a loop's body returns as its next carry."""
+    function = project.function_at(body)
+    for value in function.returns if function else ():
+        carry = value.arguments[0] if returned and value.arguments and not value.is_call else value
+        bound = project.value_of(body, carry.name) if carry.name else None
+        yield bound.value if bound else carry
 
 
 def _argument(call: Call, position: int, keyword: str) -> Value | None:

@@ -21,6 +21,8 @@ from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Su
 FOLDER = ".fusionlint_cache"
 # Of so many runs (other files, other rules) the results are kept.
 _RUNS = 16
+# What is new in less than one file of so many is kept beside what is known of all: to write that takes a while.
+_FEW = 8
 _SIZE = 16
 
 
@@ -68,15 +70,23 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.damaged: list[Path] = []
+        self._facts: dict[str, tuple[Any, ...]] = {}
 
     def facts(self, key: bytes) -> dict[str, Text]:
         """By path, what is known of a file's text; `key` is what that depends on besides."""
-        found = self._read(self._facts_file(key))
-        return {path: Text(*values) for path, values in (found or {}).items()}
+        self._facts = self._read(self._facts_file(key)) or {}
+        later = self._read(self._later_file(key)) or {}
+        return {path: Text(*values) for path, values in {**self._facts, **later}.items()}
 
     def keep_facts(self, key: bytes, texts: dict[str, Text]) -> None:
-        self._write(self._facts_file(key), {path: tuple(text) for path, text in texts.items()})
+        """Keeps what is known; beside the file of all texts, where only a few are new."""
+        new = {path: tuple(text) for path, text in texts.items() if self._facts.get(path) != tuple(text)}
+        if len(new) * _FEW < len(texts):
+            self._write(self._later_file(key), new)
+        else:
+            self._write(self._facts_file(key), {path: tuple(text) for path, text in texts.items()})
         self._leave(self.folder.glob("facts-*"), 1)
+        self._leave(self.folder.glob("later-*"), 1)
 
     def run(self, settings: bytes, paths: bytes) -> Run | None:
         """What the last run with these `settings` over these `paths` found, or else the last one over others."""
@@ -94,6 +104,9 @@ class Cache:
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"
+
+    def _later_file(self, key: bytes) -> Path:
+        return self.folder / f"later-{key.hex()}"
 
     def _run_file(self, settings: bytes, paths: bytes) -> Path:
         return self.folder / f"run-{settings.hex()}.{paths.hex()}"

@@ -89,7 +89,7 @@ def units(raw: Raw) -> Iterator[Unit]:
     for scope, (_, decorators, parameters, returns, owner) in raw.functions.items():
         names = raw.bindings.get(scope, {})
         everything = (scope, decorators, parameters, returns, owner, tuple(sorted(names.items())), tuple(calls[scope]))
-        bound = (value for _, target, value in names.values() for value in (target, value))
+        bound = (one for _, target, value in names.values() for one in (target, value))
         values = (*decorators, *returns, *(value for value, _ in calls[scope]), *bound)
         yield Unit(frozenset(_parts(scope)), frozenset(_mentioned(values, names)), everything)
     for scope, (bases, wrappers) in raw.classes.items():

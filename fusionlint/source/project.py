@@ -7,7 +7,7 @@ else by its dotted name, whatever it was imported as and through however many re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -54,6 +54,7 @@ class Project:
     _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
     _origins: dict[str, str | None] = field(default_factory=dict, repr=False)
+    _bases: dict[Place, tuple[Place, ...]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -149,8 +150,15 @@ class Project:
         bases = self.bases(owner, depth)
         return next((found for base in bases if (found := self.attribute(base, name, depth - 1))), None)
 
-    def bases(self, owner: Place, depth: int = _DEPTH) -> Iterator[Place]:
+    def bases(self, owner: Place, depth: int = _DEPTH) -> Sequence[Place]:
         """The classes of the project that the class `owner` is derived from, as it names them."""
+        if depth < _DEPTH:
+            return tuple(self._bases_of(owner, depth))
+        if owner not in self._bases:
+            self._bases[owner] = tuple(self._bases_of(owner, depth))
+        return self._bases[owner]
+
+    def _bases_of(self, owner: Place, depth: int) -> Iterator[Place]:
         for base in self.files[owner.path].classes[owner.scope].bases:
             found = self.find(self.qualified_name(owner.outer, base.name, depth - 1)) if base.name else None
             if found and found.scope in self.files[found.path].classes:
@@ -232,6 +240,12 @@ class Project:
             self._jitted[key] = False  # a name defined by itself is not jitted
             self._jitted[key] = depth > 0 and self._is_jitted(place, value, depth - 1)
         return self._jitted[key]
+
+    def dispatches(self, place: Place, name: str | None, called: RawValue) -> bool:
+        """Whether a call at `place` of `called`, whose qualified name is `name`, dispatches a compiled program."""
+        if called is None or (isinstance(called, str) and name is not None and ":" not in name):
+            return False  # what is of no file of the project is not known to be compiled
+        return self.is_jitted(place, unpacked(called))
 
     def _is_jitted(self, place: Place, value: Value, depth: int) -> bool:
         if value.is_call:

@@ -215,7 +215,7 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
             (name is not None and _is_of_the_host(name))
             or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
             # A Python loop over a jitted call is how a driver looks.
-            or (loops and value[0] is not None and project.is_jitted(place, unpacked(value[0])))
+            or (loops and project.dispatches(place, name, value[0]))
         ):
             yield place
 
