@@ -33,6 +33,11 @@ def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Ca
                 if inner is None:
                     return None
                 found += inner
+            case cst.Element() | cst.Return() if depth and (received := _received(read, source)):
+                inners = [calls_of_name(each, source, depth - 1) for each in received]
+                if None in inners:
+                    return None
+                found += [call for inner in inners for call in inner or ()]
             case _:
                 return None
     return found
@@ -54,6 +59,45 @@ def _parameter(arg: cst.Arg, source: Source) -> cst.Name | None:
     number = next(i for i, each in enumerate(call.args) if each is arg)
     parameters = function.params.params
     return parameters[number].name if number < len(parameters) else None
+
+
+def _received(read: cst.Name, source: Source) -> list[cst.Name]:
+    """What the callers of the function around call its result `read`: `step, state = setup(config)`, where it returns
+    `step, state`; none where a caller is not seen to unpack it."""
+    place, returned = _result(read, source)
+    callers = source.project.calls_of(source.project.name_of(place)) if place is not None else []
+    callers = [(caller, call) for caller, call in callers if not is_idle(source.project, caller)]
+    if place is None or returned is None or any(caller.path != source.path for caller, _ in callers):
+        return []
+    calls = (node for node in source.nodes(cst.Call) if isinstance(node, cst.Call))
+    made = [call for call in calls if source.project.find(source.qualified_name(call.func)) == place]
+    names = [_unpacked(call, returned, source) for call in made if not is_idle(source.project, source.place(call))]
+    return [name for name in names if name is not None] if None not in names and len(names) == len(callers) else []
+
+
+def _result(read: cst.Name, source: Source) -> tuple[Place | None, tuple[int, int] | None]:
+    """The function that returns `read`, and its place among how many results."""
+    function, element = source.function(read), source.parent(read)
+    if not isinstance(function, cst.FunctionDef):
+        return None, None
+    place = Place(source.path, source.body_scope(function))
+    if isinstance(element, cst.Return):
+        return place, (0, 1)
+    values = source.parent(element) if element is not None else None
+    if isinstance(values, cst.Tuple) and isinstance(source.parent(values), cst.Return):
+        return place, (next(i for i, e in enumerate(values.elements) if e is element), len(values.elements))
+    return None, None
+
+
+def _unpacked(call: cst.Call, returned: tuple[int, int], source: Source) -> cst.Name | None:
+    number, count = returned
+    match source.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if count == 1:
+            return name
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))]) if len(parts) == count:
+            part = parts[number].value
+            return part if isinstance(part, cst.Name) else None
+    return None
 
 
 def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Call] | None:
@@ -91,10 +135,21 @@ def replaced(call: cst.Call, source: Source) -> dict[int, str]:
     if not isinstance(statement, cst.Assign) or any(arg.star for arg in call.args):
         return {}
     written = {name for target in statement.targets for name in _names(target.target)}
+    written |= {name for target in statement.targets for name in _taken_out(target.target, call, source)}
     given = {number: dotted(arg.value) for number, arg in enumerate(call.args) if arg.keyword is None}
     return {
         number: name for number, name in given.items() if name in written and not _is_kept(call, number, name, source)
     }
+
+
+def _taken_out(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str]:
+    """What is taken out of a result in the same block: `state` of `out = step(state)`, `state = out.state`."""
+    block = next((above for above in source.ancestors(call) if isinstance(above, cst.IndentedBlock)), None)
+    for read in source.reads(target) if isinstance(target, cst.Name) else ():
+        part = source.parent(read)
+        statement = source.parent(part) if isinstance(part, cst.Attribute) else None
+        if isinstance(statement, cst.Assign) and source.parent(source.parent(statement) or statement) is block:
+            yield from (name for each in statement.targets for name in _names(each.target))
 
 
 def _names(target: cst.CSTNode) -> Iterator[str]:
@@ -112,7 +167,7 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
     if isinstance(argument, cst.Name):
         places: Iterator[cst.CSTNode] = (use.node for use in source.uses(argument) if not use.is_write)
         written = source.uses(argument)
-        if any(_is_alias(use.node, source) for use in written if use.is_write):
+        if any(_is_alias(use.node, call, source) for use in written if use.is_write):
             return True
     else:
         owner = source.facts.class_around(source.scope(call))
@@ -121,13 +176,16 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
     return any(_keeps(place, source) for place in places)
 
 
-def _is_alias(written: cst.Name, source: Source) -> bool:
-    """`params = initial`: the array is somebody else's too."""
-    match source.parent(written):
-        case cst.AssignTarget() as target:
-            statement = source.parent(target)
-            return isinstance(statement, cst.Assign) and isinstance(statement.value, cst.Name | cst.Attribute)
-    return False
+def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
+    """`params = initial`: the array is somebody else's too, unless it is what `call` has just returned."""
+    target = source.parent(written)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    value = statement.value if isinstance(statement, cst.Assign) else None
+    if not isinstance(value, cst.Name | cst.Attribute):
+        return False
+    owner = value.value if isinstance(value, cst.Attribute) else value
+    result = source.assigned_name(call)
+    return result is None or not isinstance(owner, cst.Name) or source.written(owner) is not result
 
 
 def _keeps(read: cst.CSTNode | None, source: Source) -> bool:

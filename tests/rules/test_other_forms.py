@@ -87,8 +87,64 @@ FOUND = [
             return gain * force.at[axis].set(jnp.where(action % 2 == 0, 1.0, -1.0))  # error
         """,
     ),
+    (
+        "update-without-donation",
+        """
+        def setup(config):
+            learn = jax.pmap(make_learner(config))  # error
+            return learn, config.state
+
+        def run(config):
+            learn, learner_state = setup(config)
+            for _ in range(config.evaluations):
+                output = learn(learner_state)
+                print(output.metrics)
+                learner_state = output.learner_state
+            return learner_state
+        """,
+    ),
 ]
 QUIET = [
+    (
+        "update-without-donation",
+        """
+        def setup(config):
+            learn = jax.pmap(make_learner(config))
+            return learn, config.state
+
+        def kept(config):
+            learn, learner_state = setup(config)
+            states = []
+            for _ in range(config.evaluations):
+                states.append(learner_state)
+                output = learn(learner_state)
+                learner_state = output.learner_state
+            return states
+        """,
+    ),
+    (
+        "update-without-donation",
+        """
+        def setup(config):
+            learn = jax.pmap(make_learner(config))
+            return learn, config.state
+
+        def packed(config):
+            both = setup(config)
+            learner_state = both[1]
+            for _ in range(config.evaluations):
+                output = both[0](learner_state)
+                learner_state = output.learner_state
+            return learner_state
+
+        def run(config):
+            learn, learner_state = setup(config)
+            for _ in range(config.evaluations):
+                output = learn(learner_state)
+                learner_state = output.learner_state
+            return learner_state
+        """,
+    ),
     (
         "chained-at-set",
         """
