@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-# In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and `r[a == b]`.
+# In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and, in one over `s`, `r[a == s]`.
 Shape = Literal["handed on in a loop", "handed on with rows in a loop", "masked in a loop"]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 

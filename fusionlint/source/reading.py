@@ -53,6 +53,7 @@ class _Reader:
     def __init__(self) -> None:
         self.scope = ""
         self.loops: tuple[int, ...] = ()
+        self.counters: frozenset[str] = frozenset()  # the variables of those that are `for` loops over one
         self.bindings: dict[str, dict[str, RawBinding]] = {"": {}}
         self.functions: dict[str, tuple[int, tuple[RawValue, ...], tuple[str, ...], tuple[RawValue, ...], str]] = {}
         self.classes: dict[str, tuple[tuple[RawValue, ...], tuple[RawValue, ...]]] = {}
@@ -152,14 +153,14 @@ class _Reader:
 
     def within(self, scope: str, parameters: tuple[str, ...], statements: Iterable[ast.AST]) -> tuple[RawValue, ...]:
         """Visits `statements` as the body of `scope`; what its own return statements give."""
-        outside = self.scope, self.loops, self.returns
-        self.scope, self.loops, self.returns = scope, (), []
+        outside = self.scope, self.loops, self.counters, self.returns
+        self.scope, self.loops, self.counters, self.returns = scope, (), frozenset(), []
         self.bindings.setdefault(scope, {})
         for name in parameters:
             self.bind(name, ("parameter", scope, None))
         self.visit_all(statements)
         found = tuple(self.returns)
-        self.scope, self.loops, self.returns = outside
+        self.scope, self.loops, self.counters, self.returns = outside
         return found
 
     def loop(self, line: int, nodes: Iterable[ast.AST]) -> None:
@@ -248,7 +249,7 @@ def _assign(reader: _Reader, node: ast.Assign) -> None:
 def _subscript(reader: _Reader, node: ast.Subscript) -> None:
     reader.visit(node.value)
     reader.visit(node.slice)
-    if reader.loops and isinstance(node.slice, ast.Compare):
+    if reader.counters and isinstance(node.slice, ast.Compare) and not reader.counters.isdisjoint(_names(node.slice)):
         reader.saw("masked in a loop")
 
 
@@ -278,7 +279,11 @@ def _named_expression(reader: _Reader, node: ast.NamedExpr) -> None:
 def _for(reader: _Reader, node: ast.For | ast.AsyncFor) -> None:
     reader.visit(node.iter)
     reader.bind_target(node.target, None)
+    outside = reader.counters
+    if isinstance(node.target, ast.Name):
+        reader.counters = outside | {node.target.id}
     reader.loop(node.lineno, node.body)
+    reader.counters = outside
     reader.visit_all(node.orelse)
 
 
