@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import libcst as cst
@@ -16,6 +16,8 @@ from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
+# And what arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
+_ARRAY = re.compile(r"[^s]s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 _JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
 # What slices are called.
 _SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
@@ -78,6 +80,33 @@ def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> str:
         f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
         f"or a list of them and one {jnp}.stack"
     )
+
+
+def works_on_what_is_there(found: Piecewise, source: Source) -> bool:
+    """Whether a function of somebody makes the new value of what stands at the place, `buckets.at[i].set(add(old, p))`:
+    where two meet, the second needs the first, and no `.add` says it."""
+    for write in found.writes:
+        value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
+        if not isinstance(value, cst.Call) or ":" not in (source.qualified_name(value.func) or ""):
+            return False
+        if not any(_reads(part, write, source) for arg in value.args for part in _meant(arg.value, source)):
+            return False
+    return True
+
+
+def _meant(node: cst.BaseExpression, source: Source) -> Iterator[cst.CSTNode]:
+    yield from inside(node)
+    if isinstance(node, cst.Name) and (value := source.value(node)) is not None:
+        yield from inside(value)
+
+
+def _reads(part: cst.CSTNode, write: Write, source: Source) -> bool:
+    """`array[i]`, at a place that is itself found in an array."""
+    if not isinstance(part, cst.Subscript) or source.code(part.value) != dotted(root(write)):
+        return False
+    places = [source.code(one) for one in write.index]
+    is_found = any(isinstance(node, cst.Subscript) for one in write.index for node in inside(one))
+    return is_found and [source.code(one) for one in elements(part.slice)] == places
 
 
 def _is_ragged(write: Write, loop: cst.For) -> bool:
@@ -190,11 +219,11 @@ def _is_plain(part: Part) -> bool:
     """A number, a name, an element: what can stand in a list of indices."""
     match part:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
-            return not _SLICE.search(name)
+            return not (_SLICE.search(name) or _ARRAY.search(name))
         case cst.Integer() | cst.UnaryOperation():
             return True
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index())]):
-            return True
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+            return not isinstance(index, cst.SimpleString)
     return False
 
 

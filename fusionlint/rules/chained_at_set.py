@@ -10,8 +10,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole
-from fusionlint.patterns.at_advice import advice, of_pieces
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole, names_read
+from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
@@ -60,7 +60,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
-    if _are_pairs(found, source):
+    if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
@@ -133,6 +133,22 @@ def _are_pairs(found: Piecewise, source: Source) -> bool:
     places = Counter((source.code(w.array), *map(source.code, w.index)) for w in found.writes)
     looked_up = all(any(_is_looked_up(part, source) for part in w.index) for w in found.writes)
     return looked_up and min(places.values()) > 1
+
+
+def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether the places of each piece are looked up by its key, `nodes = blocks[name]`: they are of other lengths."""
+    if isinstance(loop.iter, cst.Call):
+        return False
+    keys = {name.value for name in names_read(loop.target)}
+    parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
+    return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
+
+
+def _is_kept_under(meant: cst.BaseExpression | None, keys: set[str]) -> bool:
+    match meant:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(key)))]):
+            return key in keys
+    return False
 
 
 def _is_looked_up(part: Part, source: Source) -> bool:

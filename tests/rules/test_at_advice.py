@@ -176,3 +176,12 @@ def filled(x, places, halos, mask):
     return x
 """
     assert advice(code) == "one write of what the others make of it"
+
+
+@pytest.mark.parametrize("place", ["left_nodes", "isEdge", "edge_mask", "indexR", "sets['left']"])
+def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengths(place: str) -> None:
+    head = f"@jax.jit\ndef f(x, {place.partition('[')[0]}, other, a, b):\n"
+    code = f"{head}    return x.at[{place}].add(a).at[other].add(b)\n"
+    assert advice(code) == "x.at[all the indices].add(all the values)"
+    named = code.replace(place, "node").replace("sets", "node")
+    assert advice(named) == "x.at[jnp.array([node, other])].add(jnp.array([a, b]))"

@@ -277,6 +277,26 @@ def second(scores):
     return jnp.max(scores.at[..., first].set(-jnp.inf), axis=-1)
 """
 
+BLOCKS = """
+def energies(x, blocks, models):
+    total = jnp.zeros((64, 4))
+    for name in models:
+        elements = blocks[name]
+        total = total.at[elements].set(models[name](x[elements]))
+    return total
+"""
+BUCKETS = """
+def filled(buckets, points, places):
+    for i in range(64):
+        old = buckets[places[i]]
+        new = joined(old, points[i])
+        buckets = buckets.at[places[i]].set(new)
+    return buckets
+
+def joined(old, point):
+    return jnp.sqrt(old * old + point * point)
+"""
+
 # The rule, the code, and what has to be written otherwise for it to be a case.
 CASES = {
     "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
@@ -310,6 +330,8 @@ CASES = {
     "beams of all layers": ("one-hot-matmul", STACKED_BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
     "what makes a function": ("write-on-diagonal", POTENTIAL, ("make_potential", "potentials")),
     "the largest of each row": ("write-before-reduction", SECOND, (", axis=-1)\n    return", ")\n    return")),
+    "elements of each material": ("chained-at-set", BLOCKS, ("for name in models:", "for name in range(len(models)):")),
+    "sums that are no sums": ("chained-at-set", BUCKETS, ("joined(old, points[i])", "joined(i, points[i])")),
     "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
 }  # fmt: skip
 
