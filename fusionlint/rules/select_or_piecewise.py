@@ -104,10 +104,12 @@ def _choice(node: cst.Call) -> _Choice | None:
 
 
 def _is_of_an_array(node: cst.Call, source: Source) -> bool:
-    """Whether the conditions are an argument: of nobody knows how many no nest can be written."""
-    given = argument(node, 0, "condlist")
+    """Whether the conditions are an argument, and the choices are not written out: of nobody knows how many no nest can
+    be written."""
+    given, choices = argument(node, 0, "condlist"), argument(node, 1, "choicelist")
     written = source.written(given) if isinstance(given, cst.Name) else None
-    return written is not None and isinstance(source.parent(written), cst.Param)
+    is_argument = written is not None and isinstance(source.parent(written), cst.Param)
+    return is_argument and not isinstance(choices, cst.List | cst.Tuple)
 
 
 def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, ...]:
