@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,11 +24,16 @@ from fusionlint.source.files import listed, listing, look_again, module_name, pa
 from fusionlint.source.impact import affected
 from fusionlint.source.known import Known, content_of, died, size
 from fusionlint.source.processes import Progress, map_files, shared, sharing, silent
+from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
 from fusionlint.source.world import World, join, neighbours
 
 if TYPE_CHECKING:
     from fusionlint.source.judging import Checked
+
+# Components of so many files are joined once, before there are several processes; others by the process that asks,
+# which keeps no two of them.
+_LARGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +170,13 @@ def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
 
 
 class _Shared(NamedTuple):
-    """What all processes that ask the rules know."""
+    """What all processes that ask the rules know: of files in large components their world, of the others what it
+    takes to join it."""
 
-    worlds: dict[str, World]
     scope: Scope
+    worlds: dict[str, World]
+    groups: dict[str, tuple[str, ...]]
+    texts: dict[str, bytes]
 
 
 def _judge(
@@ -182,23 +191,39 @@ def _judge(
     if not todo:
         return
     importlib.import_module("fusionlint.source.judging")  # once, before there are several processes
-    wanted, ordered, worlds = set(todo), list[str](), dict[str, World]()
+    wanted, ordered, common = set(todo), list[str](), _Shared(scope, {}, {}, {})
     # One component after the other, whose world each process then asks once; the largest first.
     for group in sorted(groups, key=lambda group: -len(group.paths)):
-        if mine := sorted(wanted.intersection(group.paths), key=size, reverse=True):
-            worlds.update(dict.fromkeys(mine, join({path: known.facts(path) for path in group.paths})))
-            ordered += mine
-    with sharing(_Shared(worlds, scope)):
-        gc.freeze()
-        yield from map_files(_judge_one, ordered, jobs, _died, progress)
+        if not (mine := sorted(wanted.intersection(group.paths), key=size, reverse=True)):
+            continue
+        ordered += mine
+        if len(group.paths) >= _LARGE:
+            common.worlds.update(dict.fromkeys(mine, join({path: known.facts(path) for path in group.paths})))
+        else:
+            common.groups.update(dict.fromkeys(mine, group.paths))
+            common.texts.update({path: known.texts[path].facts for path in group.paths})
+    try:
+        with sharing(common):
+            gc.freeze()
+            yield from map_files(_judge_one, ordered, jobs, _died, progress)
+    finally:
+        _joined.cache_clear()
 
 
 def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
     from fusionlint.source.judging import check_file
 
-    found = _plain(check_file(path, shared().scope, shared().worlds[path]))
+    common: _Shared = shared()
+    world = common.worlds.get(path) or _joined(common.groups[path])
+    found = _plain(check_file(path, common.scope, world))
     gc.collect(0)  # a tree and its positions refer to each other; only what this file made is looked through
     return path, found
+
+
+@lru_cache(maxsize=1)
+def _joined(paths: tuple[str, ...]) -> World:
+    texts = shared().texts
+    return join({path: facts_of(Raw.unpacked(texts[path]), path) for path in paths})
 
 
 def _died(path: str) -> tuple[Any, ...]:
