@@ -1,4 +1,4 @@
-"""A small function mapped over an array one element after the other: `jax.lax.map(f, xs)`."""
+"""A small function mapped over an array one element after the other: `jax.lax.map(f, xs)`, a scan without a carry."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
 from fusionlint.source.project import Place, Project
@@ -20,6 +21,7 @@ from fusionlint.source.walk import holds_comment
 rule = Rule(__name__, harm="fusion")
 
 _MAP = "jax.lax.map"
+_SCAN = "jax.lax.scan"
 # One element at a time is what saves memory: whoever writes so has decided.
 _ON_PURPOSE = re.compile(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
 _LINES_ABOVE = 4
@@ -61,6 +63,42 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
         "memory",
         edits=edits,
     )
+
+
+@rule.source(cst.Call, calls=(_SCAN,))
+def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A scan that carries nothing: each step returns None, or what was carried as it was, and reads none of it."""
+    over = argument(node, 2, "xs")
+    if not source.calls(node, _SCAN) or not source.is_traced(node) or not has_only(node, 3, "f", "init", "xs"):
+        return
+    if over is None or (isinstance(over, cst.Name) and over.value == "None") or _is_on_purpose(node, source):
+        return
+    bodies = bodies_of(node, source)
+    found = definitions(bodies, source)
+    if (
+        len(bodies) != 1
+        or len(found) != 1
+        or not _carries_nothing(found[0], source)
+        or not _is_light(bodies[0], source)
+    ):
+        return
+    yield source.finding(
+        node,
+        "this scan carries nothing from step to step, and still takes one element after the other",
+        write=f"{_jax(source)}.vmap of what a step does with its element, over {brief(source.code(over), 60, 'xs')}",
+    )
+
+
+def _carries_nothing(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
+    match result(body), body.params.params:
+        case cst.Tuple(elements=[cst.Element(value=carried), cst.Element(value=made)]), [first, _]:
+            if isinstance(made, cst.Name) and made.value == "None":
+                return False
+            is_none = isinstance(carried, cst.Name) and carried.value == "None"
+            return all(read is carried for read in source.reads(first.name)) and (
+                is_none or (isinstance(carried, cst.Name) and carried.value == first.name.value)
+            )
+    return False
 
 
 def _jax(source: Source) -> str:

@@ -103,8 +103,40 @@ FOUND = [
             return learner_state
         """,
     ),
+    (
+        "lax-map-for-vmap",
+        """
+        @jax.jit
+        def hit(state, position):
+            def is_hit(_, index):
+                return None, jnp.all(state.positions[index] == position)
+
+            _, found = lax.scan(is_hit, None, jnp.arange(8))  # error
+            return jnp.argmax(found)
+
+        @jax.jit
+        def energies(points):
+            return lax.scan(lambda carry, p: (carry, jnp.sum(jnp.sin(p))), 0.0, points)[1]  # error
+        """,
+    ),
 ]
 QUIET = [
+    (
+        "lax-map-for-vmap",
+        """
+        @jax.jit
+        def running(points):
+            return lax.scan(lambda total, p: (total + p, total), 0.0, points)[1]
+
+        @jax.jit
+        def shifted(points, offset):
+            return lax.scan(lambda offset, p: (offset, p - offset), offset, points)[1]
+
+        @jax.jit
+        def checked(points, check):
+            return lax.scan(lambda carry, p: (None, check(p)), None, points)[1]
+        """,
+    ),
     (
         "update-without-donation",
         """
