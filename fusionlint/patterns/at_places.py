@@ -78,7 +78,7 @@ def _is_known(part: Part, sizes: set[str], source: Source, depth: int) -> bool:
     match part:
         case cst.Name(value=name) if name not in sizes and (value := source.value(part)) is not None:
             return _is_known(value, sizes, source, depth - 1)
-        case cst.Name(value=name) if name in sizes:
+        case cst.Name(value=name) if name in sizes or (name.isupper() and len(name) > 1):
             return True
         case cst.BinaryOperation(left=left, right=right):
             return all(_is_known(operand, sizes, source, depth) for operand in (left, right))

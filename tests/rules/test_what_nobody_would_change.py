@@ -297,6 +297,17 @@ def joined(old, point):
     return jnp.sqrt(old * old + point * point)
 """
 
+TOKENS = """
+import tokens
+from tokens import BEGIN, END
+
+@jax.jit
+def framed(x):
+    row = jnp.full((x.shape[0], 8), 0)
+    row = row.at[:, 0].set(BEGIN)
+    return row.at[:, -1].set(END)
+"""
+
 # The rule, the code, and what has to be written otherwise for it to be a case.
 CASES = {
     "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
@@ -332,6 +343,7 @@ CASES = {
     "the largest of each row": ("write-before-reduction", SECOND, (", axis=-1)\n    return", ")\n    return")),
     "elements of each material": ("chained-at-set", BLOCKS, ("for name in models:", "for name in range(len(models)):")),
     "sums that are no sums": ("chained-at-set", BUCKETS, ("joined(old, points[i])", "joined(i, points[i])")),
+    "constants by their names": ("columns-by-at-set", TOKENS, ("set(BEGIN)", "set(x[:, 0])")),
     "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
 }  # fmt: skip
 
