@@ -131,7 +131,8 @@ def check(
     if fix or show_diff:
         from fusionlint.source.fixing import diff, fix_files
 
-        choose, world = chosen(result, None if write_baseline else known), world_of(files)
+        choose = chosen(result, None if write_baseline else known)
+        world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache)
         fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
     if show_diff:
         click.echo("".join(diff(one) for one in fixed), nl=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -68,12 +68,17 @@ def check_files(
         return _result(run, contents, cache)
 
 
-def world_of(paths: Iterable[Path]) -> World:
-    """What the files, and those that they import from, say together, by their facts alone."""
-    known = Known(None)
+def world_of(
+    paths: Iterable[Path], around: Collection[str] | None = None, jobs: int = 1, cache: Cache | None = None
+) -> World:
+    """What the files, and those that they import from, say together, by their facts alone: all of them, or those that
+    are connected with the files `around`."""
+    known = Known(cache)
     contents = {str(path): content for path in paths if isinstance(content := content_of(path), bytes)}
-    failed = known.read(contents, 1)
-    return join({path: known.facts(path) for path in _leaves(known, contents.keys() - failed.keys())})
+    failed = known.read(contents, jobs)
+    leaves = _leaves(known, contents.keys() - failed.keys())
+    groups = (g.paths for g in components(leaves) if around is None or not set(around).isdisjoint(g.paths))
+    return join({path: known.facts(path) for path in sorted(path for paths in groups for path in paths)})
 
 
 def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None) -> Result:
