@@ -102,8 +102,9 @@ def test_a_process_that_dies_takes_one_file_with_it(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "text",
     ["def first[T](xs: list[T]) -> T: ...", "class Box[T: (int, str), *Ts]: ...", "type Pair[T] = tuple[T, T]",
-     "def both[\n    T,\n    U,\n](x: T, y: U) -> None: ..."],
-    ids=["def", "class", "type", "over lines"],
+     "def both[\n    T,\n    U,\n](x: T, y: U) -> None: ...", "x = f'{d['a']}' f'{f'{1}'}'",
+     "x = f'{[\n    1\n]}'; y = f'{'a'}'\ntype A = int"],
+    ids=["def", "class", "type", "over lines", "quotes in an f-string", "lines in an f-string"],
 )  # fmt: skip
 def test_syntax_newer_than_this_python_is_read(text: str, tmp_path: Path) -> None:
     (tmp_path / "newer.py").write_text(text + "\n" + HAZARD)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from fusionlint.finding import Problem
 from fusionlint.source.facts import Facts, Raw
 from fusionlint.source.files import module_name, path_in_project
+from fusionlint.source.fix import split_lines
 from fusionlint.source.reading import read_raw
 
 # `def f[T](x)`, `class C[T]` and `type X[T] = ...` of Python 3.12, up to brackets in brackets.
 _PARAMETERS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 _GENERIC = re.compile(rf"(\b(?:def|class)\s+\w+)({_PARAMETERS})")
+_F_STRING = re.compile(rb"""\b[rR]?[fF][rR]?["']""")
+_ENDS = "\n"
 _ALIAS = re.compile(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 
@@ -46,14 +50,16 @@ def _read(data: bytes, path: str) -> Raw:
         warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
         try:
             return read_raw(data, path)
-        except SyntaxError:
-            older = _in_older_syntax(data)
-            if older is None:
-                raise
-            return read_raw(older, path)
+        except SyntaxError as error:
+            for written_for_older in (_without_type_parameters, _without_f_strings):
+                older = written_for_older(data)
+                if older is not None:
+                    with suppress(SyntaxError):
+                        return read_raw(older, path)
+            raise error from None
 
 
-def _in_older_syntax(data: bytes) -> str | None:
+def _without_type_parameters(data: bytes) -> str | None:
     """A text without the type parameters of Python 3.12, line by line the same; None where it has none.
 
     The standard ast reads what the running Python does. libcst reads more, but costs ten times as much, and facts say
@@ -66,6 +72,38 @@ def _in_older_syntax(data: bytes) -> str | None:
     older = _ALIAS.sub(lambda m: f"{m[1]}{m[2]}{_line_ends(m[3] or '')}{m[4]}", text)
     older = _GENERIC.sub(lambda m: m[1] + _line_ends(m[2]), older)
     return older if older != text else None
+
+
+def _without_f_strings(data: bytes) -> str | None:
+    """A text with empty strings for what Python 3.12 lets stand in an f-string, line by line the same; None where
+    there is none, or where libcst does not read it either. Facts say nothing of strings."""
+    if sys.version_info >= (3, 12) or not _F_STRING.search(data):
+        return None
+    import libcst as cst  # so rare that nothing else here needs it
+    from libcst.metadata import MetadataWrapper, PositionProvider
+
+    try:
+        tree = MetadataWrapper(cst.parse_module(data), unsafe_skip_copy=True)
+    except cst.ParserSyntaxError:
+        return None
+    positions = tree.resolve(PositionProvider).items()
+    spans = [(at.start, at.end) for node, at in positions if isinstance(node, cst.FormattedString)]
+    lines = split_lines(tree.module.code)
+    places = [((start.line, start.column), (end.line, end.column)) for start, end in spans]
+    for start, end in sorted(places, reverse=True):
+        if not any(first < start and end < last for first, last in places):  # else it is gone with the one around it
+            _blank(lines, start, end)
+    text = "".join(lines)
+    return _without_type_parameters(text.encode()) or text
+
+
+def _blank(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Writes an empty string, over as many lines, between two places; lines are 1-based, columns are not."""
+    (first, left), (last, right) = start, end
+    before, after = lines[first - 1][:left], lines[last - 1][right:]
+    quotes = '"""' if last > first else '"'
+    written = f"{before}{quotes}{_ENDS * (last - first)}{quotes}{after}"
+    lines[first - 1 : last] = written.splitlines(keepends=True) if last > first else [written]
 
 
 def _line_ends(text: str) -> str:
