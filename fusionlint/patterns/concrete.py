@@ -15,6 +15,7 @@ from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 _NUMBERS = ("int", "float", "bool")
 _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
@@ -41,11 +42,8 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return False
     if _is_factory(function, source):
         return True
-    if any(_is_cut_by_a_mask(part, function, source) for part in inside(function.body)):
-        return True
-    if any(_takes_from_a_list(part, function, source) for part in inside(function.body)):
-        return True
-    if any(_is_kept(part, function, source) for part in inside(function.body)):
+    ends = (_is_cut_by_a_mask, _takes_from_a_list, _is_kept)
+    if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
 
@@ -55,6 +53,14 @@ def _own(function: cst.FunctionDef, source: Source) -> Iterator[cst.Call]:
     for part in inside(function.body):
         if isinstance(part, cst.Call) and source.function(part) is function:
             yield part
+
+
+def _code(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """`node` and everything in it that runs: what is said of types has no values."""
+    if not isinstance(node, cst.Annotation):
+        yield node
+        for child in children(node):
+            yield from _code(child)
 
 
 def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:

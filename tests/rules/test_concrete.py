@@ -99,3 +99,14 @@ def tabulate(model, table, bands):
 """
     assert rules(code.format(end="return")) == []
     assert rules(code.format(end="return table")) == ["chained-at-set"]
+
+
+def test_what_is_said_of_types_inside_a_function_is_no_code() -> None:
+    code = """
+from typing import Tuple
+
+def filled(x, a, b, i, j):
+    places: Tuple[Tuple] = (i, j)
+    return x.at[places[0]].set(a).at[places[1]].set(b)
+"""
+    assert rules(code) == ["chained-at-set"]
