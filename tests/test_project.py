@@ -76,6 +76,22 @@ def test_names_are_followed_through_files_re_exports_and_dots() -> None:
     assert qualified(project, "lib/math.py", "rotate", "types.jnp.sin") == "jax.numpy.sin"
 
 
+def test_names_are_followed_through_stars() -> None:
+    project = project_of(
+        lib____init__="",
+        lib__types="import jax.numpy as jnp\n_hidden = jnp.sin\nclass State: pass",
+        lib__util="from .types import *\nfrom lib.game import *",
+        lib__user="from lib.util import State",
+        lib__game="from lib.util import *\nfrom math import *\ndef step(x): return jnp.sin(x)",
+    )
+    assert qualified(project, "lib/game.py", "step", "jnp.sin") == "jax.numpy.sin"
+    assert qualified(project, "lib/game.py", "step", "State") == "lib.types:State"
+    assert qualified(project, "lib/util.py", "", "step") == "lib.game:step"
+    assert qualified(project, "lib/user.py", "", "State") == "lib.types:State"
+    assert qualified(project, "lib/game.py", "step", "_hidden") is None
+    assert qualified(project, "lib/game.py", "step", "cos") is None
+
+
 def test_imports_in_a_circle_end() -> None:
     project = project_of(a="from b import f", b="from a import f")
     assert qualified(project, "a.py", "", "f") is None

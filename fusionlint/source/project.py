@@ -56,6 +56,7 @@ class Project:
     _origins: dict[str, str | None] = field(default_factory=dict, repr=False)
     _bases: dict[Place, tuple[Place, ...]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
+    _starred_files: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -108,8 +109,33 @@ class Project:
             return self._member(place, rest, depth)
         bound = self.files[place.path].lookup(place.scope, head)
         if bound is None:
-            return name if head in _BUILTINS else None
+            return name if head in _BUILTINS else self._starred(place.path, name, depth)
         return self._named(Place(place.path, bound[0]), bound[1], rest, depth)
+
+    def _starred(self, path: str, name: str, depth: int) -> str | None:
+        """The qualified name of what the file at `path` has by `from module import *`, where the module is one of the
+        project."""
+        head = name.partition(".")[0]
+        if depth <= 0 or head.startswith("_"):
+            return None
+        module = next((module for module in self._stars(path) if self.files[module].bound("", head)), None)
+        return self.qualified_name(Place(module, ""), name, depth - 1) if module else None
+
+    def _stars(self, path: str) -> tuple[str, ...]:
+        """The files of the project whose names `path` has by stars, near or far: of several, the last written counts
+        first."""
+        if path not in self._starred_files:
+            found: dict[str, None] = {}
+            todo = deque((path,))
+            while todo:
+                facts = self.files[todo.popleft()]
+                stars = [facts.absolute(to) for key, (_, to, _) in facts.raw.bindings[""].items() if key[0] == "*"]
+                modules = (self.modules.get(s) for s in reversed(stars) if not is_elsewhere(s, facts.module))
+                new = dict.fromkeys(module for module in modules if module and module not in found)
+                found.update(new)
+                todo.extend(new)
+            self._starred_files[path] = tuple(found)
+        return self._starred_files[path]
 
     def _named(self, place: Place, binding: Binding, rest: str, depth: int) -> str | None:
         """The qualified name of `rest` inside what `binding`, which stands in `place`, is bound to."""
@@ -181,7 +207,9 @@ class Project:
             return name
         head, _, tail = rest.partition(".")
         binding = self.files[path].bound("", head)
-        return self._named(Place(path, ""), binding, tail, depth) if binding else name
+        return (
+            self._named(Place(path, ""), binding, tail, depth) if binding else self._starred(path, rest, depth) or name
+        )
 
     def _split(self, name: str) -> tuple[str | None, str]:
         return home_of(name, self.modules)

@@ -189,7 +189,10 @@ def _import_from(reader: _Reader, node: ast.ImportFrom) -> None:
     origin = "." * node.level + (node.module or "")
     joint = "" if origin.endswith(".") else "."
     for alias in node.names:
-        reader.bind(alias.asname or alias.name, ("import", f"{origin}{joint}{alias.name}", None))
+        if alias.name == "*":  # each under a name of its own, which no code can have
+            reader.bind(f"*{origin}", ("import", origin, None))
+        else:
+            reader.bind(alias.asname or alias.name, ("import", f"{origin}{joint}{alias.name}", None))
 
 
 def _function(reader: _Reader, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
