@@ -52,7 +52,28 @@ def train(x):
         print(float(x[0]))
     return x
 """
-EXAMPLES = {"physics.py": PHYSICS, "tools.py": TOOLS, "driver.py": DRIVER}
+GAMES = """
+import jax
+from physics import *
+from tools import wrap
+
+class Game:
+    def step(self, x):
+        return stages(x)
+
+class Race(Game):
+    def __init__(self):
+        self.fast = jax.jit(self.step)
+
+    def step(self, x):
+        x = x.at[0].set(1.0)
+        x = x.at[1].set(lift(2.0))
+        return x
+
+def roll(game, x):
+    return jax.lax.scan(lambda c, _: (game.step(c), None), x, None, 9)
+"""
+EXAMPLES = {"physics.py": PHYSICS, "tools.py": TOOLS, "driver.py": DRIVER, "games.py": GAMES}
 # What may be written into a file: some say nothing to other files, some a lot.
 LINES = [
     "# a comment",
@@ -67,6 +88,11 @@ LINES = [
     "x = = 1",
     "stages = jax.jit(stages)",
     "def main():\n    return [stages(i) for i in range(99)]",
+    "from games import *",
+    "class Game:\n    def step(self, x):\n        return lift(x)",
+    "play = jax.vmap(Race().step)",
+    "def make():\n    game = Race()\n    return [game.fast(i) for i in range(999)]",
+    "def lift(x):\n    return wrap(stages)(x)",
 ]
 
 
@@ -134,7 +160,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (lambda folder: None, []),
         (lambda folder: append(folder / "driver.py", "# a comment\n"), ["driver.py"]),
         (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["tools.py"]),
-        (lambda folder: append(folder / "tools.py", "lift = None\n"), ["driver.py", "physics.py", "tools.py"]),
+        (
+            lambda folder: append(folder / "tools.py", "lift = None\n"),
+            ["driver.py", "games.py", "physics.py", "tools.py"],
+        ),
         (lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"), ["physics.py", "tools.py"]),
         (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
         (lambda folder: (folder / "notes.txt").write_text("no code"), []),
