@@ -114,10 +114,15 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
 
 def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern."""
-    names = (scope.partition("#")[0] for scope in place.scope.split("."))
-    return _is_idle_file(project.files[place.path].inside) or any(_IDLE_NAME.match(name) for name in names)
+    return _is_idle_file(project.files[place.path].inside) or any(map(_is_idle_name, place.scope.split(".")))
 
 
+@cache
+def _is_idle_name(name: str) -> bool:
+    return _IDLE_NAME.match(name.partition("#")[0]) is not None
+
+
+@cache
 def _is_idle_file(inside: str) -> bool:
     return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)
 
@@ -140,10 +145,8 @@ def _taken_along(project: Project) -> dict[Place, list[Place]]:
     in place of a method; never a callback."""
     callbacks = _callback_functions(project)
     taken: dict[Place, list[Place]] = defaultdict(list)
-    for name in project.called.keys() - CALLBACKS:
-        if found := project.find(name):
-            for place in project.callers(name):
-                taken[place].append(found)
+    for place, called in _calls(project).items():
+        taken[place] += called
     for place, function in project.functions():
         constructs = not function.owner or place.scope.endswith(_CONSTRUCTORS)
         if place.scope and place not in callbacks and constructs:
@@ -152,6 +155,17 @@ def _taken_along(project: Project) -> dict[Place, list[Place]]:
             for method in _overridden(project, place):
                 taken[method].append(place)
     return taken
+
+
+@lru_cache(maxsize=2)
+def _calls(project: Project) -> dict[Place, list[Place]]:
+    """The functions and classes of the project that each scope calls."""
+    calls: dict[Place, list[Place]] = defaultdict(list)
+    for name in project.called:
+        if called := project.find(name):
+            for caller in project.callers(name):
+                calls[caller].append(called)
+    return calls
 
 
 def _overridden(project: Project, method: Place) -> Iterator[Place]:
@@ -199,13 +213,17 @@ def _reached(seeds: Iterable[Place], edges: dict[Place, list[Place]]) -> set[Pla
 
 def _host_seeds(project: Project) -> Iterator[Place]:
     yield from _callback_functions(project)
-    for place, function in project.functions():
-        name = function.scope.rpartition(".")[2].partition("#")[0]
-        habit = _HOST_FILE.search(project.files[place.path].inside) or _HOST_NAME.match(name)
-        if habit or is_idle(project, place):
-            yield place
-    for path in project.files:
+    for path, facts in project.files.items():
+        is_of_host = _HOST_FILE.search(facts.inside) is not None
+        for place in (Place(path, scope) for scope in facts.raw.functions):
+            if is_of_host or _is_host_name(place.scope.rpartition(".")[2]) or is_idle(project, place):
+                yield place
         yield from _calling_the_host(project, path)
+
+
+@cache
+def _is_host_name(name: str) -> bool:
+    return _HOST_NAME.match(name.partition("#")[0]) is not None
 
 
 def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
@@ -232,11 +250,7 @@ def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place
     for place, _ in project.functions():
         inside[place.outer].append(place)
     handed_out = taken_on(project, (*_returned(project, inside), *_kept(project, inside)))
-    calls: dict[Place, list[Place]] = defaultdict(list)
-    for name in project.called:
-        if called := project.find(name):
-            for caller in project.callers(name):
-                calls[caller].append(called)
+    calls = _calls(project)
     known, found, once = set(host), set[Place](), set[Place]()
     todo = deque(place for places in inside.values() for place in places)
     while todo:
@@ -250,7 +264,9 @@ def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place
             known.add(place)
             found.add(place)
             # Only what it holds and what it calls may now be seen in another light.
-            todo.extend(p for p in (*inside[place], *calls[place]) if p.scope in project.files[p.path].raw.functions)
+            todo.extend(
+                p for p in (*inside[place], *calls.get(place, ())) if p.scope in project.files[p.path].raw.functions
+            )
     return found
 
 
