@@ -54,7 +54,7 @@ class Project:
     _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
     _origins: dict[str, str | None] = field(default_factory=dict, repr=False)
-    _bases: dict[Place, tuple[Place, ...]] = field(default_factory=dict, repr=False)
+    _bases: dict[tuple[Place, int], tuple[Place, ...]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
     _starred_files: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
@@ -178,11 +178,10 @@ class Project:
 
     def bases(self, owner: Place, depth: int = _DEPTH) -> Sequence[Place]:
         """The classes of the project that the class `owner` is derived from, as it names them."""
-        if depth < _DEPTH:
-            return tuple(self._bases_of(owner, depth))
-        if owner not in self._bases:
-            self._bases[owner] = tuple(self._bases_of(owner, depth))
-        return self._bases[owner]
+        key = (owner, depth)
+        if key not in self._bases:
+            self._bases[key] = tuple(self._bases_of(owner, depth))
+        return self._bases[key]
 
     def _bases_of(self, owner: Place, depth: int) -> Iterator[Place]:
         for base in self.files[owner.path].classes[owner.scope].bases:
