@@ -164,6 +164,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             lambda folder: append(folder / "tools.py", "lift = None\n"),
             ["driver.py", "games.py", "physics.py", "tools.py"],
         ),
+        (
+            lambda folder: append(folder / "tools.py", "from physics import *\n"),
+            ["driver.py", "games.py", "physics.py", "tools.py"],
+        ),
         (lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"), ["physics.py", "tools.py"]),
         (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
         (lambda folder: (folder / "notes.txt").write_text("no code"), []),
@@ -174,6 +178,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "a comment",
         "a name that nobody writes",
         "a name that others import",
+        "a star",
         "a call of another file's",
         "a function that nobody calls",
         "no code",

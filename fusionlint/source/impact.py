@@ -31,6 +31,8 @@ def affected(before: Mapping[str, Raw], after: Mapping[str, Raw], others: Mappin
     """The files among `others` to which it may matter that those of `before` are as in `after` now; None for any of
     them. `others` has their packed facts."""
     changed = [unit for path in before for unit in _changed(list(units(before[path])), list(units(after[path])))]
+    if any(name.startswith("*") for unit in changed for name in unit.names):
+        return None  # what comes by a star is called as anything is there
     units_of = _reader(others)
     up = _spread((n for unit in changed for n in unit.mentions), units_of, others, lambda u: (u.names, u.mentions))
     down = _spread((n for unit in changed for n in unit.names), units_of, others, lambda u: (u.mentions, u.names))
