@@ -159,7 +159,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     [
         (lambda folder: None, []),
         (lambda folder: append(folder / "driver.py", "# a comment\n"), ["driver.py"]),
-        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["tools.py"]),
+        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["games.py", "tools.py"]),
         (
             lambda folder: append(folder / "tools.py", "lift = None\n"),
             ["driver.py", "games.py", "physics.py", "tools.py"],
@@ -168,8 +168,11 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             lambda folder: append(folder / "tools.py", "from physics import *\n"),
             ["driver.py", "games.py", "physics.py", "tools.py"],
         ),
-        (lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"), ["physics.py", "tools.py"]),
-        (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
+        (
+            lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"),
+            ["games.py", "physics.py", "tools.py"],
+        ),
+        (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["games.py", "physics.py"]),
         (lambda folder: (folder / "notes.txt").write_text("no code"), []),
         (lambda folder: (folder / "alone.py").write_text("x = 1\n"), ["alone.py"]),
     ],

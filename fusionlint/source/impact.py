@@ -33,10 +33,15 @@ def affected(before: Mapping[str, Raw], after: Mapping[str, Raw], others: Mappin
     changed = [unit for path in before for unit in _changed(list(units(before[path])), list(units(after[path])))]
     if any(name.startswith("*") for unit in changed for name in unit.names):
         return None  # what comes by a star is called as anything is there
-    units_of = _reader(others)
-    up = _spread((n for unit in changed for n in unit.mentions), units_of, others, lambda u: (u.names, u.mentions))
-    down = _spread((n for unit in changed for n in unit.names), units_of, others, lambda u: (u.mentions, u.names))
-    return None if up is None or down is None else up | down
+    called = {name for unit in changed for name in unit.names}
+    texts = _Texts(others)
+    up = _spread((n for unit in changed for n in unit.mentions), texts, lambda u: (u.names, u.mentions))
+    down = _spread(called, texts, lambda u: (u.mentions, u.names))
+    if up is None or down is None:
+        return None
+    # What reads a name otherwise than facts keep: `if settings.DEBUG`, or `if DEBUG` of what came by an import or star.
+    found, reached = down
+    return up[0] | found | {path for path in others if reached and texts.may_read(path, reached)}
 
 
 def _changed(before: list[Unit], after: list[Unit]) -> Iterator[Unit]:
@@ -44,14 +49,38 @@ def _changed(before: list[Unit], after: list[Unit]) -> Iterator[Unit]:
     yield from (old - new) + (new - old)
 
 
+class _Texts:
+    """The facts of files, unpacked when they are asked for."""
+
+    def __init__(self, packed: Mapping[str, bytes]) -> None:
+        self.packed = packed
+        self._raw: dict[str, Raw] = {}
+        self._units: dict[str, list[Unit]] = {}
+
+    def units(self, path: str) -> list[Unit]:
+        if path not in self._units:
+            self._units[path] = list(units(self._of(path)))
+        return self._units[path]
+
+    def may_read(self, path: str, names: set[str]) -> bool:
+        """Whether a file imports one of `names`, has it by a star, or reads it as an attribute of anything."""
+        if not any(name.encode() in self.packed[path] for name in names) and b"*" not in self.packed[path]:
+            return False
+        raw = self._of(path)
+        imports = (name for bound in raw.bindings.values() for name, (kind, *_) in bound.items() if kind == "import")
+        return not raw.attributes.isdisjoint(names) or any(name[0] == "*" or name in names for name in imports)
+
+    def _of(self, path: str) -> Raw:
+        if path not in self._raw:
+            self._raw[path] = Raw.unpacked(self.packed[path])
+        return self._raw[path]
+
+
 def _spread(
-    names: Iterable[str],
-    units_of: Callable[[str], list[Unit]],
-    others: Mapping[str, bytes],
-    ends: Callable[[Unit], tuple[frozenset[str], frozenset[str]]],
-) -> set[str] | None:
-    """The files with units that are reached from `names`: a unit that has one of them at its first end has what is at
-    its second reached as well."""
+    names: Iterable[str], texts: _Texts, ends: Callable[[Unit], tuple[frozenset[str], frozenset[str]]]
+) -> tuple[set[str], set[str]] | None:
+    """The files with units that are reached from `names`, and the names that are: a unit that has one of them at its
+    first end has what is at its second reached as well."""
     reached, found = set[str](), set[str]()
     new = set(names)
     while new:
@@ -59,27 +88,16 @@ def _spread(
         if len(reached) > _TOO_MANY:
             return None
         sought, new = [name.encode() for name in new], set()
-        for path, packed in others.items():
+        for path, packed in texts.packed.items():
             if not any(name in packed for name in sought):
                 continue
-            for unit in units_of(path):
+            for unit in texts.units(path):
                 first, second = ends(unit)
                 if not first.isdisjoint(reached):
                     new |= second - reached
                     if not unit.is_import:
                         found.add(path)
-    return found
-
-
-def _reader(packed: Mapping[str, bytes]) -> Callable[[str], list[Unit]]:
-    known: dict[str, list[Unit]] = {}
-
-    def read(path: str) -> list[Unit]:
-        if path not in known:
-            known[path] = list(units(Raw.unpacked(packed[path])))
-        return known[path]
-
-    return read
+    return found, reached
 
 
 def units(raw: Raw) -> Iterator[Unit]:
