@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
@@ -45,6 +46,16 @@ def choice(call: cst.Call, source: Source, *, replace: bool = True) -> Choice | 
 
 def _given(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
     return None if isinstance(node, cst.Name) and node.value == "None" else node
+
+
+def is_one(shape: cst.BaseExpression | None) -> bool:
+    """Whether a draw of this shape is one element."""
+    match shape:
+        case None:
+            return True
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            return all(constant(part.value) == 1 for part in parts)
+    return False
 
 
 def listed(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression] | None:

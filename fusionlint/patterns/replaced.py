@@ -69,8 +69,8 @@ def _received(read: cst.Name, source: Source) -> list[cst.Name]:
     callers = [(caller, call) for caller, call in callers if not is_idle(source.project, caller)]
     if place is None or returned is None or any(caller.path != source.path for caller, _ in callers):
         return []
-    calls = (node for node in source.nodes(cst.Call) if isinstance(node, cst.Call))
-    made = [call for call in calls if source.project.find(source.qualified_name(call.func)) == place]
+    name = source.project.name_of(place)
+    made = [call for call in source.calls_of((name,)) if isinstance(call, cst.Call) and source.calls(call, name)]
     names = [_unpacked(call, returned, source) for call in made if not is_idle(source.project, source.place(call))]
     return [name for name in names if name is not None] if None not in names and len(names) == len(callers) else []
 

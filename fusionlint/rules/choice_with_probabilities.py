@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, is_literal
-from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, listed, number, written_shape
+from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, is_one, listed, number, written_shape
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -36,7 +36,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
 def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One draw with probabilities that says `replace=False`: several are another distribution."""
     made = choice(node, source, replace=False)
-    if made is None or made.p is None or not _is_one(made.shape) or not source.is_traced(node):
+    if made is None or made.p is None or not is_one(made.shape) or not source.is_traced(node):
         return
     if not is_concrete(node, source):
         yield source.finding(
@@ -45,15 +45,6 @@ def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]
             write=_few(made, made.p, source),
             pair=2,
         )
-
-
-def _is_one(shape: cst.BaseExpression | None) -> bool:
-    match shape:
-        case None:
-            return True
-        case cst.Tuple(elements=parts) | cst.List(elements=parts):
-            return all(constant(part.value) == 1 for part in parts)
-    return False
 
 
 def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, inside
+from fusionlint.patterns.at import elements, inside
 from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.choice import CHOICE
+from fusionlint.patterns.choice import CHOICE, is_one
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.often import runs_often
@@ -38,7 +38,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     random = source.alias("jax.random") or "jax.random"
     k, n = source.code(key), _length(among, source)
-    if _is_one(shape):
+    if is_one(shape):
         yield source.finding(
             node,
             "everything is permuted to draw one, which nothing can replace",
@@ -90,15 +90,6 @@ def _is_distinct(node: cst.Call, source: Source) -> bool:
     p, replace = argument(node, 4, "p"), argument(node, 3, "replace")
     without_p = p is None or (isinstance(p, cst.Name) and p.value == "None")
     return without_p and isinstance(replace, cst.Name) and replace.value == "False"
-
-
-def _is_one(shape: cst.BaseExpression | None) -> bool:
-    match shape:
-        case None:
-            return True
-        case cst.Tuple(elements=parts) | cst.List(elements=parts):
-            return all(constant(part.value) == 1 for part in parts)
-    return False
 
 
 def _is_drawn_twice(node: cst.Call, key: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
