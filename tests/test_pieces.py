@@ -18,6 +18,7 @@ from fusionlint.source.world import join
 
 PACKAGE = sorted(Path(fusionlint.__path__[0]).rglob("*.py"))
 GRAMMAR = sorted(Path(ast.__file__).parent.joinpath("test").glob("test_[gpl]*.py"))[:12]
+KINDS = (cst.Call, cst.FunctionDef, cst.Lambda, cst.For, cst.ClassDef, cst.Name, cst.SimpleStatementLine)
 
 MIXED = b'''"""Doc."""
 import jax; x = 1; y = (
@@ -55,8 +56,7 @@ def source_of(data: bytes) -> Source:
 
 def said_by_pieces(data: bytes) -> list[tuple[str, str, int, int, int, int]]:
     source = source_of(data)
-    kinds = (cst.Call, cst.FunctionDef, cst.Lambda, cst.For, cst.ClassDef, cst.Name, cst.SimpleStatementLine)
-    places = ((node, source.location(node)) for node in source.nodes(*kinds))
+    places = ((node, source.location(node)) for node in source.nodes(*KINDS))
     return sorted(
         (type(node).__name__, source.scope(node), at.line, at.column, at.end_line, at.end_column) for node, at in places
     )
@@ -67,11 +67,10 @@ def said_by_the_whole(data: bytes) -> list[tuple[str, str, int, int, int, int]]:
     positions = tree.resolve(cst.metadata.PositionProvider)
     walk = Walk()
     walk.visit(tree.module)
-    kinds = (cst.Call, cst.FunctionDef, cst.Lambda, cst.For, cst.ClassDef, cst.Name, cst.SimpleStatementLine)
     return sorted(
         (type(node).__name__, scope, at.start.line, at.start.column + 1, at.end.line, at.end.column + 1)
         for node, scope in walk.scopes.items()
-        if type(node) in kinds and (at := positions[node])
+        if type(node) in KINDS and (at := positions[node])
     )
 
 

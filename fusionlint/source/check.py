@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import broken, definition
 from fusionlint.source.cache import Cache, Kept, Run, digest, packed, packed_problem, unpacked
-from fusionlint.source.components import Component, Leaf, components, said_by
+from fusionlint.source.components import Component, Leaf, components, neighbours, said_by
 from fusionlint.source.facts import Raw
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
 from fusionlint.source.impact import affected
@@ -26,7 +26,7 @@ from fusionlint.source.known import Known, content_of, died, size
 from fusionlint.source.processes import Progress, map_files, shared, sharing, silent
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import World, join, neighbours
+from fusionlint.source.world import World, join
 
 if TYPE_CHECKING:
     from fusionlint.source.judging import Checked
@@ -137,9 +137,9 @@ def _run(
     groups = components(leaves)
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
-    for group in groups if last is not None else ():
-        assert last is not None
-        kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, leaves, known, seen, last)}
+    if last is not None:
+        for group in groups:
+            kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, leaves, known, seen, last)}
     todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
     for path, found in _judge(todo, groups, known, scope, jobs, progress):
         kept[path] = Kept(keys[path], found)
@@ -170,8 +170,7 @@ def _still_true(
 def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
     """The leaves of files that are known, and of those that they import from, in the order of their paths."""
     leaves = {path: known.leaf(path) for path in paths}
-    around = neighbours(leaves, lambda leaf: leaf.imports, known.leaf_around)
-    return dict(sorted((leaves | around).items()))
+    return dict(sorted((leaves | neighbours(leaves, known.leaf_around)).items()))
 
 
 class _Shared(NamedTuple):

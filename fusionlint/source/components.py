@@ -6,10 +6,12 @@ Names are resolved through what a file imports; how its functions run, by what c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from fusionlint.source.cache import digest
+from fusionlint.source.files import imported_files
 from fusionlint.source.project import home_of, is_elsewhere, modules_of
 
 
@@ -60,3 +62,20 @@ def said_by(paths: Iterable[str], leaves: Mapping[str, Leaf]) -> bytes:
         for part in (path.encode(), leaves[path].module.encode(), leaves[path].inside.encode(), leaves[path].outline)
     ]
     return digest(*parts)
+
+
+def neighbours(leaves: Mapping[str, Leaf], read: Callable[[Path], Leaf | None]) -> dict[str, Leaf]:
+    """The files that are not among `leaves` but say what names mean that these import; of their own packages alone.
+    `read` gives None for a file that cannot be read."""
+    known = {str(Path(path).resolve()) for path in leaves}
+    found: dict[str, Leaf] = {}
+    todo = [*leaves.items()]
+    while todo:
+        path, leaf = todo.pop()
+        for other in imported_files(Path(path), leaf.imports):
+            if str(other) not in known:
+                known.add(str(other))
+                if (new := read(other)) is not None:
+                    found[str(other)] = new
+                    todo.append((str(other), new))
+    return found

@@ -18,7 +18,6 @@ from fusionlint.source.reading import read_raw
 _PARAMETERS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 _GENERIC = re.compile(rf"(\b(?:def|class)\s+\w+)({_PARAMETERS})")
 _F_STRING = re.compile(rb"""\b[rR]?[fF][rR]?["']""")
-_ENDS = "\n"
 _ALIAS = re.compile(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 
@@ -102,8 +101,7 @@ def _blank(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> No
     (first, left), (last, right) = start, end
     before, after = lines[first - 1][:left], lines[last - 1][right:]
     quotes = '"""' if last > first else '"'
-    written = f"{before}{quotes}{_ENDS * (last - first)}{quotes}{after}"
-    lines[first - 1 : last] = written.splitlines(keepends=True) if last > first else [written]
+    lines[first - 1 : last] = split_lines(before + quotes + "\n" * (last - first) + quotes + after)
 
 
 def _line_ends(text: str) -> str:
