@@ -13,7 +13,7 @@ from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
 from fusionlint.evidence import Compiled, EvidenceError, fresh, judged, read_evidence, stale
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import all_rules, pages
+from fusionlint.rule import all_rules, pages, usual
 from fusionlint.source.check import Result
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
@@ -50,14 +50,17 @@ class Outcome:
 def scope_of(
     config: Config, select: Sequence[str], ignore: Sequence[str], targets: Sequence[str], *, unused_ignores: bool
 ) -> Scope:
-    """What the command line says, else the configuration. ConfigError for names that nobody knows."""
+    """What the command line says, else the configuration. ConfigError for names that nobody knows.
+
+    What does harm to a CPU's arithmetic alone is looked for where `cpu` is a target, or the rule is selected.
+    """
     known = list(pages())
     select, ignore, targets = select or config.select, ignore or config.ignore, targets or config.target
     check_known([*select, *ignore], known, "rule")
     check_known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")
     check_known([name for _, names in config.per_file_ignores for name in names], [*known, _ALL], "rule")
     targets = [_MEASURED_AS[name] for name in targets]
-    names = [name for name in select or known if name not in ignore]
+    names = [name for name in select or (known if targets else usual()) if name not in ignore]
     per_file = tuple(
         (pattern, tuple(known) if _ALL in silent else silent) for pattern, silent in config.per_file_ignores
     )
@@ -200,6 +203,6 @@ def _judged(baseline: Baseline, result: Result, scope: Scope, files: Sequence[Pa
     """Entries that the run looked at, and the others: a file that could not be checked says nothing."""
     failed = {problem.path for problem in result.problems}
     looked = [path for path in files if str(path) not in failed]
-    everything = not scope.targets and {*scope.rules} == {*speaking([rule.name for rule in all_rules()], ())}
+    everything = not scope.targets and {*scope.rules} >= {*speaking(usual(), ())}
     rules = [*scope.rules, UNUSED] if scope.unused_ignores and everything else scope.rules
     return baseline.judged(looked, rules, scope.targets)

@@ -106,6 +106,12 @@ class Page:
         return tuple(tuple(_harmed_targets(cells)) for cells in self.measurements)
 
     @property
+    def is_of_arithmetic(self) -> bool:
+        """Whether the page tells of nothing but how much a CPU computes."""
+        counted = [{cell.quantity for cell in cells} for cells in self.measurements]
+        return bool(counted) and all("flops" in quantities for quantities in counted)
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """The targets on which one of the tables shows harm: where the rule may speak."""
         return tuple(dict.fromkeys(name for targets in self.targets_of for name in targets))

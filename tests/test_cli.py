@@ -24,6 +24,8 @@ def swap(s):
     return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])
 """
 CLEAN = "import jax.numpy as jnp\n\n\ndef pack(x, v):\n    return jnp.stack([x, v], axis=-1)\n"
+SCAN = "jax.lax.scan(lambda x, r: (0.9 * x + 0.1 * r, x), x, rows, unroll=16)"
+UNROLLED = f"import jax\n\n\ndef smoothed(x, rows):\n    return {SCAN}\n"
 
 
 @pytest.fixture
@@ -145,6 +147,23 @@ def test_a_target_keeps_the_rules_that_harm_it_and_its_numbers(folder: Path) -> 
     document = json.loads(run("check", "--target", "h100", "--output-format", "json").stdout)
     (finding,) = document["findings"]
     assert {m["target"] for m in finding["evidence"]} == {"h100"}
+
+
+@pytest.mark.parametrize(
+    ("args", "exit_code"),
+    [((), 0), (("--target", "h100"), 0), (("--target", "cpu"), 1), (("--select", "unrolled-scan-on-cpu"), 1)],
+)
+def test_what_only_makes_a_cpu_compute_more_is_found_where_a_cpu_is_named(
+    folder: Path, args: tuple[str, ...], exit_code: int
+) -> None:
+    (folder / "env.py").write_text(UNROLLED)
+    assert run("check", *args).exit_code == exit_code
+
+
+def test_a_target_of_the_configuration_names_it_too(folder: Path) -> None:
+    (folder / "env.py").write_text(UNROLLED)
+    (folder / "pyproject.toml").write_text("[tool.fusionlint]\ntarget = ['cpu', 'h100']\n")
+    assert run("check").exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,13 @@ def test_launches_saved_by_moving_many_times_the_bytes_are_no_harm() -> None:
     assert Page("x", bought).targets == ("v5e",)
 
 
+def test_a_page_is_of_arithmetic_if_every_table_counts_what_a_cpu_computes() -> None:
+    told = Page("x", TEXT.replace("| target | launches |", "| target | flops |"))
+    assert told.is_of_arithmetic
+    assert not PAGE.is_of_arithmetic
+    assert not Page("x", "# x\n\nNothing is measured yet.\n").is_of_arithmetic
+
+
 def test_the_summary_is_the_first_sentence() -> None:
     assert PAGE.summary == "One thing costs another: so it is."
 

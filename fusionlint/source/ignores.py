@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
+from fusionlint.rule import usual
 from fusionlint.source.fix import split_lines
 
 UNUSED = "unused-ignore"
@@ -105,12 +106,13 @@ def unused(
 ) -> Iterator[Finding]:
     """A finding for every comment that is too wide: of whose names some silence nothing.
 
-    `used` are comments with the rules that they silenced; only rules that `ran` can be said to silence nothing.
+    `used` are comments with the rules that they silenced; only rules that `ran` can be said to silence nothing, and of
+    comments for all rules only if all ran that usually do.
     """
     used, ran = {*used}, {*ran}
     for comment in comments:
         if comment.names is None:
-            idle = ran.issuperset(known) and not any(one == comment for one, _ in used)
+            idle = ran.issuperset({*known}.intersection(usual())) and not any(one == comment for one, _ in used)
             if idle:
                 yield _unused(comment, (), "it silences nothing")
             continue
