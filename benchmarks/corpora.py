@@ -50,7 +50,10 @@ def copied(folders: Sequence[Path], home: Path) -> Corpus:
         below = home / folder.resolve().name
         if below.exists():
             raise FileExistsError(f"two folders are called {below.name}")
-        files += [_copy(path, below / path.relative_to(folder)).relative_to(home) for path in python_files([folder])]
+        files += [
+            _copy(path, below / path.relative_to(folder)).relative_to(home)
+            for path in python_files([folder], idle=True)
+        ]
         for root in {folder / "pyproject.toml", *folder.rglob("pyproject.toml")}:
             marker = below / root.relative_to(folder)
             if marker.parent.is_dir():

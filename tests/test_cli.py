@@ -62,6 +62,16 @@ def test_clean_code_is_silent_and_ends_with_zero(folder: Path) -> None:
     assert (result.stdout, result.exit_code) == ("No hazards found in 1 file.\n", 0)
 
 
+def test_a_folder_of_tests_is_left_out_and_the_summary_says_so(folder: Path) -> None:
+    (folder / "tests").mkdir()
+    (folder / "tests" / "env.py").write_text(COLUMNS)
+    result = run("check", "tests")
+    assert result.stdout == (
+        "No hazards found in 0 files. Tests, benchmarks and plots are looked at only where they are named one by one.\n"
+    )
+    assert result.exit_code == 0
+
+
 def test_concise_is_one_line_a_finding(folder: Path) -> None:
     lines = run("check", "--output-format", "concise").stdout.splitlines()
     assert len(lines) == 2

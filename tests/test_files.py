@@ -59,6 +59,21 @@ def test_a_file_named_by_itself_is_always_checked(tmp_path: Path) -> None:
     ]
 
 
+def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(tmp_path: Path) -> None:
+    names = ["examples/plot_fit.py", "pkg/env.py", "pkg/latest.py"]  # a gallery's example is no picture
+    idle = ["benchmarks/speed.py", "pkg/env_test.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
+    tree(tmp_path, "pyproject.toml", *names, *idle)
+    assert found(tmp_path) == names
+    assert len(python_files([tmp_path], idle=True)) == len(names) + len(idle)
+    assert python_files([tmp_path / "pkg" / "tests"]) == []
+    assert python_files([tmp_path / "test_env.py"]) == [tmp_path / "test_env.py"]
+
+
+def test_where_a_project_lies_does_not_make_it_a_test(tmp_path: Path) -> None:
+    tree(tmp_path, "tests/brax/pyproject.toml", "tests/brax/math.py")
+    assert found(tmp_path) == ["tests/brax/math.py"]
+
+
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere: no such file or folder"):
         python_files([tmp_path / "nowhere"])

@@ -153,6 +153,8 @@ def summary(outcome: Outcome) -> str:
         rest += f" Evidence from {_count(outcome.reports, 'report')}: {confirmed} confirmed, {outcome.refuted} refuted"
         rest += " (dropped)." if outcome.refuted else "."
     if not outcome.findings:
+        if not outcome.files:
+            rest += " Tests, benchmarks and plots are looked at only where they are named one by one."
         return f"No {'new ' if outcome.known else ''}hazards found {in_files}.{rest}"
     rules = Counter(f.rule for f in outcome.findings)
     idle = rules.pop(UNUSED, 0)

@@ -1,12 +1,13 @@
 """Which files to check, and what their modules are called.
 
 In: the paths a user names. Out: the Python files below them, without what .gitignore, the configuration or habit leaves
-out. A file named by itself is always checked.
+out, and without tests, benchmarks and pictures. A file named by itself is always checked.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,19 +19,38 @@ _NEVER = frozenset(
      "dist", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 )  # fmt: skip
 
+# Nobody minds how fast these are, and what they do to a project's functions is no use of them that is worth a finding:
+# a third of the code of jax, flax, brax, maxtext and numpyro.
+_IDLE_FILE = re.compile(
+    r"(^|/)(tests?|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
+    r"|analy[sz]e[^/]*)"
+    r"\.py$"
+)
+# Sphinx-Gallery runs what is called plot_*: examples of everything.
+_GALLERY = re.compile(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
 
-def python_files(paths: Sequence[Path], exclude: Iterable[str] = ()) -> list[Path]:
-    """The Python files at and below `paths`, sorted, each once. FileNotFoundError names a path that is not there."""
+
+def python_files(paths: Sequence[Path], exclude: Iterable[str] = (), *, idle: bool = False) -> list[Path]:
+    """The Python files at and below `paths`, sorted, each once; tests, benchmarks and pictures too where `idle` ones
+    are asked for. FileNotFoundError names a path that is not there."""
     excluded = pathspec.GitIgnoreSpec.from_lines(exclude)
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            found.update(dict.fromkeys(_below(path, excluded)))
+            below = _below(path, excluded)
+            found.update((one, None) for one in below if idle or not is_idle_file(path_in_project(one)))
         elif path.exists():
             found[path] = None
         else:
             raise FileNotFoundError(f"{path}: no such file or folder")
     return sorted(found)
+
+
+@cache
+def is_idle_file(inside: str) -> bool:
+    """Whether a file, by its path in its project, is a test, a benchmark or a picture."""
+    return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)
 
 
 def _below(root: Path, excluded: pathspec.GitIgnoreSpec) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from fusionlint.source.facts import Value, unpacked
+from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 
 Context = Literal["traced", "host", "library"]
@@ -43,15 +44,7 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", 
 
 # Host code by every project's habit: files, names of functions, and calls that no trace survives.
 _HOST_FILE = re.compile(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
-# Of these nobody minds how fast the host code is.
-_IDLE_FILE = re.compile(
-    r"(^|/)(tests?|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
-    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
-    r"|analy[sz]e[^/]*)"
-    r"\.py$"
-)
-# Sphinx-Gallery runs what is called plot_*: examples of everything.
-_GALLERY = re.compile(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
+# Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
 _IDLE_NAME = re.compile(
     r"^(test_.*|setUp.*|tearDown.*|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
@@ -114,7 +107,7 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
 
 def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern."""
-    return _is_idle_file(project.files[place.path].inside) or any(map(_is_idle_name, place.scope.split(".")))
+    return is_idle_file(project.files[place.path].inside) or any(map(_is_idle_name, place.scope.split(".")))
 
 
 @cache
@@ -122,14 +115,9 @@ def _is_idle_name(name: str) -> bool:
     return _IDLE_NAME.match(name.partition("#")[0]) is not None
 
 
-@cache
-def _is_idle_file(inside: str) -> bool:
-    return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)
-
-
 def _is_test(project: Project, place: Place) -> bool:
     """Whether this lies in a test or the like: host code even under a trace, for it runs on a handful of elements."""
-    return _is_idle_file(project.files[place.path].inside) or place.scope.startswith("test_")
+    return is_idle_file(project.files[place.path].inside) or place.scope.startswith("test_")
 
 
 def _traced_seeds(project: Project) -> Iterator[Place]:
