@@ -28,7 +28,9 @@ _ON_DEVICE = re.compile(r"^jax\.(numpy|lax|nn|tree|tree_util|scipy)\.")
 _KEEPS = frozenset(("append", "extend", "set_description", "set_postfix", "set_postfix_str", "write", "info", "debug",
                     "warning", "add_scalar", "scalar", "format"))  # fmt: skip
 _KEEPING = re.compile(r"^(print$|logging\.|absl\.logging\.|wandb\.log$|tqdm\.\w+\.write$)")
-_PRINTS = re.compile(r"^(print|(absl\.)?logging\.info|wandb\.log)$")
+# Not print: who prints every step wants to see each.
+_REPORTS = re.compile(r"^wandb\.log$")
+_NUMBERS = frozenset(("float", "int"))
 _SHOWS = frozenset(("set_description", "set_postfix", "set_postfix_str", "add_scalar"))
 _ARITHMETIC = re.compile(
     r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$"
@@ -48,6 +50,14 @@ def fetched(loop: Loop, steps: list[cst.Call], source: Source) -> Iterator[cst.B
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name() as kept))], value=value):
                 if _is_there(value, there, steps, source) and kind(kept, source) == "numpy":
                     yield value
+
+
+def is_whole(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether `node` reads arrays as they are, not one number."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _METHODS:
+            return False
+    return not source.calls(node, *_NUMBERS)
 
 
 def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int = _DEPTH) -> bool:
@@ -80,7 +90,7 @@ def _is_read_on(statement: cst.CSTNode, target: cst.BaseExpression, loop: Loop, 
 
 
 def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
-    """x, of `float(x)` or `x.item()`; what is formatted, of `print(f"{x}")`."""
+    """x, of `float(x)` or `x.item()`; what is formatted, of `bar.set_description(f"{x}")`."""
     name = source.qualified_name(call.func) or ""
     match call:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in _METHODS:
@@ -90,7 +100,7 @@ def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
         case cst.Call(args=[cst.Arg(value=reader), *trees]) if name in _TREE_MAPS:
             if source.qualified_name(reader) in _READERS:
                 yield from (tree.value for tree in trees)
-        case cst.Call(args=args) if _PRINTS.match(name) or _shows(call):
+        case cst.Call(args=args) if _REPORTS.match(name) or _shows(call):
             for arg in args:
                 yield arg.value
                 for part in inside(arg):

@@ -34,6 +34,8 @@ _NOTES = re.compile(
 )
 _NOTING = re.compile(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = re.compile(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
+# What is not compiled and called so takes steps of its own, as many as the host finds it needs.
+_SOLVES = re.compile(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
 
 def is_short(loop: Loop, source: Source) -> bool:
@@ -62,14 +64,14 @@ def _counts(iterated: cst.BaseExpression, source: Source) -> bool:
     if not isinstance(iterated, cst.Call):
         return False
     name = source.qualified_name(iterated.func) or ""
-    if name in _COUNTERS or name.startswith("jax."):
+    if name in _COUNTERS or (name.startswith("jax.") and name != "jax.device_get"):
         return True
     return name in _BARS and all(_counts(a.value, source) for a in iterated.args if a.keyword is None)
 
 
 def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:
     """Whether an expression is computed by compiled calls, jax, or arithmetic, not taken from the host."""
-    if isinstance(node, cst.Subscript) and _is_part_of_data(node, carry):
+    if isinstance(node, cst.Subscript) and is_part_of_data(node, carry):
         return False
     if isinstance(node, cst.Await | cst.Yield | cst.Lambda):
         return False
@@ -78,7 +80,7 @@ def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:
     return all(feeds_from_device(child, carry, source) for child in children(node))
 
 
-def _is_part_of_data(node: cst.Subscript, carry: Carry) -> bool:
+def is_part_of_data(node: cst.Subscript, carry: Carry) -> bool:
     """Whether this is another slice of an array that the loop does not make: `images[i:i + 32]`."""
     sliced = any(isinstance(e.slice, cst.Slice) and carry.varies(e) for e in node.slice)
     return sliced and not carry.varies(node.value)
@@ -110,9 +112,13 @@ def benign(call: cst.Call, carry: Carry, source: Source) -> bool:
     nothing that decides when to stop."""
     name = source.qualified_name(call.func)
     last = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
-    if _PACING.search(name or last):
+    if _PACING.search(name or last) or last == "next":
         return False
-    if is_jitted(call.func, source) or _computes(call, carry, source):
+    if is_jitted(call.func, source):
+        return True
+    if _SOLVES.search(dotted(call.func)):
+        return False
+    if _computes(call, carry, source):
         return True
     if _NOTING.match(name) if name else _NOTES.match(last):
         return True

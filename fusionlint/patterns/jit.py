@@ -40,7 +40,18 @@ def value(node: cst.CSTNode) -> Value:
 
 def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether calling `callee` executes one compiled program."""
-    return source.project.is_jitted(source.place(callee), value(callee))
+    return source.project.is_jitted(source.place(callee), value(callee)) and not _is_switched_off(callee, source)
+
+
+def _is_switched_off(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a method of an object that was made to compile nothing: `Solver(fun, jit=False).update`."""
+    match callee:
+        case cst.Attribute(value=cst.Name() as owner):
+            made = source.value(owner)
+            args = made.args if isinstance(made, cst.Call) else ()
+            off = (arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "jit")
+            return any(isinstance(value, cst.Name) and value.value == "False" for value in off)
+    return False
 
 
 def dispatching(source: Source) -> Iterator[str]:

@@ -9,9 +9,9 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.carry import Loop, calls, read
-from fusionlint.patterns.fetched import fetched, is_needed
-from fusionlint.patterns.host import is_gated, is_short, yields
+from fusionlint.patterns.carry import Carry, Loop, calls, read
+from fusionlint.patterns.fetched import fetched, is_needed, is_whole
+from fusionlint.patterns.host import is_gated, is_part_of_data, is_short, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -21,13 +21,18 @@ rule = Rule(__name__, harm="transfer")
 
 # What calls itself so does many steps in a dispatch, or is looked at because it is slow.
 _BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round", re.I)
-_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns"))
+# A loop that takes the time, or waits on purpose, waits once more for nothing.
+_WAITS = frozenset(
+    ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns", "time.sleep",
+     "jax.block_until_ready")
+)  # fmt: skip
+_KEYS = re.compile(r"rng|key", re.I)
 
 
 @rule.source(cst.For, cst.While, where="host", when=dispatching_in_a_loop)
 def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
-    if is_short(loop, source):
+    if is_short(loop, source) or _is_now_and_then(loop, source):
         return
     # What is written out, a setting, or what a dict holds, is short.
     if isinstance(loop, cst.For) and (
@@ -41,10 +46,12 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     steps = [step for step in steps if not is_gated(step, loop, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
-    clocks = (c for c in calls(loop.body) if source.qualified_name(c.func) in _CLOCKS)
-    if any(not is_gated(clock, loop, source) for clock in clocks):
+    waits = (c for c in calls(loop.body) if source.qualified_name(c.func) in _WAITS)
+    if any(not is_gated(wait, loop, source) for wait in waits):
         return
-    found = list(fetched(loop, steps, source))
+    found = [node for node in fetched(loop, steps, source) if not _is_of_a_table(node, loop, source)]
+    if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
+        return
     # Where the host needs one value to go on, it waits for the step anyway.
     if not found or any(is_needed(node, loop, source) for node in found) or _asks(loop, steps, source):
         return
@@ -56,6 +63,45 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
             write="keep it on the device (sum it up in the step, or append it as it is); read it after the loop, "
             "or every so many steps",
         )
+
+
+def _is_now_and_then(loop: Loop, source: Source) -> bool:
+    """Whether an `if` of the loop around decides whether this one runs: an evaluation every so many steps."""
+    around = source.loop(loop)
+    return isinstance(around, cst.For | cst.While) and is_gated(loop, around, source)
+
+
+def _is_of_a_table(node: cst.BaseExpression, loop: Loop, source: Source) -> bool:
+    """Whether the value of `node` is stored by what this loop and the one around it go over,
+    `table[shots, rate] = ...`: a result for each pair of some settings."""
+    statement = next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
+            names = {name for part in slices for name in read(part)}
+            return all(_goes_over(one, names, source) for one in (loop, source.loop(loop)))
+    return False
+
+
+def _goes_over(loop: cst.CSTNode | None, names: set[str], source: Source) -> bool:
+    """Whether the loop takes one of `names` from a collection, instead of counting."""
+    is_counting = not isinstance(loop, cst.For) or source.calls(loop.iter, "range")
+    return not is_counting and isinstance(loop, cst.For) and not names.isdisjoint(read(loop.target))
+
+
+def _goes_through_parts(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether the loop hands a step one part of an array after the other, `xs[i : i + n]`, and nothing of what the last
+    one returned: in parts, for the memory of the device does not hold all that comes of it."""
+    carry = Carry(loop)
+    is_cut = False
+    for step in steps:
+        writes, names = carry.behind(list(step.args), gated=True)
+        own = carry.write_of(step, source)
+        if own is not None and any(name in names and not _KEYS.search(name) for name in own.names):
+            return False
+        given = [*step.args, *(write.value for write in writes)]
+        subscripts = (part for node in given for part in inside(node) if isinstance(part, cst.Subscript))
+        is_cut = is_cut or any(is_part_of_data(part, carry) for part in subscripts)
+    return is_cut
 
 
 def _asks(loop: Loop, steps: list[cst.Call], source: Source) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
+from fusionlint.patterns.pictures import is_drawn
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -19,8 +20,17 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="dispatch")
 
 # What calls itself so does many steps, or one big one, in a dispatch.
-_BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile", re.I)
+_BIG = re.compile(
+    r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile"
+    # Steps of a network, each as large as the network.
+    r"|decod|denois|inference|transformer",
+    re.I,
+)
 _BATCHES = re.compile(r"batch|loader|dataset", re.I)
+# What only a step of training hands on.
+_TRAINED = re.compile(r"opt(im(izer)?)?_state$")
+# What there are few of.
+_FEW = re.compile(r"(^|[._])(players|agents|dims|axes)$")
 
 
 @rule.source(cst.For, cst.While, where="host", when=dispatching_in_a_loop)
@@ -29,13 +39,13 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     if is_short(loop, source):
         return
     steps = [c for c in calls(loop.body) if _loop_of(c, source) is loop and is_jitted(c.func, source)]
-    if not steps or yields(loop) or not is_counted(loop, source):
+    if not steps or yields(loop) or not is_counted(loop, source) or _is_over_few(loop):
         return
     carry = Carry(loop)
     if not all(_is_optional(c, carry, source) or benign(c, carry, source) for c in calls(loop.body)):
         return
     found = {step: carried for step in steps if (carried := _carried(step, carry, source))}
-    if found:
+    if found and not is_drawn(loop, source):
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
         yield _finding(step, loop, found[step], source)
@@ -47,6 +57,10 @@ def _loop_of(call: cst.Call, source: Source) -> cst.CSTNode | None:
     while isinstance(loop, cst.For) and is_short(loop, source):
         loop = source.loop(loop)
     return loop
+
+
+def _is_over_few(loop: Loop) -> bool:
+    return isinstance(loop, cst.For) and any(_FEW.search(name) for name in read(loop.iter))
 
 
 def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
@@ -61,6 +75,8 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     if isinstance(carry.loop, cst.While):
         reached.update(read(carry.loop.test))
     carried = tuple(name for name in written.names if name in reached)
+    if any(_TRAINED.search(name) for name in carried):
+        return ()
     feeding, names = carry.behind(list(step.args), gated=False)
     if any(_BATCHES.search(name) for name in names.difference(carried)):
         return ()

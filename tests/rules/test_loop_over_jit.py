@@ -38,6 +38,7 @@ def lines(body: str, head: str = HEAD) -> list[int]:
         "for i in range(a):\n    state = step(state)\n    if i % 10 == 0: b.write(state)",
         "for i in range(a):\n    state = step(state)\n    if state.overflow: state = b.allocate(state)",
         "for i in range(a):\n    state = step(state)\n    print(float(state))",
+        "for i in range(num_generations):\n    state = step(state)",
         "if a:\n    for i in range(a):\n        state = step(state)",
         "for j in range(3):\n    for i in range(a):\n        state = step(state)",
         "for i in range(a):\n    for j in range(3):\n        state = step(state)",
@@ -77,10 +78,44 @@ def test_loops_that_a_scan_could_be(body: str) -> None:
         "for i in range(b):\n    c = lambda s: step(s)",
         "def f(s):\n    return step(s)\nfor i in range(b):\n    state = a(f)",
         "state = step(state)",
+        "for _ in range(b):\n    x = next(a)\n    state = step(state)",
+        "for i in range(b):\n    x = a.nonlinear_solve(c, i)\n    state = step(state)",
+        "for i in range(b):\n    x = a.minimize(c, i)\n    state = step(state, x)",
+        "for x in jax.device_get(a):\n    state = step(state, x)",
+        "for i in range(a.players):\n    state = step(state, i)",
+        "for key in jax.random.split(a, 100):\n    opt_state, c = step(opt_state, key)",
+        "for i in range(a.num_inference_steps):\n    state = step(state)",
+        "for i in range(a.max_decode_len):\n    state = step(state)",
     ],
 )
 def test_loops_that_the_host_feeds_or_paces_or_that_are_few_or_apart(body: str) -> None:
     assert lines(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for _ in range(b):\n    state = step(state)\n    if a: c.append(c.render(state))",
+        "for _ in range(b):\n    state = step(state)\nc.save_svg(state)",
+        "seen = []\nfor _ in range(b):\n    state = step(state)\n    seen.append(state)\nc.make_animation(seen)",
+        "seen = {0: []}\nfor _ in range(b):\n    state = step(state)\n    seen[0].append(state)\n"
+        "frames = [c.render_array(one) for one in np.array(seen[0])]",
+    ],
+)
+def test_what_is_drawn_is_made_once(body: str) -> None:
+    assert lines(body) == []
+
+
+def test_other_pictures_say_nothing_of_the_loop() -> None:
+    assert lines("for _ in range(b):\n    state = step(state)\nc.render(a)\nreturn state") == [2]
+
+
+def test_an_object_that_is_told_to_compile_nothing_does_not() -> None:
+    solver = "import functools, jax\nclass Solver:\n    @functools.partial(jax.jit, static_argnums=0)\n"
+    solver += "    def update(self, s): return s\n"
+    loop = "for _ in range(a):\n    state = solver.update(state)"
+    assert lines(f"solver = Solver(jit=True)\n{loop}", solver) == [3]
+    assert lines(f"solver = Solver(jit=False)\n{loop}", solver) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""Whether somebody looks at what a Python loop makes: a rollout whose states are drawn, frame by frame.
+
+In: a loop of a Source. Such a loop runs once, for a film of some seconds; nobody minds what it dispatches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry, Loop, read
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_DRAWS = re.compile(r"render|(^|_)(svg|gif)|animat|visuali[sz]|viz|video|imshow", re.I)
+_KEEPS = frozenset(("append", "extend"))
+
+
+def is_drawn(loop: Loop, source: Source) -> bool:
+    """Whether a call that draws stands in the loop, or is handed what the loop makes."""
+    draws = [call for call in _around(loop, source) if _DRAWS.search(dotted(call.func).rpartition(".")[2])]
+    if not draws:
+        return False
+    made = _made_of({*Carry(loop).varying, *_collected(loop)}, loop, source)
+    return any(loop in source.ancestors(call) or not made.isdisjoint(read(call)) for call in draws)
+
+
+def _around(loop: Loop, source: Source) -> Iterator[cst.Call]:
+    """The calls of the function around `loop`, or of the module's own level."""
+    function, scope = source.function(loop), source.scope(loop)
+    nodes = source.nodes(cst.Call) if function is None else inside(function.body)
+    return (node for node in nodes if isinstance(node, cst.Call) and source.scope(node) == scope)
+
+
+def _collected(loop: Loop) -> Iterator[str]:
+    """The lists that the loop adds to: `states.append(state)`, `films[i].append(state)`."""
+    for node in inside(loop.body):
+        match node:
+            case cst.Call(func=cst.Attribute(value=kept, attr=cst.Name(method))) if method in _KEEPS:
+                yield dotted(kept.value if isinstance(kept, cst.Subscript) else kept)
+
+
+def _made_of(names: set[str], loop: Loop, source: Source) -> set[str]:
+    """`names`, and what is computed of them in the same scope."""
+    scope, found = source.scope(loop), set(names)
+    function = source.function(loop)
+    nodes = source.nodes(cst.Assign, cst.For, cst.CompFor) if function is None else inside(function.body)
+    for node in nodes:
+        if isinstance(node, cst.Assign | cst.For | cst.CompFor) and source.scope(node) == scope:
+            value = node.value if isinstance(node, cst.Assign) else node.iter
+            targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]
+            if not found.isdisjoint(read(value)):
+                found.update(name for target in targets for name in read(target))
+    return found

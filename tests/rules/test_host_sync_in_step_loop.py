@@ -1,0 +1,59 @@
+"""host-sync-in-step-loop, in the loops that its page has no room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("host-sync-in-step-loop",))
+HEAD = "import jax, time, wandb\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: (s * x, x))\n"
+
+
+def lines(body: str) -> list[int]:
+    """Lines of the findings in a function `run(state, a, b, c)` with this body, counted from the body's first."""
+    code = f"{HEAD}def run(state, a, b, c):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    return [f.location.line - HEAD.count("\n") - 1 for f in check_text(code.encode(), "m.py", ONLY)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(y.item())",
+        "for x in a:\n    state, y = step(state, x)\n    wandb.log({'y': y})",
+        "for x in a:\n    state, y = step(state, x)\n    a.set_postfix(y=y)",
+        "for x in a:\n    state, y = step(state, x)\n    b += np.asarray(y)",
+        # Gone through in parts, but the state is handed on: this trains.
+        "for i in range(b):\n    state, y = step(state, a[i : i + 32])\n    c.append(np.asarray(y))",
+        # Gone through in parts, but one number of each is read.
+        "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    c.append(float(y))",
+        # A table of steps is none of settings.
+        "for j in range(b):\n    for i in range(b):\n        state, y = step(state)\n        c[i, j] = np.array(y)",
+        "for x in a:\n    if b: print(x)\n    state, y = step(state, x)\n    c.append(float(y))",
+        "for j in b:\n    for x in a:\n        state, y = step(state, x)\n        c.append(float(y))",
+    ],
+)
+def test_steps_that_are_waited_for(body: str) -> None:
+    assert len(lines(body)) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for x in a:\n    state, y = step(state, x)\n    print(f'{y:.3f}')",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    time.sleep(1)",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    jax.block_until_ready(state)",
+        "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    c.append(np.asarray(y))",
+        "for i in range(b):\n    if c: x = {'a': a[i : i + 32]}\n    else: x = {'a': a[i:]}\n"
+        "    y, rng = step(rng, x)\n    y = jax.device_get(y)\n    state += y",
+        "for j in b:\n    for x in a:\n        _, y = step(j, x)\n        c[j, x] = np.array(y)",
+        "for j, k in enumerate(b):\n    for i, x in enumerate(a):\n"
+        "        _, y = step(k, x)\n        c[j, i] = np.array(y)",
+        "for j in range(b):\n    state = step(state)\n    if j % 500 == 0:\n"
+        "        for x in a:\n            c.append(float(step(state, x)[1]))",
+    ],
+)
+def test_steps_that_are_waited_for_on_purpose(body: str) -> None:
+    assert lines(body) == []
