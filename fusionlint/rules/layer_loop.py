@@ -9,8 +9,9 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
-from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.layer_lists import Layers, built_alike
+from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
@@ -24,9 +25,10 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
 _REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.checkpoint", "equinox.filter_checkpoint")
 # A default of so many layers says that they are few.
 _FEW = 4
-# A block that calls fewer things than this is a plain layer; a module makes its parts there too, and calls more.
+# A block that calls fewer things than this is a plain layer; a module makes its parts there too, and calls more: a
+# convolution, its norm and an activation are 6.
 _LARGE = 4
-_LARGE_MODULE = 6
+_LARGE_MODULE = 7
 
 
 def _handing_on(source: Source) -> Iterator[str]:
@@ -50,7 +52,7 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     count = _count(loop.iter if layers is None else layers.over, source)
     if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
         return
-    if _is_of_stages(loop, source) or _is_numbered(loop):
+    if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
         return
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
@@ -60,7 +62,7 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
                 handed = {name.value for arg in call.args[:1] for name in names_read(arg.value)}
                 if not written & handed or not _returns_first(statement, written & handed):
                     continue
-                if _is_alike(call, loop, source) if layers is None else _is_one_of(layers, call, loop, source):
+                if _is_alike(call, carry, source) if layers is None else _is_one_of(layers, call, loop, source):
                     yield _finding(loop, count, source)
                     return
 
@@ -96,7 +98,7 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
     """Whether as many layers stand in each of several stages of the function: they are few."""
     same = (
         other
-        for other in source.nodes(cst.For)
+        for other in source.nodes_in({source.pieces.of_scope(source.scope(loop))}, cst.For)
         if isinstance(other, cst.For) and source.function(other) is source.function(loop)
         if source.code(other.iter) == source.code(loop.iter)
     )
@@ -158,9 +160,10 @@ def _returns_first(statement: cst.Assign, carried: set[str]) -> bool:
     return False
 
 
-def _is_alike(call: cst.Call, loop: cst.For, source: Source) -> bool:
+def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether the layer that `call` applies is built alike in every iteration, but for its name and its weights."""
-    if not isinstance(loop.target, cst.Name):
+    loop = carry.loop
+    if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
         return False
     counter = loop.target.value
     made = call.func
@@ -174,7 +177,13 @@ def _is_alike(call: cst.Call, loop: cst.For, source: Source) -> bool:
     if place is None or source.project.function_at(place) is None or not _is_large(source, place):
         return False
     rows = [arg.value for arg in call.args[1:] if isinstance(arg.value, cst.Subscript)]
-    return bool(rows) and len(rows) == len(call.args) - 1 and all(_is_layer_of(row, counter, source) for row in rows)
+    is_all = bool(rows) and len(rows) == len(call.args) - 1 and len(_recurring(carry)) == 1
+    return is_all and all(_is_layer_of(row, counter, source) for row in rows)
+
+
+def _recurring(carry: Carry) -> set[str]:
+    """What an iteration makes of what the last one made: of layers one value, of a recurrence perhaps several."""
+    return {name for write in carry.writes for name in write.names if name in set(read(write.value))}
 
 
 def _uses(args: list[cst.Arg], counter: str, loop: cst.For) -> bool:

@@ -1,0 +1,124 @@
+"""layer-loop beside a scan, for plain layers, and for recurrences that are no layers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("layer-loop",))
+BLOCK = """\
+import jax
+import flax.linen as nn
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        y = nn.LayerNorm()(x)
+        y = nn.SelfAttention(8)(y)
+        return x + nn.Dense(64)(nn.relu(nn.Dense(256)(y)))
+
+"""
+MODEL = """\
+class Model(nn.Module):
+    depth: int = 12
+    {field}
+
+    @nn.compact
+    def __call__(self, x, cfg, {parameter}):
+        {setting}
+        if {test}:
+            {one}
+        else:
+            {other}
+        return x
+"""
+LOOP = "for i in range(self.depth): x = Block(name=f'block_{i}')(x)"
+SCAN = "x, _ = nn.scan(Block, variable_axes={'params': 0}, length=self.depth)()(x)"
+
+
+def found(test: str, one: str, other: str, field: str = "", parameter: str = "y=0", setting: str = "") -> int:
+    model = MODEL.format(field=field, parameter=parameter, setting=setting, test=test, one=one, other=other)
+    loop = "for i in range(self.depth):\n                x = Block(name=f'block_{i}')(x)"
+    return len(check_text((BLOCK + model.replace(LOOP, loop)).encode(), "m.py", ONLY))
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["scan: bool = False", "scan: bool = False\n    remat: bool = True", "other: bool = True\n    scan: bool = False"],
+)
+def test_a_loop_that_runs_unless_somebody_asks_for_the_scan_is_found(field: str) -> None:
+    assert found("self.scan", SCAN, LOOP, field) == 1
+    assert found("not self.scan", LOOP, SCAN, field) == 1
+
+
+def test_a_loop_that_somebody_has_to_ask_for_is_an_option() -> None:
+    assert found("self.scan", SCAN, LOOP, "scan: bool = True") == 0
+    assert found("not self.scan", LOOP, SCAN, "scan: bool = True") == 0
+    assert found("scan", SCAN, LOOP, parameter="scan=True") == 0
+    assert found("scan", SCAN, LOOP, parameter="scan=False") == 1
+
+
+def test_what_nobody_sees_a_default_of_is_an_option() -> None:
+    assert found("cfg.scan", SCAN, LOOP) == 0
+    assert found("isinstance(y, tuple)", SCAN, LOOP) == 0
+
+
+def test_a_branch_without_a_scan_says_nothing() -> None:
+    assert found("cfg.large", "x = nn.Dense(8)(x)", LOOP) == 1
+
+
+def test_the_default_of_a_configuration_in_the_file_counts() -> None:
+    config = "class Config:\n    scan: bool = {}\n\n"
+    for default, number in ((True, 0), (False, 1)):
+        model = MODEL.format(
+            field="",
+            parameter="y=0",
+            setting="",
+            test="cfg.scan",
+            one=SCAN,
+            other=LOOP.replace(": x", ":\n                x"),
+        )
+        text = BLOCK + config.format(default) + model
+        assert len(check_text(text.encode(), "m.py", ONLY)) == number
+
+
+def test_a_convolution_with_its_norm_and_activation_is_a_plain_layer() -> None:
+    plain = """\
+class Conv(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Conv(64, (3, 3))(x)
+        y = nn.BatchNorm()(y)
+        return nn.relu(y)
+
+class Model(nn.Module):
+    depth: int
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(self.depth):
+            x = {}()(x)
+        return x
+"""
+    assert check_text((BLOCK + plain.format("Conv")).encode(), "m.py", ONLY) == ()
+    assert len(check_text((BLOCK + plain.format("Block")).encode(), "m.py", ONLY)) == 1
+
+
+def test_a_recurrence_over_two_values_is_no_stack_of_layers() -> None:
+    head = """\
+import jax
+import jax.numpy as jnp
+
+def block(x, w):
+    y = jnp.tanh(x @ w)
+    y = y - jnp.mean(y)
+    return x + jnp.tanh(y) * jnp.std(y)
+
+@jax.jit
+def run(x, z, ws, n):
+"""
+    one = "    for i in range(n):\n        x = block(x, ws[i])\n    return x\n"
+    two = "    for i in range(n):\n        x = block(x, ws[i])\n        z = block(z, x)\n    return z\n"
+    assert len(check_text((head + one).encode(), "m.py", ONLY)) == 1
+    assert check_text((head + two).encode(), "m.py", ONLY) == ()
