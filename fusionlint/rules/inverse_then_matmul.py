@@ -1,8 +1,9 @@
-"""An inverse that is only multiplied by something: `jnp.linalg.inv(a) @ b`."""
+"""An inverse that is only multiplied, on either side: `jnp.linalg.inv(a) @ b`, `b @ jnp.linalg.inv(a)`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -16,12 +17,24 @@ rule = Rule(__name__, harm="fusion")
 
 _INVERSES = ("jax.numpy.linalg.inv", "jax.scipy.linalg.inv")
 _PRODUCTS = frozenset(("jax.numpy.dot", "jax.numpy.matmul"))
+_CHAIN = "jax.numpy.linalg.multi_dot"
 _LONG = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product with an inverse, or its transpose: what that is multiplied by on its right or, where nothing stands
+    there, on its left (then the inverse is the right factor)."""
+
+    whole: cst.BaseExpression
+    other: cst.BaseExpression
+    is_right: bool
+    is_transposed: bool = False
 
 
 @rule.source(cst.Call, calls=_INVERSES)
 def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The inverse, read once, is the left side of a product."""
+    """The inverse, read once, is a factor of a product."""
     if not source.calls(node, *_INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
         return
     found = _product(node, source)
@@ -32,32 +45,76 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
             return  # made once, multiplied again and again
     if found is None:
         return
-    product, right = found
     matrix = node.args[0].value
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
+    message = "the inverse is made only to be multiplied: more work and memory than solving, and less exact"
+    if found.is_right or found.is_transposed:
+        yield source.finding(node, message, write=_turned(solve, matrix, found, source), pair=int(found.is_right))
+        return
     edits: tuple[Edit, ...] = ()
-    if name is None and isinstance(node.func, cst.Attribute) and isinstance(product, cst.Call):
-        text = f"{solve}({as_argument(matrix, source)}, {as_argument(right, source)})"
-        edits = () if holds_comment(product) else (source.replace(product, text),)
-    yield source.finding(
-        node,
-        "the inverse is made only to be multiplied: more work and memory than solving, and less exact",
-        write=f"{solve}({_shown(matrix, source)}, {_shown(right, source)})",
-        edits=edits,
+    if name is None and isinstance(node.func, cst.Attribute) and isinstance(found.whole, cst.Call):
+        text = f"{solve}({as_argument(matrix, source)}, {as_argument(found.other, source)})"
+        edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
+    write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
+    yield source.finding(node, message, write=write, edits=edits)
+
+
+def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
+    """What to write where something has to be transposed for it."""
+    a, b = (
+        text if (text := source.code(node)).isidentifier() else name
+        for node, name in ((matrix, "a"), (found.other, "b"))
     )
+    if not found.is_right:
+        return f"{solve}({a}.T, {b})"
+    turned = a if found.is_transposed else f"{a}.T"
+    return f'{solve}({turned}, {b}.T).T; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
 
 
-def _product(inverse: cst.BaseExpression, source: Source) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
-    """The product that `inverse` is the left side of, and its right side."""
+def _product(inverse: cst.BaseExpression, source: Source) -> _Product | None:
+    """The product that `inverse`, or its transpose, is a factor of; where it stands between two others, that with the
+    factor behind it."""
     match source.parent(inverse):
-        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right) as product if left is inverse:
-            return product, right
+        case cst.Attribute(value=value, attr=cst.Name("T" | "mT")) as transposed if value is inverse:
+            found = _product_of(transposed, source)
+            return found and replace(found, is_transposed=True)
+    return _product_of(inverse, source)
+
+
+def _product_of(factor: cst.BaseExpression, source: Source) -> _Product | None:
+    match source.parent(factor):
+        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right) as product:
+            if left is factor:
+                return _Product(product, right, is_right=False)
+            match source.parent(product):
+                case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=whole, right=behind) if whole is product:
+                    return _Product(product, behind, is_right=False)
+            return _Product(product, left, is_right=True)
         case cst.Arg(keyword=None, star="") as arg:
             match source.parent(arg):
-                case cst.Call(func=func, args=[first, second]) as call if first is arg and second.keyword is None:
-                    name = source.qualified_name(func)
-                    return (call, second.value) if name in _PRODUCTS and not second.star else None
+                case cst.Call(func=func, args=[first, second]) as call if second.keyword is None and not second.star:
+                    if source.qualified_name(func) in _PRODUCTS and not first.star:
+                        is_right = second is arg
+                        return _Product(call, (first if is_right else second).value, is_right)
+        case cst.Element() as element:
+            return _in_a_chain(element, source)
     return None
+
+
+def _in_a_chain(element: cst.Element, source: Source) -> _Product | None:
+    """`jnp.linalg.multi_dot([b, inverse, c])`."""
+    factors = source.parent(element)
+    arg = source.parent(factors) if isinstance(factors, cst.List | cst.Tuple) else None
+    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
+    if (
+        not isinstance(factors, cst.List | cst.Tuple)
+        or not isinstance(call, cst.Call)
+        or not source.calls(call, _CHAIN)
+    ):
+        return None
+    place = factors.elements.index(element)
+    is_right = place == len(factors.elements) - 1
+    return _Product(factors, factors.elements[place - 1 if is_right else place + 1].value, is_right)
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
