@@ -20,7 +20,7 @@ _FRESH = (
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),
 )
 # What an index may be whose value is known before the program runs.
-_LITERALS = (cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis)
+_LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -11,93 +10,16 @@ from fusionlint.patterns.at import (
     Part,
     Write,
     constant,
-    elements,
     inside,
     is_fresh,
-    is_literal,
-    is_static,
     is_whole,
-    names_read,
 )
 from fusionlint.patterns.at_chain import is_columns, root
 from fusionlint.patterns.at_loop import Piecewise
-from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 _DIAGONALS = ("jax.numpy.diag_indices", "jax.numpy.diag_indices_from", "numpy.diag_indices")
 _ARANGES = ("jax.numpy.arange", "numpy.arange")
-_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
-# What is set before a program is compiled.
-_SETTING = re.compile(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
-# A name seldom stands for more names than this.
-_DEPTH = 4
-
-
-def is_folded(writes: Sequence[Write], source: Source) -> bool:
-    """Whether XLA knows the result before the program runs: numbers at known places of an array of numbers."""
-    array = meant(root(writes[0]), source)
-    if not isinstance(array, cst.BaseExpression) or not _is_known_array(array, source):
-        return False
-    sizes = {name.value for name in names_read(array)}
-    said = (part for w in writes for part in (w.value, *w.index))
-    return all(part is not None and _is_known(part, sizes, source, _DEPTH) for part in said)
-
-
-def _is_known_array(array: cst.BaseExpression, source: Source) -> bool:
-    """`jnp.zeros(n)`, `-jnp.ones(n)`, `jnp.array([1.0, 2.0])`: of what shape, a trace knows in any case."""
-    match array:
-        case cst.UnaryOperation(expression=inner):
-            return _is_known_array(inner, source)
-        case cst.BinaryOperation(left=left, right=right):
-            pair = (left, right), (right, left)
-            return any(_is_known_array(one, source) and is_literal(other) for one, other in pair)
-        case cst.Call(args=[cst.Arg(value=cst.List() | cst.Tuple() as numbers), *_]):
-            return is_literal(numbers) if source.calls(array, *_ARRAYS) else _is_filled(array, source)
-    return _is_filled(array, source)
-
-
-def _is_filled(array: cst.BaseExpression, source: Source) -> bool:
-    """Whether `array` is new, and of a number where it is not of zeros or ones."""
-    if not is_fresh(array, source) or not isinstance(array, cst.Call):
-        return False
-    if not source.calls(array, "jax.numpy.full", "jax.numpy.full_like"):
-        return True
-    value = argument(array, 1, "fill_value")
-    return value is not None and is_literal(value)
-
-
-def _is_known(part: Part, sizes: set[str], source: Source, depth: int) -> bool:
-    """Whether `part` is a number when the program is compiled: written out, a size of the array, or made of those."""
-    if isinstance(part, cst.Slice):
-        return is_static(part) or all(
-            bound is None or _is_known(bound, sizes, source, depth) for bound in (part.lower, part.upper, part.step)
-        )
-    if not isinstance(part, cst.BaseExpression) or depth == 0:
-        return False
-    match part:
-        case cst.Name(value=name) if name not in sizes and (value := source.value(part)) is not None:
-            return _is_known(value, sizes, source, depth - 1)
-        case cst.Name(value=name) if name in sizes or (name.isupper() and len(name) > 1):
-            return True
-        case cst.BinaryOperation(left=left, right=right):
-            return all(_is_known(operand, sizes, source, depth) for operand in (left, right))
-        case cst.UnaryOperation(expression=inner):
-            return _is_known(inner, sizes, source, depth)
-        case cst.Attribute():
-            return any(_SETTING.match(name) for name in dotted(part).split("."))
-        case cst.Subscript(value=inner, slice=slices) if all(_is_new_axis(each) for each in elements(slices)):
-            return _is_known(inner, sizes, source, depth)
-        case cst.Call(args=args) if source.calls(part, *_ARANGES):
-            return bool(args)  # a range of anything: what is counted is known
-        case cst.Call():
-            return source.calls(part, "len")
-    return is_static(part)
-
-
-def _is_new_axis(part: Part) -> bool:
-    """`:`, `None` or `...`."""
-    return is_whole(part) or (isinstance(part, cst.Name) and part.value == "None")
 
 
 def is_boundary(writes: list[Write], source: Source) -> bool:

@@ -10,11 +10,12 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_loop import piecewise
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_folded, is_slice
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
+from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -52,6 +53,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     """A Python loop that writes one block of a new array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or not is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
+        return
+    if all(is_folded([write], source) for write in found.writes):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return

@@ -9,8 +9,9 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write
 from fusionlint.patterns.at_chain import chain, is_last, root
-from fusionlint.patterns.at_places import edge, is_boundary, is_folded
+from fusionlint.patterns.at_places import edge, is_boundary
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -14,9 +14,10 @@ from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_
 from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_folded
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
+from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
@@ -59,6 +60,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
+        return
+    if all(is_folded([write], source) for write in found.writes):
         return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return

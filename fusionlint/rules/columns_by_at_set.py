@@ -10,9 +10,9 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
-from fusionlint.patterns.at_places import is_folded
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.firsts import are_few_firsts
+from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -12,6 +12,7 @@ from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -30,7 +31,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
-    if is_concrete(node, source):
+    if is_folded([write], source) or is_concrete(node, source):
         return
     yield source.finding(
         node,

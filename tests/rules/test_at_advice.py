@@ -131,7 +131,7 @@ def unshuffled(x, kept, cut, tokens, mask):
     ("loops", "write", "expected"),
     [
         ("for i in range(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks, and one jnp.concatenate"),
-        ("for i in range(4):", "x[..., i : i + 8, i : i + 8].set(0)", "a mask of all blocks at once"),
+        ("for i in f(4):", "x[..., i : i + 8, i : i + 8].set(0)", "a mask of all blocks at once"),
         (
             "for i in range(4):\n        for j in f(i):",
             "x[i : i + 8, j : j + 8].set(f(i, j))",

@@ -1,0 +1,211 @@
+"""Arrays that are known when a program is compiled: XLA writes them out, whatever is set in them one after the other.
+
+In: writes of a Source. Out: whether the array, the places and the values are made of numbers that are written out, of
+sizes, settings and what Python counts. Of that a compiled program keeps a constant, as measured on the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_static, is_whole
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.calls import argument
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
+_FULL = ("jax.numpy.full",)
+# Of an array that need not be known: only its shape and type are asked for.
+_LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like")
+_FULL_LIKE = ("jax.numpy.full_like",)
+_ARRAYS = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy") for name in ("array", "asarray"))
+# Places of which a trace knows all when it knows how many there are, as it has to.
+_PLACES = tuple(
+    f"{module}.{name}"
+    for module in ("jax.numpy", "numpy")
+    for name in ("arange", "diag_indices", "diag_indices_from", "tril_indices", "triu_indices")
+)
+# What is set before a program is compiled.
+_SETTING = re.compile(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
+_ABOUT = frozenset(("ndim", "size"))
+# A name seldom stands for more names than this.
+_DEPTH = 8
+
+
+def is_folded(writes: Sequence[Write], source: Source) -> bool:
+    """Whether XLA knows the result before the program runs: known values at known places of a known array."""
+    array = root(writes[0])
+    reader = _Reader(source, frozenset(_sizes(_begin(array, source), source)))
+    said = [part for w in writes for part in (w.value, *w.index)]
+    return reader.is_array(array, _DEPTH) and all(part is not None and reader.is_known(part, _DEPTH) for part in said)
+
+
+def _begin(array: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """What a name stands for, where that is one thing, through names of names."""
+    for _ in range(_DEPTH):
+        if not isinstance(array, cst.Name) or (value := source.value(array)) is None:
+            break
+        array = value
+    return array
+
+
+def _sizes(array: cst.CSTNode, source: Source) -> Iterator[str]:
+    """The names that say how long a new array is: `jnp.zeros((n, 2 * k))`; not `x` of `jnp.zeros(x.shape)`."""
+    for node in inside(array):
+        match node:
+            case cst.Call(args=[cst.Arg(value=shape), *_]) if source.calls(node, *_FILLED, *_FULL):
+                yield from _plain(argument(node, 0, "shape") or shape)
+
+
+def _plain(shape: cst.BaseExpression) -> Iterator[str]:
+    match shape:
+        case cst.Name(value=name):
+            yield name
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            for part in parts:
+                yield from _plain(part.value)
+        case cst.BinaryOperation(left=left, right=right):
+            yield from _plain(left)
+            yield from _plain(right)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """One question. `sizes` are the names that say how long the array is, which a trace has to know; `assumed` are
+    variables that are taken for known while what is stored in them is read."""
+
+    source: Source
+    sizes: frozenset[str]
+    assumed: frozenset[int] = frozenset()
+
+    def is_array(self, array: cst.BaseExpression, depth: int) -> bool:
+        """`jnp.zeros(n)`, `-jnp.ones(n)`, `jnp.array([1.0, 2.0])`, and what is written into them: of what shape, a
+        trace knows in any case."""
+        if depth == 0:
+            return False
+        if (write := at_write(array)) is not None:
+            parts = (write.value, *write.index)
+            return self.is_array(write.array, depth) and all(p is not None and self.is_known(p, depth) for p in parts)
+        match array:
+            case cst.Name():
+                return self._is_variable(array, depth)
+            case cst.UnaryOperation(expression=inner):
+                return self.is_array(inner, depth)
+            case cst.BinaryOperation(left=left, right=right):
+                pair = (left, right), (right, left)
+                return any(self.is_array(one, depth) and is_literal(other) for one, other in pair)
+            case cst.Call():
+                return self._is_made(array, depth)
+        return False
+
+    def _is_made(self, array: cst.Call, depth: int) -> bool:
+        """Whether `array` is new, and of numbers that are known."""
+        if self.source.calls(array, *_ARRAYS):
+            return bool(array.args) and is_literal(array.args[0].value)
+        if self.source.calls(array, *_FULL, *_FULL_LIKE):
+            value = argument(array, 1, "fill_value")
+            return value is not None and self.is_known(value, depth)
+        return self.source.calls(array, *_FILLED, *_LIKE)
+
+    def _is_variable(self, name: cst.Name, depth: int) -> bool:
+        """Whether all that is stored in a variable is known, loops included: each goes on with what is known."""
+        value = self.source.value(name)
+        if value is not None:
+            return self.is_array(value, depth - 1)
+        stored = [use.node for use in self.source.uses(name) if use.is_write]
+        if not stored:
+            return False
+        if id(stored[0]) in self.assumed:
+            return True
+        assuming = _Reader(self.source, self.sizes, self.assumed | {id(stored[0])})
+        values = [_assigned(each, self.source) for each in stored]
+        return all(value is not None and assuming.is_array(value, depth - 1) for value in values)
+
+    def is_known(self, part: Part, depth: int) -> bool:
+        """Whether `part` is a number when the program is compiled: written out, a size, counted, or made of those."""
+        if isinstance(part, cst.Slice):
+            bounds = (part.lower, part.upper, part.step)
+            return is_static(part) or all(bound is None or self.is_known(bound, depth) for bound in bounds)
+        if not isinstance(part, cst.BaseExpression) or depth == 0:
+            return False
+        if is_literal(part):
+            return True
+        match part:
+            case cst.Name():
+                return self._is_known_name(part, depth)
+            case cst.BinaryOperation(left=left, right=right):
+                return all(self.is_known(operand, depth) for operand in (left, right))
+            case cst.UnaryOperation(expression=inner):
+                return self.is_known(inner, depth)
+            case cst.Attribute(attr=cst.Name(attribute)):
+                return attribute in _ABOUT or any(_SETTING.match(name) for name in dotted(part).split("."))
+            case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
+                return True
+            case cst.Subscript(value=inner, slice=slices) if all(_is_new_axis(each) for each in elements(slices)):
+                return self.is_known(inner, depth)
+            case cst.Subscript(value=cst.Name() as table):
+                return self._is_dictionary(table, depth)
+            case cst.Call():
+                return self._is_known_call(part)
+        return False
+
+    def _is_known_name(self, name: cst.Name, depth: int) -> bool:
+        value = self.source.value(name)
+        if name.value not in self.sizes and value is not None:
+            return self.is_known(value, depth - 1)
+        if name.value in self.sizes or (name.value.isupper() and len(name.value) > 1):
+            return True
+        stored = self.source.written(name)
+        return stored is not None and _is_counted(stored, self.source)
+
+    def _is_known_call(self, call: cst.Call) -> bool:
+        if self.source.calls(call, *_PLACES):
+            return bool(call.args)
+        if self.source.calls(call, *_ARRAYS):
+            return bool(call.args) and is_literal(call.args[0].value)
+        # Of what it is, an array has no `index`; a list has.
+        is_found = isinstance(call.func, cst.Attribute) and call.func.attr.value == "index"
+        return is_found or self.source.calls(call, "len")
+
+    def _is_dictionary(self, table: cst.Name, depth: int) -> bool:
+        """Whether what is looked up is known, whatever by: `{name: i for i, name in enumerate(names)}`."""
+        match self.source.value(table):
+            case cst.DictComp(value=value):
+                return self.is_known(value, depth - 1)
+            case cst.Dict(elements=entries):
+                return all(isinstance(e, cst.DictElement) and self.is_known(e.value, depth - 1) for e in entries)
+        return False
+
+
+def _is_counted(name: cst.Name, source: Source) -> bool:
+    """Whether this is what a loop over `range(...)` or `enumerate(...)` counts by, which Python has to know."""
+    target: cst.CSTNode = name
+    match source.parent(name):
+        case cst.Element() as first:
+            both = source.parent(first)
+            if not isinstance(both, cst.Tuple) or both.elements[0] is not first:
+                return False
+            target, counts = both, "enumerate"
+        case _:
+            counts = "range"
+    match source.parent(target):
+        case cst.For(target=counted, iter=over) | cst.CompFor(target=counted, iter=over):
+            return counted is target and source.calls(over, counts)
+    return False
+
+
+def _assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What a statement `name = value` stores; None where it is stored otherwise."""
+    target = source.parent(name)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return statement.value if isinstance(statement, cst.Assign) else None
+
+
+def _is_new_axis(part: Part) -> bool:
+    """`:`, `None` or `...`."""
+    return is_whole(part) or (isinstance(part, cst.Name) and part.value == "None")

@@ -1,0 +1,102 @@
+"""Writes that XLA folds: known values at known places of a known array, in a row or in loops. What a trace does not
+know is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom tokens import BEGIN, END, PAD\n\n@jax.jit\n"
+
+PAIRS = """
+def connected(x, names, joints):
+    places = {name: i for i, name in enumerate(names)}
+    table = jnp.zeros((len(names), len(names)), dtype=bool)
+    table = table.at[jnp.arange(len(names)), jnp.arange(len(names))].set(True)
+    for joint in joints:
+        one = joint.parent
+        other = joint.child
+        if one in places:
+            i = places[one]
+            j = places[other]
+            table = table.at[i, j].set(True)
+            table = table.at[j, i].set(True)
+    return jnp.where(table, x, 0.0)
+"""
+LISTS = """
+def chosen(x, initial, variables):
+    table = jnp.zeros((len(variables), len(initial)))
+    for i, name in enumerate(initial):
+        table = table.at[variables.index(name), i].set(1)
+    return table @ x
+"""
+HARMONICS = """
+def real(kernel, n):
+    half = jnp.array(0.5j, dtype=complex)
+    T = jnp.zeros((n, n), dtype=complex)
+    T = T.at[0, 0].set(1.0)
+    for k in range(1, n // 2 + 1):
+        T = T.at[2 * k - 1, 2 * k - 1].set(half)
+        T = T.at[2 * k - 1, 2 * k].set(-half)
+    return (kernel @ T).real
+"""
+STENCIL = """
+def stencil(x, n):
+    weights = jnp.ones(n)
+    weights = 2 * weights
+    weights = weights.at[0].set(1)
+    weights = weights.at[-1].set(1)
+    return x * weights
+"""
+FRAME = """
+def framed(x):
+    row = jnp.full(shape=(x.shape[0], 8), fill_value=PAD)
+    row = row.at[:, 0].set(BEGIN)
+    return row.at[:, -1].set(END)
+"""
+MATRIX = """
+def scaled(x, n):
+    scale = jnp.zeros((n, n)).at[jnp.diag_indices(n)].set(2.0)
+    return scale @ x
+"""
+BLOCKS = """
+def masked(x):
+    mask = jnp.ones((64, 64))
+    for i in range(8):
+        mask = mask.at[i * 8 : i * 8 + 8, i * 8 : i * 8 + 8].set(0)
+    return x * mask
+"""
+SHAPES = """
+def edges(x):
+    new = jnp.zeros(x.shape)
+    return new.at[0, 1].set(3.0).at[2, 1].set(4.0)
+"""
+
+# The rules, the code, and what has to be written otherwise for a trace not to know it, found so many times.
+CASES = {
+    "places by their names": (("chained-at-set", "write-on-diagonal"), PAIRS, ("enumerate(names)", "x"), 1),
+    "the diagonal of a table": (("write-on-diagonal",), PAIRS, ("].set(True)\n    for", "].set(x)\n    for"), 1),
+    "places in a list": (("chained-at-set",), LISTS, (".set(1)", ".set(x[i])"), 1),
+    "places that are counted": (("chained-at-set",), HARMONICS, ("in range(1, n // 2 + 1)", "in kernel"), 1),
+    "values that are kept": (("chained-at-set",), HARMONICS, ("jnp.array(0.5j, dtype=complex)", "kernel[0, 0]"), 1),
+    "an array that is worked on": (("boundary-writes",), STENCIL, ("2 * weights", "x * weights"), 1),
+    "constants": (("columns-by-at-set",), FRAME, ("set(END)", "set(x[:, 0])"), 1),
+    "filled with constants": (("columns-by-at-set",), FRAME, ("fill_value=PAD", "fill_value=x[0, 0]"), 1),
+    "a matrix of numbers": (("write-on-diagonal",), MATRIX, ("set(2.0)", "set(x[0])"), 1),
+    "blocks of numbers": (("blocks-by-at-set",), BLOCKS, ("in range(8)", "in x"), 1),
+    "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
+}  # fmt: skip
+
+
+def found(rules: tuple[str, ...], code: str) -> int:
+    return len(list(check_text((HEAD + code.lstrip()).encode(), "m.py", Scope(rules))))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_trace_knows_is_left_alone_and_what_it_does_not_know_is_found(name: str) -> None:
+    rules, code, (written, otherwise), times = CASES[name]
+    assert found(rules, code) == 0
+    assert written in code
+    assert found(rules, code.replace(written, otherwise)) == times
