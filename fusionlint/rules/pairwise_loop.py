@@ -20,7 +20,16 @@ rule = Rule(__name__, harm="fusion")
 _ARRAYS = ("jax.numpy.", "jax.lax.", "jax.nn.")
 
 
-@rule.source(cst.For, calls=("range",), in_loop=True)
+def _nested(source: Source) -> Iterator[str]:
+    """The scopes of traced code with a `range` in a loop, where two loops hold a call of jax or one masks: asked of the
+    facts."""
+    calls = (one for name in source.names if name.startswith(_ARRAYS) for one in source.called(name))
+    computed = {place.scope for place, call in calls if len(call[2]) > 1}.union(source.facts.has("masked in a loop"))
+    ranges = {place.scope for place, call in source.called("range") if call[2]} if computed else set()
+    return (scope for scope in computed & ranges if source.runs(scope, "traced"))
+
+
+@rule.source(cst.For, when=_nested)
 def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
     """The loop around `inner`, where both together go over pairs and add up or collect what they find."""
     outer = source.loop(inner)
