@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import libcst as cst
 
@@ -14,7 +15,7 @@ from fusionlint.patterns.layer_lists import Layers, built_alike
 from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -25,10 +26,11 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
 _REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.checkpoint", "equinox.filter_checkpoint")
 # A default of so many layers says that they are few.
 _FEW = 4
-# A block that calls fewer things than this is a plain layer; a module makes its parts there too, and calls more: a
-# convolution, its norm and an activation are 6.
+# A block that calls fewer things than this, itself or in what it calls, is a plain layer. A module makes its parts and
+# calls them: a convolution, its norm and an activation are 6 to 8.
 _LARGE = 4
-_LARGE_MODULE = 7
+_LARGE_MODULE = 9
+_DEPTH = 3
 
 
 def _handing_on(source: Source) -> Iterator[str]:
@@ -233,8 +235,24 @@ def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseE
 
 def _is_large(source: Source, place: Place, least: int = _LARGE) -> bool:
     """Whether the function at `place` makes several calls: more than a product and an activation."""
-    calls = (c for c in source.project.files[place.path].calls if c.scope == place.scope)
-    return sum(1 for _ in calls) >= least
+    return sum(1 for _ in islice(_calls_within(source.project, place), least)) >= least
+
+
+def _calls_within(project: Project, place: Place, depth: int = _DEPTH) -> Iterator[Place]:
+    """A place for each call of the function at `place`, and of the project's functions and modules that it calls; two
+    for one of a part that was made elsewhere, `self.attention(x)`."""
+    calls = zip(project.calls_in(place.path), project.files[place.path].raw.calls, strict=True)
+    for (here, name), ((called_as, _, _), *_) in calls:
+        if here != place:
+            continue
+        yield here
+        if isinstance(called_as, str) and called_as.startswith("self."):
+            yield here
+        called = project.find(name) if depth else None
+        if called is not None:
+            is_class = called.scope in project.files[called.path].raw.classes
+            inner = Place(called.path, f"{called.scope}.__call__") if is_class else called
+            yield from _calls_within(project, inner, depth - 1)
 
 
 def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Finding:
