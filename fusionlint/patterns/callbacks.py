@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -17,6 +18,9 @@ PRINT = "jax.debug.print"
 RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
 CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
+_TREE_MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map")
+_REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
+_SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 # A helper of a body is seldom further away than this.
 DEPTH = 3
 
@@ -50,6 +54,39 @@ def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
         isinstance(above, cst.If) and below is above.body and _is_given(above.test, source)
         for above, below in switches(node, source)
     )
+
+
+def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
+    """Whether each call of `body` goes through many small steps, and hands out no more than a few numbers of them all:
+    `{"loss": losses.mean()}`."""
+    values = [arg for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in _SETTINGS]
+    if source.qualified_name(node.func) in RETURNS:  # what the callback returns comes second
+        if not node.args[1:2] or not isinstance(node.args[1].value, cst.Name) or node.args[1].value.value != "None":
+            return False
+        values = values[1:]
+    return bool(values) and runs_a_loop(body, source) and all(_is_reduced(arg.value, source) for arg in values)
+
+
+def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -> bool:
+    """Whether `value` is seen to be one number, or some under names, of however many: means, sums, the largest."""
+    if depth == 0:
+        return False
+    match value:
+        case cst.Name():
+            meant = source.value(value)
+            return meant is not None and _is_reduced(meant, source, depth - 1)
+        case cst.BinaryOperation(left=left, right=right):
+            return all(_is_reduced(side, source, depth) or is_literal(side) for side in (left, right))
+        case cst.Dict(elements=elements):
+            return bool(elements) and all(_is_reduced(part.value, source, depth) for part in elements)
+        case cst.Call(args=[cst.Arg(value=cst.Lambda(body=inner)), *_]) if source.calls(value, *_TREE_MAPS):
+            return _is_reduced(inner, source, depth)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _REDUCES:
+            return True
+        case cst.Call(args=[_]):
+            module, _, name = (source.qualified_name(value.func) or "").rpartition(".")
+            return module == "jax.numpy" and name in _REDUCES
+    return False
 
 
 def _is_given(test: cst.BaseExpression, source: Source) -> bool:

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, is_asked_for, is_switched, loop_around, runs_a_loop
+from fusionlint.patterns.callbacks import (
+    CALLBACKS,
+    PRINT,
+    RETURNS,
+    is_asked_for,
+    is_summary,
+    is_switched,
+    loop_around,
+    runs_a_loop,
+)
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -24,7 +33,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
     if name == PRINT and (is_switched(node, source) or runs_a_loop(body, source)):
         return
-    if name not in RETURNS and is_asked_for(node, source):
+    if (name not in RETURNS and is_asked_for(node, source)) or is_summary(node, body, source):
         return
     if name in RETURNS:
         message = "each step of the loop waits for Python on the host"

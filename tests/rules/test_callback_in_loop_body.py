@@ -1,0 +1,78 @@
+"""callback-in-loop-body: how often a step reports, and how much."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("callback-in-loop-body",))
+LARGE = """\
+import jax
+import jax.numpy as jnp
+from jax.experimental import io_callback
+
+def train(state, log, n):
+    def update(state, _):
+        def step(x, _):
+            return jnp.sin(x), x.sum()
+
+        state, rewards = jax.lax.scan(step, state, None, 128)
+        info = jax.tree.map(lambda x: x.mean(), {{"rewards": rewards}})
+        total = rewards.sum() / rewards.max()
+        {report}
+        return state, rewards
+
+    return jax.lax.scan(update, state, None, n)
+"""
+SMALL = """\
+import jax
+
+def train(x, log, n):
+    def step(x, _):
+        jax.debug.callback(log, x.mean())
+        return x * 0.9, None
+
+    return jax.lax.scan(step, x, None, n)
+"""
+
+
+def found(report: str) -> int:
+    return len(check_text(LARGE.format(report=report).encode(), "m.py", ONLY))
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "jax.debug.callback(log, total)",
+        "jax.debug.callback(log, rewards.mean())",
+        "jax.debug.callback(log, jnp.max(rewards), ordered=True)",
+        "jax.debug.callback(log, {'total': total, 'mean': rewards.mean() * 2.0})",
+        "jax.debug.callback(log, info)",
+        "io_callback(log, None, info)",
+    ],
+)
+def test_a_few_numbers_of_many_steps_are_a_report(report: str) -> None:
+    assert found(report) == 0
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "jax.debug.callback(log, rewards)",
+        "jax.debug.callback(log, rewards.mean(axis=0))",
+        "jax.debug.callback(log, jnp.mean(rewards, 0))",
+        "jax.debug.callback(log, {'total': total, 'all': rewards})",
+        "jax.debug.callback(log, jax.tree.map(lambda x: x * 2.0, info))",
+        "jax.debug.callback(log, unseen)",
+        "jax.debug.callback(log)",
+        "state = io_callback(log, state, rewards.mean())",
+    ],
+)
+def test_whole_arrays_what_nobody_sees_and_what_comes_back_are_not(report: str) -> None:
+    assert found(report) == 1
+
+
+def test_one_number_of_one_small_step_is_no_report() -> None:
+    assert len(check_text(SMALL.encode(), "m.py", ONLY)) == 1
