@@ -51,7 +51,11 @@ def _reading_in_a_loop(source: Source) -> Iterator[str]:
 def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     """The first element that the loop reads of an array of the device that it does not change."""
     target, iterated, body = _parts(loop)
-    if is_few(iterated, source) or (isinstance(loop, cst.For) and is_short(loop, source)):
+    if (
+        is_few(iterated, source)
+        or _is_written_out(iterated, source)
+        or (isinstance(loop, cst.For) and is_short(loop, source))
+    ):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
         return
@@ -60,7 +64,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     for part in body:
         for call in calls_in(part):
             what = _read_by(call, source)
-            if what is None or source.loop(call) is not loop:
+            if what is None or source.loop(call) is not loop or _is_told(call, source):
                 continue
             array = _array_of(what, targets, varying)
             if array is not None and (kind(array, source) == "array" or _is_output(array, call, source)):
@@ -69,6 +73,31 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
             if (whole := _iterated_for(what, target, iterated, source)) is not None:
                 yield _waited_for(call, whole, source)
                 return
+
+
+def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether the loop goes over a list that stands in the program, alone or beside the array: `zip(names, flags)`."""
+    match iterated:
+        case cst.List() | cst.Tuple():
+            return True
+        case cst.Name():
+            return isinstance(source.value(iterated), cst.List | cst.Tuple)
+        case cst.Call(args=args) if source.calls(iterated, "zip", "enumerate"):
+            return any(_is_written_out(arg.value, source) for arg in args)
+    return False
+
+
+def _is_told(call: cst.Call, source: Source) -> bool:
+    """Whether somebody is told what `call` reads: it is printed, or said by the error that the block ends in."""
+    for above in source.ancestors(call):
+        match above:
+            case cst.Call() if source.calls(above, "print"):
+                return True
+            case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[cst.Raise()])]):
+                return True
+            case cst.FunctionDef() | cst.Lambda():
+                return False
+    return False
 
 
 def _dispatched(call: cst.Call, array: cst.Name, source: Source) -> Finding:

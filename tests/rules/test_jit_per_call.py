@@ -110,3 +110,13 @@ def test_a_loop_in_another_file_counts(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("from solver import solve\ndef main(xs):\n    return [solve(x, 1) for x in xs]\n")
     result = check_files([tmp_path / "solver.py", tmp_path / "app.py"], ONLY)
     assert [Path(f.location.path).name for f in result.findings] == ["solver.py"]
+
+
+def test_what_is_compiled_again_on_purpose_or_belongs_to_another_object_each_time() -> None:
+    """A flag of the loop asks for it; or the loop makes the environments, each of which has code of its own."""
+    wrap = "g = jax.jit(functools.partial(f, 1))"
+    assert count(in_function(f"for y in a:\n    {wrap}\n    x = g(y)")) == 1
+    assert count(in_function(f"for y in a:\n    if y > 3:\n        {wrap}\n        x = g(y)")) == 0
+    step = "step = jax.jit(jax.vmap(env.step))"
+    assert count(in_function(f"for name in a:\n    env = make(name)\n    {step}\n    x = step(x)")) == 0
+    assert count(in_function(f"env = make(x)\nfor name in a:\n    {step}\n    x = step(x)")) == 1

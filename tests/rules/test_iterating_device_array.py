@@ -1,0 +1,45 @@
+"""iterating-device-array, in the loops that its page has no room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("iterating-device-array",))
+HEAD = "import jax, jax.numpy as jnp\nimport numpy as np\nNAMES = ('low', 'high', 'nan', 'inf', 'late')\n"
+
+
+def found(body: str) -> int:
+    code = f"{HEAD}def run(x, names):\n    y = jnp.sort(x)\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    return len(check_text(code.encode(), "m.py", ONLY))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return [float(v) for v in y]",
+        "return [n * bool(v) for n, v in zip(names, y)]",
+        "return [float(y[i]) for i in range(len(names))]",
+        "if x is None:\n    kept = [float(v) for v in y]\n    return kept",
+        # The error is raised elsewhere.
+        "kept = [float(v) for v in y]\nif x is None:\n    raise ValueError\nreturn kept",
+    ],
+)
+def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
+    assert found(body) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return [n * bool(v) for n, v in zip(NAMES, y)]",
+        "names = ['low', 'high', 'nan', 'inf', 'late']\nreturn [n * bool(v) for n, v in zip(names, y)]",
+        "return [float(y[i]) for i in (0, 5, 10, 15)]",
+        "for i in range(y.shape[0]):\n    print(i, np.mean(np.asarray(y[i])))",
+        "if x is None:\n    text = [n * bool(v) for n, v in zip(names, y)]\n    raise ValueError(''.join(text))",
+    ],
+)
+def test_few_elements_and_those_that_somebody_is_told(body: str) -> None:
+    assert found(body) == 0
