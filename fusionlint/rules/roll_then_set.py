@@ -1,0 +1,86 @@
+"""A roll whose ends that come round are written over: `jnp.roll(x, 1).at[0].set(v)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import Write, at_write, constant, is_literal
+from fusionlint.patterns.at_places import edge
+from fusionlint.patterns.calls import argument, brief
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_ROLL = "jax.numpy.roll"
+_LONG = 30
+
+
+@rule.source(cst.Call, calls=(_ROLL,))
+def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The roll is read by one write alone, to the end where it put what fell off the other."""
+    if not source.calls(node, _ROLL) or not source.is_traced(node):
+        return
+    write = _written_over(node, source)
+    if write is None or write.method != "set" or write.value is None or not _is_end_that_came_round(node, write):
+        return
+    yield source.finding(
+        node,
+        "the array is moved by one kernel, and the end that came round is written over by another",
+        until=write.call,
+        write=_joined(node, write, source),
+    )
+
+
+def _written_over(roll: cst.Call, source: Source) -> Write | None:
+    """The only thing that is done with a roll, or with it in another dtype: a write."""
+    name = source.assigned_name(roll)
+    if name is not None:
+        reads = source.reads(name)
+        if len(reads) != 1 or source.function(reads[0]) is not source.function(roll):
+            return None
+        if source.loop(reads[0]) is not source.loop(roll):
+            return None
+    moved: cst.BaseExpression = roll if name is None else reads[0]
+    match source.parent(moved):
+        case cst.Attribute(value=value, attr=cst.Name("astype")) as method if value is moved:
+            if isinstance(cast := source.parent(method), cst.Call):
+                moved = cast
+    match source.parent(moved):
+        case cst.Attribute(value=value, attr=cst.Name("at")) as at if value is moved:
+            function = source.parent(place) if (place := source.parent(at)) else None
+            return at_write(source.parent(function)) if function is not None else None
+    return None
+
+
+def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:
+    """Whether the write goes to the start of the rolled axis, and the roll forwards; or to the end, and backwards."""
+    shift, axis = argument(roll, 1, "shift"), argument(roll, 2, "axis")
+    place = edge(write)
+    if shift is None or place is None or isinstance(shift, cst.Tuple | cst.List):
+        return False
+    # Without an axis all elements move in a row: rows of the first axis, where the shift is as long as one.
+    rolled = 0 if axis is None or axis == "None" else constant(axis)
+    at, at_start = place
+    is_last = rolled == -1 and at == len(write.index) - 1
+    return (rolled == at or is_last) and at_start is not isinstance(shift, cst.UnaryOperation)
+
+
+def _joined(roll: cst.Call, write: Write, source: Source) -> str:
+    jnp = source.alias("jax.numpy") or "jnp"
+    array, shift = argument(roll, 0, "a"), argument(roll, 1, "shift")
+    x = brief(source.code(array), _LONG, "x") if array is not None else "x"
+    is_backwards = isinstance(shift, cst.UnaryOperation)
+    if len(write.index) > 1:
+        what = "zeros or other padding" if is_literal(write.value) else "the new part"
+        kept = "all but the first" if is_backwards else "all but the last"
+        return f"{jnp}.concatenate of {what} and {kept}, along that axis; {jnp}.pad where it is a number"
+    value = brief(source.code(write.value), _LONG, "new") if write.value is not None else "new"
+    k, new = "1", f"{jnp}.array([{value}])" if is_literal(write.value) else f"{value}[None]"
+    if isinstance(write.index[0], cst.Slice) and shift is not None:  # as many as have come round
+        k, new = source.code(shift).lstrip("- "), value
+    parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
+    return f"{jnp}.concatenate({parts}): one kernel"
