@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -40,7 +41,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if source.context(node) == "traced":
         return False
-    if _is_factory(function, source):
+    if _is_factory(function, source) or is_made_once(source.project, source.contexts, source.place(node)):
         return True
     ends = (_is_cut_by_a_mask, _takes_from_a_list, _is_kept)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):

@@ -11,6 +11,7 @@ from fusionlint.patterns.at import WRITES, Write, at_write
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_places import edge, is_boundary
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -27,7 +28,7 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     if last is None or edge(last) is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = chain(last, source)
-    if not is_boundary(writes, source) or is_folded(writes, source):
+    if not is_boundary(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
     array = root(writes[0])
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)

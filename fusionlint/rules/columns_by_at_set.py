@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
@@ -34,6 +35,8 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         return
     writes = chain(last, source)
     if not is_columns(writes) or is_folded(writes, source) or are_few_firsts(writes, source):
+        return
+    if is_concrete(node, source):
         return
     array = root(writes[0])
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)

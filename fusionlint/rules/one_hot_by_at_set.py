@@ -12,6 +12,7 @@ from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elem
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
@@ -49,7 +50,7 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"{one_hot}({_shown(write.index[1], source)}, {_width(write, source) or '...'})",
             edits=_fix(write, source),
         )
-    elif _is_probe(node, source) or are_few_firsts([write], source):
+    elif _is_probe(node, source) or are_few_firsts([write], source) or is_concrete(node, source):
         return
     elif _is_of_a_plane(write, source) or (_is_of_a_row(write, source) and under_vmap(node, source)):
         single = "a single one" if _is_one(write.value) else "a single number"

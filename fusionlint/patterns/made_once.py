@@ -1,0 +1,37 @@
+"""Functions that make something before there is anything to speed up: keys, meshes, tables of a robot, a topology.
+
+In: a Project and the contexts of its functions. They are told by their name and by who calls them; a name alone says
+little, for environments make their views in every step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from fusionlint.source.project import Place, Project
+from fusionlint.source.traced import Context, is_idle
+
+_MAKES = re.compile(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_")
+# A helper of a helper is seldom further away than this.
+_DEPTH = 3
+
+
+def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Place, depth: int = _DEPTH) -> bool:
+    """Whether the function at `place` is not seen to be traced and says that it makes something, where all that are
+    seen to call it are host code outside of loops or of that kind; or whether such functions alone call it.
+
+    Who calls a method, or a function that another hands out, is seldom seen: of those nothing is said.
+    """
+    if contexts.get(place) == "traced" or project.function_at(place) is None or place.outer.scope:
+        return False
+    makes = _MAKES.match(place.scope) is not None
+    calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
+    if not calls or not depth:
+        return makes and not calls
+    others = [(c, call) for c, call in calls if not is_made_once(project, contexts, c, depth - 1)]
+    return not others or (makes and not any(call.loops or _may_be_traced(c, contexts) for c, call in others))
+
+
+def _may_be_traced(caller: Place, contexts: Mapping[Place, Context]) -> bool:
+    return bool(caller.scope) and contexts.get(caller) != "host"

@@ -1,0 +1,76 @@
+"""What functions make before there is anything to speed up, by what they are called and who calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.source.check import check_files
+from fusionlint.source.scope import Scope
+
+MAKES = """
+import jax.numpy as jnp
+
+def {name}(key, links):
+    table = jnp.zeros((8, 8)).at[key[0], 1].set(key[1]).at[key[2], 3].set(key[3])
+    return table * sized(links)
+
+def sized(links):
+    return links.at[links[0], 1].set(links[1]).at[links[2], 3].set(links[3])
+"""
+CALLS = """
+import jax
+from made import {name}
+
+class Robot:
+    def __init__(self, links):
+        self.table = {name}(links, links)
+"""
+STEP = """
+def step(state):
+    return {name}(state, state)
+"""
+TRACED = """
+@jax.jit
+def traced(state):
+    return {name}(state, state)
+"""
+LOOP = """
+def main(states):
+    for state in states:
+        state = {name}(state, state)
+    print(state)
+"""
+
+
+def found(folder: Path, name: str, *callers: str) -> int:
+    (folder / "made.py").write_text(MAKES.format(name=name))
+    for i, code in enumerate(callers):
+        (folder / f"caller_{i}.py").write_text((CALLS.partition("class")[0] + code).format(name=name))
+    checked = check_files(sorted(folder.glob("*.py")), Scope(("chained-at-set",)))
+    assert not checked.problems
+    return len(checked.findings)
+
+
+@pytest.mark.parametrize("name", ["create_table", "_build_table", "gen_keys", "initialize_mesh", "make_table"])
+def test_what_a_function_makes_before_all_else_is_left_alone_and_so_is_what_it_needs(tmp_path: Path, name: str) -> None:
+    assert found(tmp_path, name) == 0
+    assert found(tmp_path, name, CALLS.partition("\n\n")[2]) == 0
+
+
+@pytest.mark.parametrize("name", ["table", "generate_table", "creates", "update_table"])
+def test_a_function_of_another_name_may_run_at_any_time(tmp_path: Path, name: str) -> None:
+    assert found(tmp_path, name) == 2
+
+
+@pytest.mark.parametrize("caller", [STEP, TRACED, LOOP], ids=["a step", "a trace", "a loop"])
+def test_who_calls_it_again_and_again_counts_for_more_than_its_name(tmp_path: Path, caller: str) -> None:
+    assert found(tmp_path, "create_table", caller) == 2
+
+
+def test_of_methods_and_what_is_handed_out_nobody_sees_who_calls_them(tmp_path: Path) -> None:
+    code = MAKES.format(name="create_view").replace("(key, links):", "(self, key, links):")
+    inside = "\n".join(f"    {line}" for line in code.partition("\n\n")[2].splitlines())
+    (tmp_path / "views.py").write_text(f"import jax.numpy as jnp\n\nclass Views:\n{inside}\n")
+    assert len(check_files(sorted(tmp_path.glob("*.py")), Scope(("chained-at-set",))).findings) == 2
