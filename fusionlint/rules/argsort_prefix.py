@@ -1,4 +1,4 @@
-"""A whole sort of which only the k largest are read: `jnp.argsort(-x)[:k]`, `jnp.sort(x)[-k:]`."""
+"""A whole sort of which only k are read: `jnp.argsort(-x)[:k]`, `jnp.sort(x)[-k:]`, of rows `jnp.argsort(d)[:, :k]`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import SORTS, Sorted, Taken, reads_of
+from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -22,20 +23,25 @@ rule = Rule(__name__, harm="fusion")
 def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the sorted array takes some of the largest, along the last axis: what `top_k` takes.
 
-    The smallest are left alone: for them `top_k` needs the negated array, which costs what it saves.
+    For the smallest `top_k` needs the negated array. That is a gain for the order of many rows: for one row, and for
+    the values, which are negated again, it costs what it saves.
     """
     found = reads_of(node, source) if source.calls(node, *SORTS) and source.is_traced(node) else None
     if found is None:
         return
     made, taken = found
     counted = [one for one in taken if one.count is not None]
-    if not counted or any(one.end == "smallest" or not _is_last_axis(made, one) for one in taken):
+    if not counted or not all(_is_last_axis(made, one) for one in taken):
+        return
+    ends = {one.end for one in taken}
+    if "smallest" in ends and (len(ends) > 1 or not made.is_order or not _is_of_rows(node, counted[0], source)):
         return
     shown = source.code(counted[0].count) if counted[0].count is not None else "k"
     yield source.finding(
         node,
-        f"everything is sorted, and only the `{shown}` largest are read",
+        f"everything is sorted, and only the `{shown}` {counted[0].end} are read",
         write=_instead(made, counted[0], source),
+        pair=int("smallest" in ends),
     )
 
 
@@ -50,11 +56,21 @@ def _is_last_axis(made: Sorted, one: Taken) -> bool:
     return made.axis == -1 or (made.axis == one.length - 1 > 0)
 
 
+def _is_of_rows(node: cst.Call, one: Taken, source: Source) -> bool:
+    return one.length > 1 or under_vmap(node, source)
+
+
 def _instead(made: Sorted, one: Taken, source: Source) -> str:
-    """`lax.top_k(x, k)[1]`, turned round where the largest came last."""
+    """`lax.top_k(x, k)[1]`, of `-x` for the smallest, turned round where they came last."""
     lax = source.alias("jax.lax") or "jax.lax"
     count = source.code(one.count) if one.count is not None else "k"
-    text = f"{lax}.top_k({as_argument(made.array, source)}, {count})[{1 if made.is_order else 0}]"
+    array = as_argument(made.array, source) if one.end == "largest" else _negated(made.array, source)
+    text = f"{lax}.top_k({array}, {count})[{1 if made.is_order else 0}]"
     if one.is_single:
         return f"{text}[..., -1]"
     return f"{text}[..., ::-1]" if one.from_back else text
+
+
+def _negated(array: cst.BaseExpression, source: Source) -> str:
+    text = source.code(array)
+    return f"-{text}" if isinstance(array, cst.Name | cst.Attribute | cst.Subscript | cst.Call) else f"-({text})"
