@@ -57,28 +57,37 @@ def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
 
 
 def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
-    """Whether each call of `body` goes through many small steps, and hands out no more than a few numbers of them all:
-    `{"loss": losses.mean()}`."""
-    values = [arg for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in _SETTINGS]
+    """Whether each call of `body` goes through many small steps, and hands out a few numbers of them all:
+    `{"loss": losses.mean(), "step": step}`."""
+    values = [arg.value for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in _SETTINGS]
     if source.qualified_name(node.func) in RETURNS:  # what the callback returns comes second
-        if not node.args[1:2] or not isinstance(node.args[1].value, cst.Name) or node.args[1].value.value != "None":
+        if not values or not isinstance(values[0], cst.Name) or values[0].value != "None":
             return False
         values = values[1:]
-    return bool(values) and runs_a_loop(body, source) and all(_is_reduced(arg.value, source) for arg in values)
+    if not values or not runs_a_loop(body, source):
+        return False
+    return _is_reduced(values[0], source) and all(_is_count(v) or _is_reduced(v, source) for v in values[1:])
+
+
+def _is_count(value: cst.BaseExpression) -> bool:
+    """Whether `value` may be the number of a step, or of a seed: it has a name."""
+    return isinstance(value, cst.Name | cst.Attribute)
 
 
 def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -> bool:
-    """Whether `value` is seen to be one number, or some under names, of however many: means, sums, the largest."""
+    """Whether `value` is seen to be one number of however many, or some under names: means, sums, the largest."""
     if depth == 0:
         return False
     match value:
         case cst.Name():
-            meant = source.value(value)
+            meant = _last_value(value, source)
             return meant is not None and _is_reduced(meant, source, depth - 1)
         case cst.BinaryOperation(left=left, right=right):
             return all(_is_reduced(side, source, depth) or is_literal(side) for side in (left, right))
         case cst.Dict(elements=elements):
-            return bool(elements) and all(_is_reduced(part.value, source, depth) for part in elements)
+            reduced = [_is_reduced(part.value, source, depth) for part in elements]
+            rest = (part.value for part, known in zip(elements, reduced, strict=True) if not known)
+            return any(reduced) and not any(isinstance(one, cst.Name) and source.value(one) is not None for one in rest)
         case cst.Call(args=[cst.Arg(value=cst.Lambda(body=inner)), *_]) if source.calls(value, *_TREE_MAPS):
             return _is_reduced(inner, source, depth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _REDUCES:
@@ -87,6 +96,26 @@ def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -
             module, _, name = (source.qualified_name(value.func) or "").rpartition(".")
             return module == "jax.numpy" and name in _REDUCES
     return False
+
+
+def _last_value(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What `name` was last given in its function, however it was cut since: `metrics = metrics[0]`, `metrics = {k: v for
+    k, v in metrics.items() if ...}`."""
+    scope = source.scope(name)
+    uses = source.uses(name)
+    before = uses[: next(i for i, use in enumerate(uses) if use.node is name)]
+    for use in reversed([use for use in before if use.is_write and source.scope(use.node) == scope]):
+        statement = source.parent(source.parent(use.node) or use.node)
+        given = statement.value if isinstance(statement, cst.Assign) else None
+        match given:
+            case cst.Subscript(value=cst.Name(whole)) if whole == name.value:
+                continue
+            case cst.DictComp(
+                value=cst.Name(), for_in=cst.CompFor(iter=cst.Call(func=cst.Attribute(value=cst.Name(whole))))
+            ) if whole == name.value:
+                continue
+        return given
+    return None
 
 
 def _is_given(test: cst.BaseExpression, source: Source) -> bool:

@@ -51,6 +51,11 @@ def found(report: str) -> int:
         "jax.debug.callback(log, {'total': total, 'mean': rewards.mean() * 2.0})",
         "jax.debug.callback(log, info)",
         "io_callback(log, None, info)",
+        "info['step'] = n\n        jax.debug.callback(log, info, n)",
+        "if n: info = info['rewards']\n        jax.debug.callback(log, info)",
+        "info = {k: v for k, v in info.items() if k in n}\n        jax.debug.callback(log, info)",
+        "info = {'step': state.step, 'mean': rewards.mean()}\n        info.update(n)\n"
+        "        jax.debug.callback(log, info)",
     ],
 )
 def test_a_few_numbers_of_many_steps_are_a_report(report: str) -> None:
@@ -63,7 +68,9 @@ def test_a_few_numbers_of_many_steps_are_a_report(report: str) -> None:
         "jax.debug.callback(log, rewards)",
         "jax.debug.callback(log, rewards.mean(axis=0))",
         "jax.debug.callback(log, jnp.mean(rewards, 0))",
-        "jax.debug.callback(log, {'total': total, 'all': rewards})",
+        "every = rewards * 2.0\n        jax.debug.callback(log, {'total': total, 'all': every})",
+        "info = rewards\n        jax.debug.callback(log, info)",
+        "jax.debug.callback(log, n, info)",
         "jax.debug.callback(log, jax.tree.map(lambda x: x * 2.0, info))",
         "jax.debug.callback(log, unseen)",
         "jax.debug.callback(log)",
