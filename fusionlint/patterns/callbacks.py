@@ -99,8 +99,8 @@ def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -
 
 
 def _last_value(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What `name` was last given in its function, however it was cut since: `metrics = metrics[0]`, `metrics = {k: v for
-    k, v in metrics.items() if ...}`."""
+    """What `name` was last given in its function, however it was cut since: `metrics = metrics[0]`, or `metrics =
+    {k: v for k, v in metrics.items() if ...}`."""
     scope = source.scope(name)
     uses = source.uses(name)
     before = uses[: next(i for i, use in enumerate(uses) if use.node is name)]
