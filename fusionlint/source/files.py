@@ -19,12 +19,12 @@ _NEVER = frozenset(
      "dist", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 )  # fmt: skip
 
-# Nobody minds how fast these are, and what they do to a project's functions is no use of them that is worth a finding:
-# a third of the code of jax, flax, brax, maxtext and numpyro.
+# Nobody minds how fast these are: tests, benchmarks, pictures, and what a quicker form is held against. What they do to
+# a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
 _IDLE_FILE = re.compile(
-    r"(^|/)(tests?|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?)/"
+    r"(^|/)(tests?|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
-    r"|analy[sz]e[^/]*)"
+    r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
     r"\.py$"
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.
