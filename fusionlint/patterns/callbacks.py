@@ -5,11 +5,12 @@ In: calls of a Source. Nothing here knows a rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -21,6 +22,7 @@ _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.ma
 _TREE_MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 _SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
+_PROGRESS = re.compile(r"progress|tqdm|pbar", re.I)
 # A helper of a body is seldom further away than this.
 DEPTH = 3
 
@@ -45,6 +47,18 @@ def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Body |
 def is_switched(node: cst.CSTNode, source: Source) -> bool:
     """Whether an `if` of the function around `node` decides if it runs."""
     return any(True for _ in switches(node, source))
+
+
+def is_progress(node: cst.Call, source: Source) -> bool:
+    """Whether a setting decides if `node` runs, and it shows how far the loop is: `if config.progress_bar`."""
+    around = [above for above, _ in switches(node, source)]
+    tests = [above.test for above in around if isinstance(above, cst.If | cst.IfExp)]
+    told = [node.args[0].value, *tests] if node.args else tests
+    return bool(around) and any(_PROGRESS.search(name.value) for part in told for name in _names(part))
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    return (part for part in inside(node) if isinstance(part, cst.Name))
 
 
 def is_asked_for(node: cst.CSTNode, source: Source) -> bool:

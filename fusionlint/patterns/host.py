@@ -34,6 +34,10 @@ _NOTES = re.compile(
 )
 _NOTING = re.compile(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = re.compile(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
+_WAITS = frozenset(
+    ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns", "time.sleep",
+     "jax.block_until_ready")
+)  # fmt: skip
 # What is not compiled and called so takes steps of its own, as many as the host finds it needs.
 _SOLVES = re.compile(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
@@ -145,6 +149,12 @@ def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
         if isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda):
             return True
     return True
+
+
+def is_timed(loop: Loop, source: Source) -> bool:
+    """Whether every iteration takes the time, or waits on purpose: each is meant to be seen by itself."""
+    waits = (call for call in calls(loop.body) if source.qualified_name(call.func) in _WAITS)
+    return any(not is_gated(wait, loop, source) for wait in waits)
 
 
 def yields(loop: Loop) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.patterns.callbacks import (
     PRINT,
     RETURNS,
     is_asked_for,
+    is_progress,
     is_summary,
     is_switched,
     loop_around,
@@ -33,7 +34,9 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
     if name == PRINT and (is_switched(node, source) or runs_a_loop(body, source)):
         return
-    if (name not in RETURNS and is_asked_for(node, source)) or is_summary(node, body, source):
+    if name not in RETURNS and (is_asked_for(node, source) or is_progress(node, source)):
+        return
+    if is_summary(node, body, source):
         return
     if name in RETURNS:
         message = "each step of the loop waits for Python on the host"

@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
-from fusionlint.patterns.host import is_gated, is_part_of_data, is_short, yields
+from fusionlint.patterns.host import is_gated, is_part_of_data, is_short, is_timed, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -21,11 +21,6 @@ rule = Rule(__name__, harm="transfer")
 
 # What calls itself so does many steps in a dispatch, or is looked at because it is slow.
 _BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round", re.I)
-# A loop that takes the time, or waits on purpose, waits once more for nothing.
-_WAITS = frozenset(
-    ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns", "time.sleep",
-     "jax.block_until_ready")
-)  # fmt: skip
 _KEYS = re.compile(r"rng|key", re.I)
 
 
@@ -46,8 +41,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     steps = [step for step in steps if not is_gated(step, loop, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
-    waits = (c for c in calls(loop.body) if source.qualified_name(c.func) in _WAITS)
-    if any(not is_gated(wait, loop, source) for wait in waits):
+    if is_timed(loop, source):
         return
     found = [node for node in fetched(loop, steps, source) if not _is_of_a_table(node, loop, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
+from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, is_timed, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.patterns.pictures import is_drawn
 from fusionlint.rule import Rule
@@ -27,7 +27,8 @@ _BIG = re.compile(
     re.I,
 )
 _BATCHES = re.compile(r"batch|loader|dataset", re.I)
-# What only a step of training hands on.
+# Functions around a loop of training, and what only a step of that hands on.
+_TRAINS = re.compile(r"_?(train|learn)(_|$)")
 _TRAINED = re.compile(r"opt(im(izer)?)?_state$")
 # What there are few of.
 _FEW = re.compile(r"(^|[._])(players|agents|dims|axes)$")
@@ -39,7 +40,9 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     if is_short(loop, source):
         return
     steps = [c for c in calls(loop.body) if _loop_of(c, source) is loop and is_jitted(c.func, source)]
-    if not steps or yields(loop) or not is_counted(loop, source) or _is_over_few(loop):
+    if not steps or yields(loop) or not is_counted(loop, source) or is_timed(loop, source) or _is_over_few(loop):
+        return
+    if any(_TRAINS.match(name) for name in source.scope(loop).split(".")):
         return
     carry = Carry(loop)
     if not all(_is_optional(c, carry, source) or benign(c, carry, source) for c in calls(loop.body)):

@@ -83,3 +83,17 @@ def test_whole_arrays_what_nobody_sees_and_what_comes_back_are_not(report: str) 
 
 def test_one_number_of_one_small_step_is_no_report() -> None:
     assert len(check_text(SMALL.encode(), "m.py", ONLY)) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("if log.progress_bar: jax.debug.callback(log, n, x)", 0),
+        ("if log: jax.debug.callback(show_progress, n, x)", 0),
+        ("if log: jax.debug.callback(log, n, x)", 1),
+        ("jax.debug.callback(show_progress, n, x)", 1),
+    ],
+)
+def test_progress_is_shown_to_who_asks_for_it(line: str, number: int) -> None:
+    text = SMALL.replace("jax.debug.callback(log, x.mean())", line)
+    assert len(check_text(text.encode(), "m.py", ONLY)) == number
