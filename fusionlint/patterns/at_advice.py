@@ -8,7 +8,18 @@ from itertools import combinations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, elements, inside, is_fresh, is_static, is_whole, names_read
+from fusionlint.patterns.at import (
+    Part,
+    Write,
+    constant,
+    elements,
+    inside,
+    is_fresh,
+    is_literal,
+    is_static,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
@@ -19,6 +30,16 @@ _LONG = 60
 # And what arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
 _ARRAY = re.compile(r"[^s]s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 _JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
+# Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
+_MANY = re.compile(
+    r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
+    r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
+)
+_FINDS = tuple(
+    f"{module}.{name}"
+    for module in ("numpy", "jax.numpy")
+    for name in ("nonzero", "flatnonzero", "argwhere", "where", "setdiff1d", "intersect1d", "unique")
+)
 # What slices are called.
 _SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 
@@ -49,7 +70,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> str:
     )
     if any(_is_slice(part) for write in writes for part in write.index):
         return f"one {jnp}.concatenate of the parts where they lie side by side, and one `.{writes[0].method}` of that"
-    if _are_arrays(writes, source):
+    if are_arrays(writes, source):
         return (
             f"one `{array}.at[...].{writes[0].method}(...)`, its indices and values joined by {jnp}.concatenate{unless}"
         )
@@ -188,17 +209,33 @@ def _short(value: cst.BaseExpression | None, source: Source) -> str:
     return text if len(text) <= _LONG // 2 and "\n" not in text else "..."
 
 
-def _are_arrays(writes: Sequence[Write], source: Source) -> bool:
+def are_arrays(writes: Sequence[Write], source: Source) -> bool:
     """Whether the places are seen to be many, `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range; or each
-    is an array that is put together before."""
+    is an array that is put together before, looked up by its name, or called as arrays are."""
     ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
-    joined = (any(_is_joined(part, source) for part in write.index) for write in writes)
-    return bool(set.intersection(*ranges)) or all(joined)
+    many = (any(_are_many(part, source) for part in write.index) for write in writes)
+    return bool(set.intersection(*ranges)) or all(many)
+
+
+def _are_many(part: Part, source: Source) -> bool:
+    if _is_joined(part, source):
+        return True
+    value = source.value(part) if isinstance(part, cst.Name) else None
+    if isinstance(value, cst.Tuple):
+        return any(_are_many(element.value, source) for element in value.elements)
+    match part:
+        case cst.Name() if value is not None and is_literal(value):
+            return False
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return bool(_MANY.search(name))
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return True
+    return False
 
 
 def _is_joined(part: Part, source: Source) -> bool:
-    """Whether this is a name for `np.stack(places)` or the like."""
-    return isinstance(part, cst.Name) and source.calls(source.value(part) or part, *_JOINS)
+    """Whether this is a name for `np.stack(places)`, `np.flatnonzero(mask)` or the like."""
+    return isinstance(part, cst.Name) and source.calls(source.value(part) or part, *_JOINS, *_FINDS)
 
 
 def _is_range(part: Part, source: Source) -> bool:

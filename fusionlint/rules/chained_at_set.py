@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole, names_read
-from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
+from fusionlint.patterns.at_advice import advice, are_arrays, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
@@ -25,6 +25,9 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
+
+# The pairs of the page.
+_LOOP, _ARRAYS = 1, 2
 
 
 @rule.source(cst.Call, calls=WRITES)
@@ -52,6 +55,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         f"{subject} is written {len(writes)} times in a row, each time by kernels of its own",
         until=node,
         write=advice(writes, name, source),
+        pair=_ARRAYS if are_arrays(writes, source) else 0,
     )
 
 
@@ -71,6 +75,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         found.writes[0].call,
         f"{_names(found)} written piece by piece in a Python loop, each piece by kernels of its own",
         write=of_pieces(found, node, source),
+        pair=_LOOP,
     )
 
 

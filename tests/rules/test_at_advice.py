@@ -128,6 +128,36 @@ def unshuffled(x, kept, cut, tokens, mask):
 
 
 @pytest.mark.parametrize(
+    ("writes", "is_said"),
+    [
+        pytest.param(".at[sets['left'], 1].set(a).at[sets['right'], 1].set(b)", True, id="looked up by name"),
+        pytest.param(".at[self.isBc].set(a).at[self.isUnknown].set(b)", True, id="masks of a class"),
+        pytest.param(".at[low_filter].set(a).at[high_filter].set(b)", True, id="masks"),
+        pytest.param(".at[kept].set(a).at[cut].set(b)", True, id="found"),
+        pytest.param(".at[left].set(a).at[right].set(b)", True, id="tuples"),
+        pytest.param(".at[pos].set(a).at[goal_pos].set(b)", False, id="one place each"),
+        pytest.param(".at[sets[0], 1].set(a).at[sets[1], 1].set(b)", False, id="looked up by number"),
+    ],
+)
+def test_what_is_called_or_looked_up_as_many_places_is_joined_and_has_a_table_of_its_own(
+    writes: str, is_said: bool
+) -> None:
+    code = f"""{HEAD}
+@jax.jit
+def moved(self, x, a, b, sets, low_filter, high_filter, pos, goal_pos, nodes):
+    cut = jnp.flatnonzero(high_filter, size=4)
+    left = (sets["left"], 0)
+    right = (nodes, 1)
+    kept = jnp.flatnonzero(low_filter, size=3)
+    return x{writes}
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert ("joined by jnp.concatenate" in found.suggestion.text) == is_said
+    assert ("cpu" not in found.targets) == is_said  # where one scatter more is hardly a cost
+
+
+@pytest.mark.parametrize(
     ("loops", "write", "expected"),
     [
         ("for i in range(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks, and one jnp.concatenate"),

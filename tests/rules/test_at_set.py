@@ -40,6 +40,7 @@ def rules(code: str) -> list[str]:
         pytest.param("x.at[i] = 1\n    x.at[j] = 2\n    return x", id="another library's at"),
         pytest.param("return x.at(i).set(1).at(j).set(2)", id="a method called at"),
         pytest.param("return jnp.zeros(3).at[0].set(1).at[1].set(-2.0)", id="folded"),
+        pytest.param("for _ in range(9):\n        x = g(x).at[0].set(0.0)\n    return x", id="steps in time"),
         pytest.param("return x.at[jnp.diag_indices(3)].add(c).at[jnp.tril_indices(3)].add(c)", id="unlike places"),
     ],
 )
