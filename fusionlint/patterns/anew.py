@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import value
 from fusionlint.patterns.often import is_memoized, runs_often
 from fusionlint.source.project import PARTIAL, Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+
+# What hands its function on.
+_WRAPPING = ("jax.", "functools.", "equinox.", "flax.")
 
 
 def repeats(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
@@ -44,6 +48,32 @@ def made_anew(
             name = source.project.callee(source.place(function), value(function))
             return f"what `{source.code(made_by)}` returns" if name in wrappers else None
     return None
+
+
+def is_of_another(function: cst.BaseExpression, loop: cst.For | cst.While, source: Source) -> bool:
+    """Whether `function` is other code in every iteration of `loop`: `jax.vmap(env.step)` of another `env`, what a
+    factory makes of other settings. That has to be traced and compiled for itself."""
+    carry = Carry(loop)
+    match function:
+        case cst.Call(func=made_by, args=[cst.Arg(value=wrapped), *_]):
+            if (source.qualified_name(made_by) or "").startswith(_WRAPPING):
+                return is_of_another(wrapped, loop, source)
+            return any(carry.varies(arg.value) for arg in function.args)
+        case cst.Attribute(value=cst.Name(owner) as name):
+            return owner in carry.targets or (
+                _is_made_in(name, loop, source) and isinstance(source.value(name), cst.Call)
+            )
+        case cst.Name():
+            made = source.value(function)
+            return (
+                isinstance(made, cst.Call) and _is_made_in(function, loop, source) and is_of_another(made, loop, source)
+            )
+    return False
+
+
+def _is_made_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> bool:
+    written = source.written(name)
+    return written is not None and loop in source.ancestors(written)
 
 
 def _made_by_name(name: cst.Name, where: cst.CSTNode, source: Source, wrappers: frozenset[str]) -> str | None:

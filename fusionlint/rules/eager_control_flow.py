@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.anew import made_anew, repeats
+from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.carry import Loop, calls
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
@@ -61,6 +61,8 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     for call in _calls_of(node, source):
         if (loop := _loop(call, source)) is not None:
+            if is_of_another(node.args[0].value, loop, source):
+                continue
             if source.calls(node, "jax.vmap") and any(_BIG.search(dotted(c.func)) for c in calls(loop.body)):
                 continue
             name = source.code(node.func)

@@ -17,6 +17,7 @@ from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="transfer")
 
@@ -26,6 +27,8 @@ _METHODS = frozenset(("item", "tolist"))
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
 _READ_BY = tuple(f".{method}" for method in _METHODS)
 
+# Next to a file an element is read in no time.
+_READS_FILES = re.compile(r"(load|open|parse|read)(_|$)")
 # What counts axes counts few.
 _AXES = re.compile(r"dim|axis|axes", re.I)
 
@@ -58,6 +61,8 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     ):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
+        return
+    if any(_READS_FILES.match(dotted(call.func).rpartition(".")[2]) for part in body for call in calls_in(part)):
         return
     targets = {name.value for name in inside(target) if isinstance(name, cst.Name)}
     varying = Carry(loop).varying if isinstance(loop, cst.For) else frozenset(targets)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.anew import made_anew, repeats
+from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import is_gated
 from fusionlint.rule import Rule
@@ -45,7 +45,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
     if isinstance(where, cst.For | cst.While):
         if any(Carry(where).varies(a.value) for a in node.args if a.keyword):
             return  # compiled for other shardings each time, whoever makes the function
-        if is_gated(node, where, source) or _is_of_another(node.args[0].value, where, source):
+        if is_gated(node, where, source) or is_of_another(node.args[0].value, where, source):
             return
     if what := _new(node.args[0].value, where, source):
         yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
@@ -84,19 +84,6 @@ def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
     calls = [p for read in reads if isinstance(p := source.parent(read), cst.Call) and p.func is read]
     if len(calls) == len(reads) and all(source.scope(read) == source.scope(name) for read in reads):
         yield from calls
-
-
-def _is_of_another(function: cst.BaseExpression, loop: cst.For | cst.While, source: Source) -> bool:
-    """Whether what is wrapped belongs to an object that each iteration makes: `jax.jit(jax.vmap(env.step))` of another
-    `env`, which has to be compiled for itself."""
-    match function:
-        case cst.Call(args=[cst.Arg(value=wrapped), *_]):
-            return _is_of_another(wrapped, loop, source)
-        case cst.Attribute(value=cst.Name() as owner):
-            written = source.written(owner)
-            made_here = written is not None and loop in source.ancestors(written)
-            return made_here and isinstance(source.value(owner), cst.Call)
-    return False
 
 
 def _new(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> str | None:

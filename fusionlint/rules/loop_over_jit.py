@@ -72,6 +72,8 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     written = carry.write_of(step, source)
     if written is None or _is_optional(step, carry, source) or _is_big(step, carry, source):
         return ()
+    if _is_of_its_own(step, carry, source):
+        return ()
     _, reached = carry.behind(list(step.args), gated=True)
     if not reached.intersection(written.names):
         return ()
@@ -89,6 +91,14 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     if isinstance(carry.loop, cst.For) and names.intersection(carry.targets):
         return carried if feeds_from_device(carry.loop.iter, carry, source) else ()
     return carried
+
+
+def _is_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether each iteration writes a place of its own, `buffers[i] = write(buffers[i], x)`: nothing is handed on."""
+    match source.parent(step):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
+            return any(carry.varies(part) for part in slices)
+    return False
 
 
 def _is_optional(call: cst.Call, carry: Carry, source: Source) -> bool:

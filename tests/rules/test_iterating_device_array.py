@@ -37,6 +37,8 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
         "return [n * bool(v) for n, v in zip(NAMES, y)]",
         "names = ['low', 'high', 'nan', 'inf', 'late']\nreturn [n * bool(v) for n, v in zip(names, y)]",
         "return [float(y[i]) for i in (0, 5, 10, 15)]",
+        "return [load_table(int(v)) for v in y]",
+        "for v in y:\n    with open(names[int(v)]) as file:\n        print(file.read())",
         "for i in range(y.shape[0]):\n    print(i, np.mean(np.asarray(y[i])))",
         "if x is None:\n    text = [n * bool(v) for n, v in zip(names, y)]\n    raise ValueError(''.join(text))",
     ],

@@ -120,3 +120,8 @@ def test_what_is_compiled_again_on_purpose_or_belongs_to_another_object_each_tim
     step = "step = jax.jit(jax.vmap(env.step))"
     assert count(in_function(f"for name in a:\n    env = make(name)\n    {step}\n    x = step(x)")) == 0
     assert count(in_function(f"env = make(x)\nfor name in a:\n    {step}\n    x = step(x)")) == 1
+    assert count(in_function("for env in a:\n    x = jax.jit(jax.vmap(env.step))(x)")) == 0
+    assert count(in_function("for c in a:\n    x = jax.jit(jax.vmap(make(c)))(x)")) == 0
+    assert count(in_function("for c in a:\n    x = jax.jit(jax.vmap(make(x.shape)))(c)")) == 0
+    assert count(in_function("for c in a:\n    g = functools.partial(c.f, x)\n    x = jax.jit(jax.vmap(g))(x)")) == 0
+    assert count(in_function("for c in a:\n    g = functools.partial(f, c)\n    x = jax.jit(jax.vmap(g))(x)")) == 1
