@@ -23,6 +23,7 @@ _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
 # Without a size, the values say how long the result is.
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
+_TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _MAKES = re.compile(r"^_?(make|build|create|construct|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
@@ -43,7 +44,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return False
     if _is_factory(function, source) or is_made_once(source.project, source.contexts, source.place(node)):
         return True
-    ends = (_is_cut_by_a_mask, _takes_from_a_list, _is_kept)
+    ends = (_is_cut_by_a_mask, _takes_from_a_list, _is_kept, _asks_an_array)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
@@ -121,6 +122,24 @@ def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bo
             is_module = bool(owner) and source.project.inherits(Place(source.path, owner), _MODULES)
             return not is_module and (source.qualified_name(value.func) or "").startswith("jax.random.")
     return False
+
+
+def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`."""
+    match part:
+        case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
+            return source.calls(_asked_first(test), *_TRUTHS) and not _is_gated(part, function, source)
+    return False
+
+
+def _asked_first(test: cst.BaseExpression) -> cst.BaseExpression:
+    """What of a test Python asks in any case: `jnp.all(x)` of `not jnp.all(x) or n`."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return _asked_first(inner)
+        case cst.BooleanOperation(left=left):
+            return _asked_first(left)
+    return test
 
 
 def _is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:

@@ -26,6 +26,8 @@ def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Pla
     if contexts.get(place) == "traced" or project.function_at(place) is None or place.outer.scope:
         return False
     makes = _MAKES.match(place.scope) is not None
+    if makes and contexts.get(place) == "host":
+        return True
     calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
     if not calls or not depth:
         return makes and not calls

@@ -48,6 +48,16 @@ def rules(code: str) -> list[str]:
             ["blocks-by-at-set"],
             id="another function",
         ),
+        pytest.param(
+            "ends = [0, 1]\n    while not jnp.all(parts[0] < 8) or SIZE:\n        parts = parts[1:]",
+            [],
+            id="asked of an array",
+        ),
+        pytest.param(
+            "ends = [0, 1]\n    if SIZE and jnp.any(parts[0] < 8):\n        parts = parts[1:]",
+            ["blocks-by-at-set"],
+            id="asked where somebody wants it",
+        ),
         pytest.param("ends = [0, 1]\n    print(len(parts))", ["blocks-by-at-set"], id="prints and returns"),
     ],
 )

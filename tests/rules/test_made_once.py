@@ -64,6 +64,22 @@ def test_a_function_of_another_name_may_run_at_any_time(tmp_path: Path, name: st
     assert found(tmp_path, name) == 2
 
 
+def test_a_helper_of_what_the_host_makes_is_left_alone(tmp_path: Path) -> None:
+    host = """
+import time
+
+def make_table(links, started):
+    print(time.time() - started)
+    return sized(links), started
+"""
+    code = MAKES.format(name="table")
+    helper = f"import jax.numpy as jnp\n\n{code[code.index('def sized') :]}"
+    (tmp_path / "made.py").write_text(helper + host + STEP.format(name="make_table"))
+    assert check_files([tmp_path / "made.py"], Scope(("chained-at-set",))).findings == ()
+    (tmp_path / "made.py").write_text(helper + host.replace("make_table", "table") + STEP.format(name="table"))
+    assert len(check_files([tmp_path / "made.py"], Scope(("chained-at-set",))).findings) == 1
+
+
 @pytest.mark.parametrize("caller", [STEP, TRACED, LOOP], ids=["a step", "a trace", "a loop"])
 def test_who_calls_it_again_and_again_counts_for_more_than_its_name(tmp_path: Path, caller: str) -> None:
     assert found(tmp_path, "create_table", caller) == 2
