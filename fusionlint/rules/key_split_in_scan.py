@@ -30,14 +30,19 @@ _DEPTH = 4
 Body = cst.FunctionDef | cst.Lambda
 
 
-@rule.source(cst.Call, calls=(_SPLIT, _FOLD))
+def _making_keys(source: Source) -> Iterator[str]:
+    """The loop bodies of the file that are small and make keys: asked of the facts."""
+    places = {place for name in (_SPLIT, _FOLD) for place, _ in source.called(name)}
+    return (place.scope for place in places if _is_small_step(place, source))
+
+
+@rule.source(cst.Call, when=_making_keys)
 def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first such call of each loop body that is small."""
     body = source.function(node)
     if body is None or not _makes_a_key(node, body, source):
         return
-    place = source.place(body)._replace(scope=source.body_scope(body))
-    if place not in _steps(source.project) or not is_small(source.project, place):
+    if not _is_small_step(source.place(body)._replace(scope=source.body_scope(body)), source):
         return
     calls = [n for n in inside(body.body) if isinstance(n, cst.Call) and source.function(n) is body]
     if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
@@ -66,6 +71,10 @@ def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     inside = [part.op_name.partition("while/body")[2] for part in (writer, *parts)]
     made = any(name in path for name in _MAKES_KEYS for path in inside)
     return "split the key once before the loop and scan over the keys" if made else None
+
+
+def _is_small_step(place: Place, source: Source) -> bool:
+    return place in _steps(source.project) and is_small(source.project, place)
 
 
 @lru_cache(maxsize=2)

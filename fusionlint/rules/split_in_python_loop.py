@@ -14,7 +14,7 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values import element_kind
 from fusionlint.rule import Rule
-from fusionlint.source.facts import RawCall, unpacked_call
+from fusionlint.source.facts import RawCall, RawValue, unpacked_call
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -31,12 +31,23 @@ _DRAWS = frozenset(
 
 
 def _making_keys(source: Source) -> Iterator[str]:
-    """The scopes of traced code, or of what makes parameters, that make keys: asked of the facts."""
+    """The scopes of traced code, or of what makes parameters, that make keys and draw in a loop: asked of the facts."""
     places = {place for name in (_SPLIT, _FOLD) for place, _ in source.called(name)}
+    if not places:
+        return iter(())
+    drawing = {place.scope for name in _DRAWS for place, call in source.called(name) if call[2]}
+    # What an initializer makes draws too: `normal(1.0)(key, shape)`.
+    drawing.update(scope for (callee, *_), scope, loops, _ in source.facts.raw.calls if loops and _is_made(callee))
+    places = {place for place in places if place.scope in drawing}
     return (p.scope for p in places if source.runs(p.scope, "traced") or p in _initializers(source.project))
 
 
-@rule.source(cst.For, calls=(_SPLIT, _FOLD), where="any", in_loop=True, when=_making_keys)
+def _is_made(callee: RawValue) -> bool:
+    """Whether what is called was returned by a call."""
+    return isinstance(callee, tuple) and len(callee) > 1
+
+
+@rule.source(cst.For, where="any", when=_making_keys)
 def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`key, sub = split(key); rows.append(normal(sub, shape))`, or with a key folded from the counter."""
     if not _is_of_a_program(loop, source) or is_few(loop.iter, source):
@@ -49,7 +60,7 @@ def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterat
                 return
 
 
-@rule.source(cst.ListComp, cst.GeneratorExp, calls=(_SPLIT,), where="any", when=_making_keys)
+@rule.source(cst.ListComp, cst.GeneratorExp, where="any", when=_making_keys)
 def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Finding]:
     """`jnp.stack([normal(k, shape) for k in split(key, n)])`."""
     keys = iterated_by(loop)
