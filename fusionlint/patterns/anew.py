@@ -51,29 +51,29 @@ def made_anew(
 
 
 def is_of_another(function: cst.BaseExpression, loop: cst.For | cst.While, source: Source) -> bool:
-    """Whether `function` is other code in every iteration of `loop`: `jax.vmap(env.step)` of another `env`, what a
-    factory makes of other settings. That has to be traced and compiled for itself."""
+    """Whether `function` is other code in every iteration of `loop`: `jax.vmap(env.step)` of another `env`, one of
+    several `functions[i]`, what a factory makes of other settings. That has to be traced and compiled for itself."""
     carry = Carry(loop)
     match function:
         case cst.Call(func=made_by, args=[cst.Arg(value=wrapped), *_]):
             if (source.qualified_name(made_by) or "").startswith(_WRAPPING):
                 return is_of_another(wrapped, loop, source)
             return any(carry.varies(arg.value) for arg in function.args)
-        case cst.Attribute(value=cst.Name(owner) as name):
-            return owner in carry.targets or (
-                _is_made_in(name, loop, source) and isinstance(source.value(name), cst.Call)
-            )
+        case cst.Subscript(value=functions):
+            return not carry.varies(functions) and carry.varies(function)
+        case cst.Attribute(value=cst.Name() as owner):
+            return owner.value in carry.targets or isinstance(_made_in(owner, loop, source), cst.Call)
         case cst.Name():
-            made = source.value(function)
-            return (
-                isinstance(made, cst.Call) and _is_made_in(function, loop, source) and is_of_another(made, loop, source)
-            )
+            made = _made_in(function, loop, source)
+            is_made = isinstance(made, cst.Call) and is_of_another(made, loop, source)
+            return function.value in carry.targets or is_made
     return False
 
 
-def _is_made_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> bool:
+def _made_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> cst.BaseExpression | None:
+    """What each iteration of `loop` stores under `name` before it is read."""
     written = source.written(name)
-    return written is not None and loop in source.ancestors(written)
+    return source.value(name) if written is not None and loop in source.ancestors(written) else None
 
 
 def _made_by_name(name: cst.Name, where: cst.CSTNode, source: Source, wrappers: frozenset[str]) -> str | None:

@@ -6,7 +6,8 @@ In: nodes of a Source. Nothing here knows a rule.
 from __future__ import annotations
 
 import re
-from collections import deque
+from bisect import bisect_left
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -20,7 +21,8 @@ from fusionlint.source.walk import dotted
 
 _LOOPS = re.compile(
     r"^(jax\.lax\.(scan|fori_loop|while_loop|map|associative_scan)|flax\.(nnx|linen)\.(scan|fori_loop|while_loop)"
-    r"|haiku\.(scan|fori_loop|while_loop|dynamic_unroll)|equinox\.internal\.\w*loop)$"
+    r"|haiku\.(scan|fori_loop|while_loop|dynamic_unroll)|equinox\.internal\.\w*loop"
+    r"|jax\.scipy\.sparse\.linalg\.(cg|gmres|bicgstab)|jax\.scipy\.optimize\.minimize|jax\.experimental\.ode\.odeint)$"
 )
 _TRAINS = re.compile(r"^(optax\..*|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_gradients$")
 
@@ -110,6 +112,17 @@ def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:
 
 def _calls(project: Project, place: Place) -> Iterator[tuple[Place, Call]]:
     """The calls in a function and in the functions inside it."""
-    for call in project.files[place.path].calls:
-        if f"{call.scope}.".startswith(f"{place.scope}."):
-            yield Place(place.path, call.scope), call
+    scopes, calls = _calls_by_scope(project, place.path)
+    inside = range(bisect_left(scopes, f"{place.scope}."), bisect_left(scopes, f"{place.scope}/"))  # "/" follows "."
+    for scope in (place.scope, *(scopes[i] for i in inside)):
+        for call in calls.get(scope, ()):
+            yield Place(place.path, scope), call
+
+
+@lru_cache(maxsize=64)
+def _calls_by_scope(project: Project, path: str) -> tuple[list[str], dict[str, list[Call]]]:
+    """The scopes of a file that call anything, sorted, and the calls of each."""
+    calls: dict[str, list[Call]] = defaultdict(list)
+    for call in project.files[path].calls:
+        calls[call.scope].append(call)
+    return sorted(calls), dict(calls)

@@ -14,11 +14,13 @@ from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.collected import is_few, target_names
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="dispatch")
 
 # What makes first values runs once, often under a trace after all.
 _INITIALIZES = re.compile(r"(^|_)init(ializer)?(_|$)")
+_EPOCH = re.compile(r"epoch", re.I)
 
 
 def _calls_what_it_goes_over(loop: cst.For) -> bool:
@@ -28,10 +30,18 @@ def _calls_what_it_goes_over(loop: cst.For) -> bool:
     return any(isinstance(called, cst.Name) and called.value in names for called in calls)
 
 
+def _is_of_epochs(loop: cst.For) -> bool:
+    """Whether an iteration takes so long that a write is nothing beside it: an epoch."""
+    done = (dotted(node.func) for node in inside(loop.body) if isinstance(node, cst.Call))
+    return any(_EPOCH.search(name) for name in (*target_names(loop), *done))
+
+
 @rule.source(cst.For, calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
     if source.context(node) != "host" or is_few(node.iter, source) or _calls_what_it_goes_over(node):
+        return
+    if _is_of_epochs(node):
         return
     if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
         return

@@ -32,6 +32,8 @@ _BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|si
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
+# What an object does once, when it is made.
+_CONSTRUCTORS = ("__init__", "__post_init__")
 
 
 @rule.source(cst.Call, calls=tuple(_FUNCTIONS), where="host", in_loop=True)
@@ -57,7 +59,7 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:
         return
-    if is_jitted(node.args[0].value, source):
+    if is_jitted(node.args[0].value, source) or source.scope(node).endswith(_CONSTRUCTORS):
         return
     for call in _calls_of(node, source):
         if (loop := _loop(call, source)) is not None:

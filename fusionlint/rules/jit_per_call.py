@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -24,6 +25,9 @@ _WRAPPERS = PARTIAL | _JIT | frozenset(
      "jax.experimental.checkify.checkify", "equinox.filter_grad", "equinox.filter_value_and_grad",
      "equinox.filter_vmap", "flax.nnx.grad", "flax.nnx.value_and_grad", "flax.nnx.vmap")
 )  # fmt: skip
+# equinox compares what it wraps: it finds bound methods again, and what its own transforms make of the same function.
+_BY_VALUE = "equinox.filter_jit"
+_COMPARED = re.compile(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 
@@ -47,7 +51,11 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return  # compiled for other shardings each time, whoever makes the function
         if is_gated(node, where, source) or is_of_another(node.args[0].value, where, source):
             return
-    if what := _new(node.args[0].value, where, source):
+    if source.calls(node, _BY_VALUE):
+        what = _new_by_value(node.args[0].value, where, source)
+    else:
+        what = _new(node.args[0].value, where, source)
+    if what:
         yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
 
 
@@ -84,6 +92,20 @@ def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
     calls = [p for read in reads if isinstance(p := source.parent(read), cst.Call) and p.func is read]
     if len(calls) == len(reads) and all(source.scope(read) == source.scope(name) for read in reads):
         yield from calls
+
+
+def _new_by_value(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> str | None:
+    """What of `function` is another object each time, where wrappers are told apart by what they wrap."""
+    match function:
+        case cst.Call(func=made_by, args=[cst.Arg(value=wrapped), *_]) if _COMPARED.match(
+            source.qualified_name(made_by) or ""
+        ):
+            return _new_by_value(wrapped, where, source)
+        case cst.Name() if isinstance(made := source.value(function), cst.Call | cst.Attribute):
+            return _new_by_value(made, where, source) if where in source.ancestors(made) else None
+        case cst.Attribute():
+            return None
+    return made_anew(function, where, source, _WRAPPERS)
 
 
 def _new(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> str | None:

@@ -125,3 +125,25 @@ def test_what_is_compiled_again_on_purpose_or_belongs_to_another_object_each_tim
     assert count(in_function("for c in a:\n    x = jax.jit(jax.vmap(make(x.shape)))(c)")) == 0
     assert count(in_function("for c in a:\n    g = functools.partial(c.f, x)\n    x = jax.jit(jax.vmap(g))(x)")) == 0
     assert count(in_function("for c in a:\n    g = functools.partial(f, c)\n    x = jax.jit(jax.vmap(g))(x)")) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "number"),
+    [
+        ("lambda y: y", 1),
+        ("functools.partial(f, 1)", 1),
+        ("jax.vmap(f)", 1),
+        ("eqx.filter_vmap(lambda y: y)", 1),
+        ("eqx.filter_grad(functools.partial(f, 1))", 1),
+        ("self.take", 0),
+        ("eqx.filter_vmap(f)", 0),
+        ("eqx.filter_vmap(self.take, in_axes=(0, None))", 0),
+        ("eqx.filter_vmap(jax.tree_util.Partial(self.take, a))", 0),
+    ],
+)
+def test_equinox_finds_again_what_is_equal(function: str, number: int) -> None:
+    code = "import equinox as eqx\nclass Walk:\n    def take(self, a, x): return x\n"
+    call = f"return eqx.filter_jit({function})(x)"
+    named = f"g = {function}\n        return eqx.filter_jit(g)(x)"
+    for body in (call, named):
+        assert count(f"{code}    def step(self, x, a):\n        {body}\n") == number
