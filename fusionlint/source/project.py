@@ -63,6 +63,13 @@ class Project:
         """Dotted module name -> path; the first file of a name wins."""
         return modules_of({path: facts.module for path, facts in self.files.items()})
 
+    @cached_property
+    def _bound_names(self) -> frozenset[str]:
+        """The names that any scope of the project binds."""
+        return frozenset(
+            name for facts in self.files.values() for names in facts.raw.bindings.values() for name in names
+        )
+
     def functions(self) -> Iterator[tuple[Place, Function]]:
         """Every def and lambda."""
         for path, facts in self.files.items():
@@ -272,6 +279,8 @@ class Project:
         """Whether a call at `place` of `called`, whose qualified name is `name`, dispatches a compiled program."""
         if called is None or (isinstance(called, str) and name is not None and ":" not in name):
             return False  # what is of no file of the project is not known to be compiled
+        if isinstance(called, str) and called.rpartition(".")[2] not in self._bound_names:
+            return False  # the methods of lists and strings, which most such calls are of
         return self.is_jitted(place, unpacked(called))
 
     def _is_jitted(self, place: Place, value: Value, depth: int) -> bool:
