@@ -215,3 +215,37 @@ def test_what_calls_scipy_is_host_code_and_what_calls_jax_scipy_is_not() -> None
     text = "from {} import optimize\ndef f(cost): return optimize.linear_sum_assignment(cost)"
     assert context(text.format("scipy"), "f") == "host"
     assert context(text.format("jax.scipy"), "f") == "library"
+
+
+KERNEL = """
+from jax.experimental import pallas as pl
+
+def kernel(x_ref, out_ref, *, scale):
+    def body(i, x):
+        return shared(own(x))
+    out_ref[...] = body(0, x_ref[...]) * scale
+
+def own(x): return x
+
+def shared(x): return x
+
+@jax.jit
+def run(x):
+    return pl.pallas_call(partial(kernel, scale=2.0), out_shape=x, grid=(1,))(x)
+
+@jax.jit
+def other(x): return shared(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [("kernel", "host"), ("kernel.body", "host"), ("own", "host"), ("shared", "traced"), ("run", "traced")],
+)
+def test_the_body_of_a_pallas_kernel_is_no_code_that_xla_fuses(scope: str, expected: str) -> None:
+    assert context(KERNEL, scope) == expected
+    assert context(KERNEL.replace("partial(kernel, scale=2.0)", "kernel"), scope) == expected
+    assert context(KERNEL.replace("partial(kernel", "kernel=partial(kernel"), scope) == expected
+    assert context(KERNEL.replace("pl.pallas_call(", "jax.vmap("), scope) == "traced"
+    facts = {"m.py": read_facts(HEAD + dedent(KERNEL), "m.py", "m")}
+    assert is_idle(join(facts).project, Place("m.py", scope)) == (expected == "host")

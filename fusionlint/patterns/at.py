@@ -43,10 +43,15 @@ def at_write(node: cst.CSTNode | None) -> Write | None:
                 attr=cst.Name(method),
             ),
             args=args,
-        ) if method in _METHODS:
+        ) if method in _METHODS and not any(map(_is_text, elements(slices))):
             value = args[0].value if args and args[0].keyword is None else None
             return Write(node, array, elements(slices), method, value)
     return None
+
+
+def _is_text(part: Part) -> bool:
+    """Whether this is the name of a leaf: `tree.at["mass"].set(m)` is a setter of somebody's."""
+    return isinstance(part, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString)
 
 
 def elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:

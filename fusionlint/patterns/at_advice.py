@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import libcst as cst
@@ -20,6 +21,7 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
+from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_place, is_slice, said_along
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
@@ -27,8 +29,6 @@ from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
-# And what arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
-_ARRAY = re.compile(r"[^s]s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 _JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
 # Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
 _MANY = re.compile(
@@ -40,54 +40,77 @@ _FINDS = tuple(
     for module in ("numpy", "jax.numpy")
     for name in ("nonzero", "flatnonzero", "argwhere", "where", "setdiff1d", "intersect1d", "unique")
 )
-# What slices are called.
-_SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
+# The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
+# an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
+_ELEMENTS, _LOOP, _ARRAYS, _ALONG, _FUSED = range(5)
 
 
-def advice(writes: Sequence[Write], name: str, source: Source) -> str:
-    """One stack, one scatter, or a `where` over the places: whichever says the same."""
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to write, and the pair of the rule's page that shows what comes of it."""
+
+    text: str
+    pair: int
+
+
+def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
+    """One stack, one scatter, or a `where` over the places: whichever says the same and is measured to be less."""
     jnp = source.alias("jax.numpy") or "jnp"
     array = dotted(root(writes[0])) or name or "x"
+    places = None if are_arrays(writes, source) else along_one_axis(writes)
+    pair = _FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else _ALONG
     if _reads_back(writes, source) or _is_rebound(writes, source):
-        return "the values first, under names of their own; then one write or one stack of all of them"
-    values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
+        one = f"one stack of all of them, or one {jnp}.where in the other"
+        return Advice(f"the values first, under names of their own; then {one}", pair)
     if _is_stack(writes, source):
-        return f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])"
+        return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
     if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
-        return "one write of what the others make of it"
+        return Advice("one write of what the others make of it", pair)
+    if places is not None:
+        return Advice(said_along(writes, places, array, source, jnp), pair)
     if all(is_static(part) for write in writes for part in write.index):
-        return f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
+        known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
+        return Advice(known, pair)
     if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
         if all(write.method == "set" for write in writes):
-            return f"one {jnp}.concatenate of the parts and of what stands between them"
-        return (
-            f"one {jnp}.concatenate where the parts lie side by side, a sum of them behind {jnp}.pad where they overlap"
-        )
+            return Advice(f"one {jnp}.concatenate of the parts and of what stands between them", pair)
+        side_by_side = f"one {jnp}.concatenate where the parts lie side by side"
+        return Advice(f"{side_by_side}, a sum of them behind {jnp}.pad where they overlap", pair)
     if len({w.method for w in writes}) > 1:
-        return f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other"
+        return Advice(f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other", pair)
+    return _scattered(writes, array, source, jnp)
+
+
+def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) -> Advice:
+    """What only the run knows: one scatter to all places, and masks without any."""
+    method = writes[0].method
     unless = (
         f"; of two at one place, no scatter says which is last: {jnp}.where does" if _may_meet(writes, source) else ""
     )
-    if any(_is_slice(part) for write in writes for part in write.index):
-        return f"one {jnp}.concatenate of the parts where they lie side by side, and one `.{writes[0].method}` of that"
+    if any(is_slice(part) for write in writes for part in write.index):
+        side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
+        return Advice(f"{side_by_side}, and one `.{method}` of that", _ALONG)
     if are_arrays(writes, source):
-        return (
-            f"one `{array}.at[...].{writes[0].method}(...)`, its indices and values joined by {jnp}.concatenate{unless}"
-        )
-    parts = [[source.code(part) for part in write.index if _is_plain(part)] for write in writes]
+        joined = f"its indices and values joined by {jnp}.concatenate"
+        return Advice(f"one `{array}.at[...].{method}(...)`, {joined}{unless}", _ARRAYS)
+    parts = [[source.code(part) for part in write.index if is_place(part)] for write in writes]
     if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
-        one = f"{array}.at[{indices}].{writes[0].method}({values})"
+        values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
+        one = f"{array}.at[{indices}].{method}({values})"
         if len(one) <= 2 * _LONG and "\n" not in one:
-            return one + unless
-    return f"{array}.at[all the indices].{writes[0].method}(all the values)" + unless
+            return Advice(one + unless, _ELEMENTS)
+    return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, _ELEMENTS)
 
 
-def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> str:
+def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
     """For the writes of a loop: one scatter or one stack, as long as no piece is of another shape, or where the one
     before is."""
-    array, write = found.arrays[0], found.writes[0]
-    jnp = source.alias("jax.numpy") or "jnp"
+    return Advice(_at_once(found, found.writes[0], loop, source), _LOOP)
+
+
+def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:
+    array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
     if _is_ragged(write, loop):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
     if any(isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part) for part in write.index):
@@ -230,6 +253,8 @@ def _are_many(part: Part, source: Source) -> bool:
             return bool(_MANY.search(name))
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
             return True
+        case cst.Subscript(slice=slices):  # locations[:, 0]
+            return any(isinstance(each.slice, cst.Slice) for each in slices)
     return False
 
 
@@ -242,26 +267,6 @@ def _is_range(part: Part, source: Source) -> bool:
     """`jnp.arange(n)`, a name for it, or that in another shape."""
     meant = (source.value(part) or part) if isinstance(part, cst.Name) else part
     return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
-
-
-def _is_slice(part: Part) -> bool:
-    """Whether a part of an index is called as slices are: `s_velocity`."""
-    match part:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
-            return bool(_SLICE.search(name))
-    return False
-
-
-def _is_plain(part: Part) -> bool:
-    """A number, a name, an element: what can stand in a list of indices."""
-    match part:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
-            return not (_SLICE.search(name) or _ARRAY.search(name))
-        case cst.Integer() | cst.UnaryOperation():
-            return True
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            return not isinstance(index, cst.SimpleString)
-    return False
 
 
 def _is_stack(writes: Sequence[Write], source: Source) -> bool:

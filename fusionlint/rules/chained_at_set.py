@@ -11,10 +11,12 @@ from fusionlint.finding import Finding
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole, names_read
-from fusionlint.patterns.at_advice import advice, are_arrays, of_pieces, works_on_what_is_there
+from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
+from fusionlint.patterns.at_axis import is_array
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
+from fusionlint.patterns.at_windows import are_windows, is_mirrored
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
@@ -25,9 +27,6 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
-
-# The pairs of the page.
-_LOOP, _ARRAYS = 1, 2
 
 
 @rule.source(cst.Call, calls=WRITES)
@@ -42,7 +41,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     # Rules of their own say what to write instead of these.
     if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
         return
-    if are_few_firsts(writes, source):
+    if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source):
@@ -50,12 +49,13 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if is_for_a_picture(source.project, source.place(node)):
         return
     subject = f"`{name}`" if name else "an array"
+    instead = advice(writes, name, source)
     yield source.finding(
         writes[0].call,
         f"{subject} is written {len(writes)} times in a row, each time by kernels of its own",
         until=node,
-        write=advice(writes, name, source),
-        pair=_ARRAYS if are_arrays(writes, source) else 0,
+        write=instead.text,
+        pair=instead.pair,
     )
 
 
@@ -71,11 +71,12 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
+    instead = of_pieces(found, node, source)
     yield source.finding(
         found.writes[0].call,
         f"{_names(found)} written piece by piece in a Python loop, each piece by kernels of its own",
-        write=of_pieces(found, node, source),
-        pair=_LOOP,
+        write=instead.text,
+        pair=instead.pair,
     )
 
 
@@ -96,8 +97,18 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
         return True
     if any(isinstance(part, cst.Comparison) for write in writes for part in write.index):
         return False  # a mask: not code of a trace
+    if _are_many_and_one(writes):
+        return False
     forms = Counter(_form(write.index, source) for write in writes)
     return max(forms.values()) > 1
+
+
+def _are_many_and_one(writes: Sequence[Write]) -> bool:
+    """Whether an array of places is written, and a number's place: no scatter has both, and a `where` saves nothing."""
+    listed = [any(is_array(part) for part in write.index) for write in writes]
+    return any(listed) and any(
+        not is_listed and all(map(is_static, write.index)) for is_listed, write in zip(listed, writes, strict=True)
+    )
 
 
 def _form(index: Sequence[Part], source: Source) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Literal
 
-from fusionlint.source.facts import Value, unpacked
+from fusionlint.source.facts import Call, Value, unpacked
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 
@@ -35,6 +35,8 @@ TRANSFORMS = JIT | frozenset(
      "flax.linen.checkpoint", "flax.linen.jit", "flax.linen.while_loop", "flax.linen.cond", "flax.linen.compact",
      "haiku.transform", "haiku.transform_with_state", "haiku.scan", "haiku.vmap", "haiku.grad", "haiku.transparent")
 )  # fmt: skip
+# What makes its function a kernel as it stands: XLA has nothing to fuse in there.
+_PALLAS = "jax.experimental.pallas.pallas_call"
 # What hands its function to the host: that function is host code.
 CALLBACKS = frozenset(
     ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
@@ -74,7 +76,7 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 def contexts(project: Project) -> dict[Place, Context]:
     """The context of every function that is not "library"."""
-    traced = _reached(_traced_seeds(project), _taken_along(project))
+    traced = _reached(_traced_seeds(project), _taken_along(project), _kernels(project))
     traced = {place for place in traced if not _is_test(project, place)}
     host = {place for place in _host_seeds(project) if place not in traced}
     host |= _set_up(project, host, traced)
@@ -106,8 +108,10 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
 
 
 def is_idle(project: Project, place: Place) -> bool:
-    """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern."""
-    return is_idle_file(project.files[place.path].inside) or any(map(_is_idle_name, place.scope.split(".")))
+    """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern, or of a Pallas
+    kernel, which XLA never sees."""
+    named = is_idle_file(project.files[place.path].inside) or any(map(_is_idle_name, place.scope.split(".")))
+    return named or place in _kernels(project)
 
 
 @cache
@@ -188,12 +192,38 @@ def _behind(project: Project, place: Place, values: Iterable[Value]) -> Iterator
         yield from project.functions_behind(place, value, PARTIAL)
 
 
-def _reached(seeds: Iterable[Place], edges: dict[Place, list[Place]]) -> set[Place]:
-    reached = set(seeds)
+@lru_cache(maxsize=2)
+def _kernels(project: Project) -> frozenset[Place]:
+    """The functions that are handed to Pallas, what they hold, and what nothing but they call."""
+    found = {place for call in project.calls_of(_PALLAS) for place in _kernel_of(project, *call)}
+    inside: dict[Place, list[Place]] = defaultdict(list)
+    for place, _ in project.functions() if found else ():
+        inside[place.outer].append(place)
+    todo = deque(found)
+    while todo:
+        kernel = todo.popleft()
+        for place in (*inside[kernel], *_calls(project).get(kernel, ())):
+            callers = project.callers(project.name_of(place))
+            if place not in found and (place.outer == kernel or all(caller in found for caller in callers)):
+                found.add(place)
+                todo.append(place)
+    return frozenset(found)
+
+
+def _kernel_of(project: Project, place: Place, call: Call) -> Iterator[Place]:
+    named = (value for name, value in call.value.keywords if name == "kernel")
+    for value in (*call.value.arguments[:1], *named):
+        yield from project.functions_behind(place, value, TRANSFORMS)
+
+
+def _reached(
+    seeds: Iterable[Place], edges: dict[Place, list[Place]], without: frozenset[Place] = frozenset()
+) -> set[Place]:
+    reached = set(seeds) - without
     todo = deque(reached)
     while todo:
         for place in edges.get(todo.popleft(), ()):
-            if place not in reached:
+            if place not in reached and place not in without:
                 reached.add(place)
                 todo.append(place)
     return reached

@@ -24,19 +24,98 @@ def is_quiet(body: str) -> bool:
 @pytest.mark.parametrize(
     ("writes", "meet"),
     [
-        pytest.param(".at[0].set(x[i]).at[i].set(-1)", True, id="0 may be i"),
-        pytest.param(".at[i].set(1).at[j].set(2)", True, id="i may be j"),
-        pytest.param(".at[i].set(1).at[j].set(1)", False, id="one value"),
-        pytest.param(".at[i].add(1).at[j].add(2)", False, id="sums"),
-        pytest.param(".at[i].set(x[j]).at[j].set(x[i])", False, id="a swap"),
+        pytest.param(".at[0, n].set(x[i]).at[i, n].set(-1)", True, id="0 may be i"),
+        pytest.param(".at[i, n].set(1).at[j, n].set(2)", True, id="i may be j"),
+        pytest.param(".at[i, n].set(1).at[j, n].set(1)", False, id="one value"),
+        pytest.param(".at[i, n].add(1).at[j, n].add(2)", False, id="sums"),
+        pytest.param(".at[i, n].set(x[j, n]).at[j, n].set(x[i, n])", False, id="a swap"),
         pytest.param(".at[0, i].set(1).at[1, j].set(2)", False, id="two rows"),
         pytest.param(".at[0, i].set(1).at[-1, j].set(2)", True, id="of one row both ends"),
     ],
 )
 def test_where_two_places_may_be_one_the_order_is_said_to_count(writes: str, meet: bool) -> None:
-    text = advice(f"@jax.jit\ndef f(x, i, j):\n    return x{writes}\n")
+    text = advice(f"@jax.jit\ndef f(x, i, j, n):\n    return x{writes}\n")
     assert text.startswith(("x.at[jnp.array([", "x.at[all the indices]"))
     assert ("no scatter says which is last" in text) == meet
+
+
+ALONG = " with `k = jnp.arange(n)` along that axis"
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        (".at[i].set(1).at[j].set(2)", f"jnp.where(k == j, 2, jnp.where(k == i, 1, x)){ALONG}"),
+        (".at[..., i].set(a).at[..., 3].set(b)", f"jnp.where(k == 3, b, jnp.where(k == i, a, x)){ALONG}"),
+        (".at[i].set(x[j]).at[j].set(x[i])", f"jnp.where(k == j, x[i], jnp.where(k == i, x[j], x)){ALONG}"),
+        (".at[-1].set(a).at[2].set(b)", f"jnp.where(k == 2, b, jnp.where(k == n - 1, a, x)){ALONG}"),
+        (".at[i].add(a).at[j].add(b)", f"x + jnp.where(k == i, a, 0) + jnp.where(k == j, b, 0){ALONG}"),
+        (".at[i].set(a).at[j].add(b)", f"jnp.where(k == i, value, x), one inside the other, with {ALONG[6:]}"),
+        (".at[i].max(a).at[j].max(b)", f"jnp.where(k == i, value, x), one inside the other, with {ALONG[6:]}"),
+    ],
+)
+def test_places_along_one_axis_are_told_apart_by_where_the_last_one_first(writes: str, expected: str) -> None:
+    assert advice(f"@jax.jit\ndef f(x, i, j, a, b):\n    return x{writes}\n") == expected
+
+
+ROWS = """\
+@jax.jit
+def waves(x, layout, a, b, c, d):
+    def rows():
+        r = jnp.zeros_like(x)
+        return r.at[layout.density_index].set(a).at[layout.energy_index].add(b).at[layout.energy_index].add(c)
+    return jnp.where(d, 2.0 * rows(), rows())
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "targets"),
+    [
+        pytest.param("", "", ("cpu", "v5e"), id="consumed"),
+        pytest.param("jnp.zeros_like(x)", "2 * x", ("cpu", "v5e"), id="known rows of another array"),
+        pytest.param("jnp.zeros_like(x)", "jnp.zeros(3)", ("cpu", "v5e"), id="known rows, whatever of"),
+        pytest.param("    def rows():", "    @jax.jit\n    def rows():", ("cpu", "h100", "v5e"), id="returned"),
+        pytest.param("layout.density_index", "0", ("cpu", "v5e"), id="a number among them"),
+        pytest.param("d, 2.0", "jax.lax.fori_loop(0, 3, rows, d), 2.0", ("cpu", "h100", "v5e"), id="carried"),
+    ],
+)
+def test_rows_that_a_gpu_fuses_with_what_reads_them_are_no_cost_there(old: str, new: str, targets: tuple) -> None:
+    (found,) = check_text((HEAD + ROWS.replace(old, new, 1)).encode(), "m.py", SCOPE)
+    assert found.targets == targets
+
+
+def test_rows_of_a_new_array_are_stacked_once_those_of_one_place_are_summed() -> None:
+    code = "@jax.jit\ndef f(x, a, b, c):\n    return jnp.zeros((8, 4)).at[0].add(a).at[1].add(b).at[0].add(c)\n"
+    stack = "jnp.stack([...]) of the parts and of what is left as it was"
+    assert advice(code) == f"{stack}, those of one place summed first"
+    assert advice(code.replace("at[0].add(c)", "at[2].add(c)")) == stack
+
+
+@pytest.mark.parametrize(
+    ("writes", "count"),
+    [
+        pytest.param(".at[0, *face].set(0).at[2, *face].set(0)", 0, id="a face of two components"),
+        pytest.param(".at[i, sx, sy].set(0).at[j, sx, sy].set(0)", 0, id="unpacked"),
+        pytest.param(".at[i, sx, sy].set(0).at[j, i, i].set(0)", 1, id="one of them"),
+        pytest.param(".at[i, wx, wy].set(0).at[j, wx, wy].set(0)", 1, id="of something else"),
+        pytest.param(".at[rows, cols].set(a).at[cols, rows].set(a)", 0, id="both triangles"),
+        pytest.param(".at[rows, cols].set(a).at[cols, rows].set(-a)", 1, id="of other values"),
+        pytest.param(".at[places].set(a).at[0].set(a[0])", 0, id="many places and one"),
+        pytest.param(".at['mass'].set(a).at['charge'].set(a)", 0, id="leaves of a tree"),
+        pytest.param(".at[f'{i}'].set(a).at[f'{j}'].set(a)", 0, id="leaves by names that are made"),
+    ],
+)
+def test_what_a_scatter_makes_slower_or_cannot_join_is_left_alone(writes: str, count: int) -> None:
+    code = f"""{HEAD}
+@jax.jit
+def f(self, x, i, j, a, places):
+    face = self.grid_slice
+    sx, sy = self.grid_slice
+    wx, wy = self.width
+    rows, cols = jnp.triu_indices(8)
+    return x{writes.replace("face", "face_slice")}
+"""
+    assert len(list(check_text(code.encode(), "m.py", SCOPE))) == count
 
 
 def test_pieces_of_their_own_shapes_are_not_stacked_as_they_are() -> None:
@@ -193,7 +272,7 @@ def fluxes(flux, s_velocity, mass, momentum):
     return flux.at[0].add(mass).at[s_velocity].add(momentum)
 """
     assert advice(code).startswith("one jnp.concatenate of the parts")
-    assert "jnp.array([0, place])" in advice(code.replace("s_velocity", "place"))
+    assert "jnp.where(k == place, momentum, 0)" in advice(code.replace("s_velocity", "place"))
 
 
 def test_two_writes_at_a_place_that_is_looked_up_are_one_in_a_loop_too() -> None:
@@ -214,4 +293,4 @@ def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengt
     code = f"{head}    return x.at[{place}].add(a).at[other].add(b)\n"
     assert advice(code) == "x.at[all the indices].add(all the values)"
     named = code.replace(place, "node").replace("sets", "node")
-    assert advice(named) == "x.at[jnp.array([node, other])].add(jnp.array([a, b]))"
+    assert advice(named).startswith("x + jnp.where(k == node, a, 0) + jnp.where(k == other, b, 0)")

@@ -139,10 +139,10 @@ def test_messages_name_the_array() -> None:
     assert finding.message.startswith("the columns of `obs` are")
     assert finding.suggestion is not None
     assert finding.suggestion.text == "jnp.stack([x, y], axis=1)"
-    (finding,) = found("def f(s, i, j):\n    return s.grid.at[i].set(1).at[j].set(1)\n")
+    (finding,) = found("def f(s, i, j):\n    return s.grid.at[i, j].set(1).at[j, i].set(1)\n")
     assert finding.message.startswith("`s.grid` is written 2 times")
     assert finding.suggestion is not None
-    assert finding.suggestion.text == "s.grid.at[jnp.array([i, j])].set(1)"
+    assert finding.suggestion.text == "s.grid.at[jnp.array([i, j]), jnp.array([j, i])].set(1)"
 
 
 def test_no_array_is_advised_to_be_written_with_its_own_later_value() -> None:

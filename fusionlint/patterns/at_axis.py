@@ -1,0 +1,189 @@
+"""Writes to rows or elements along one axis: `x.at[i].set(a).at[j].set(b)`, `x.at[..., 0].add(a)`.
+
+In: writes of a Source that follow one another. Out: the stack or the `where` that says the same. Either fuses with what
+is around it, a scatter with nothing: measured, both beat one on every target, wherever the places come from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_whole
+from fusionlint.patterns.at_chain import root
+from fusionlint.source.project import JIT, PARTIAL
+from fusionlint.source.tree import Source
+
+# So many writes are spelled out.
+_FEW = 3
+_LONG = 30
+# What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
+_ARRAY = re.compile(r"[^s]s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
+# What slices are called.
+_SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
+# What Python knows of a layout: `variables.density_index.x`.
+_KNOWN = re.compile(r"(^|_)(index|idx|axis)$")
+_LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.empty_like")
+# Whose results cross memory.
+_PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
+
+
+def is_slice(part: Part) -> bool:
+    """Whether a part of an index is called as slices are: `s_velocity`."""
+    match part:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return bool(_SLICE.search(name))
+    return False
+
+
+def is_array(part: Part) -> bool:
+    """Whether a part of an index is called as arrays of places are: `left_nodes`, `edge_mask`."""
+    match part:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return bool(_ARRAY.search(name))
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return True
+        case cst.Subscript(slice=slices):
+            return any(isinstance(each.slice, cst.Slice) for each in slices)
+    return False
+
+
+def is_place(part: Part) -> bool:
+    """A number, a name, an element, a sum of those: what can stand in a list of indices."""
+    match part:
+        case cst.Name() | cst.Attribute() | cst.Subscript():
+            return not is_slice(part) and not is_array(part)
+        case cst.Integer():
+            return True
+        case cst.UnaryOperation(expression=inner):
+            return is_place(inner)
+        case cst.BinaryOperation(left=left, right=right):
+            return is_place(left) and is_place(right)
+    return False
+
+
+def along_one_axis(writes: Sequence[Write]) -> list[Part] | None:
+    """The places on the one axis that all of `writes` are told apart by; None for other writes."""
+    found = []
+    for write in writes:
+        before = [part for part in write.index if not is_whole(part)]
+        if len(before) != 1 or not is_place(before[0]):
+            return None
+        found.append((write.index.index(before[0]), before[0]))
+    return [part for _, part in found] if len({axis for axis, _ in found}) == 1 else None
+
+
+def said_along(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
+    """`jnp.stack` of what a new array is made of, a `where` over the places of one that is there."""
+    if is_fresh(root(writes[0]), source):
+        axis = next(i for i, part in enumerate(writes[0].index) if not is_whole(part))
+        added = ", those of one place summed first" if _is_twice(writes, places, source) else ""
+        stack = (
+            f"{jnp}.stack([...]{f', axis={axis}' if axis else ''}) of the parts and of what is left as it was{added}"
+        )
+        if all(constant(place) is not None for place in places):
+            return stack
+        return f"{stack}, where Python knows the places; else {_chosen(writes, places, 'the fill', source, jnp)}"
+    return _chosen(writes, places, array, source, jnp)
+
+
+def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
+    """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
+    along = f"`k = {jnp}.arange(n)` along that axis"
+    methods = {write.method for write in writes}
+    told = [(_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
+    is_short = len(writes) <= _FEW and all(len(place) <= _LONG for place, _ in told)
+    if methods == {"add"} and is_short:
+        return " + ".join([array, *(f"{jnp}.where(k == {i}, {value}, 0)" for i, value in told)]) + f" with {along}"
+    if methods != {"set"} or not is_short:
+        return f"{jnp}.where(k == i, value, {array}), one inside the other, with {along}"
+    text = array
+    for place, value in told:
+        text = f"{jnp}.where(k == {place}, {value}, {text})"
+    return f"{text} with {along}"
+
+
+def _counted(place: Part, source: Source) -> str:
+    """A place as `arange` counts it: -1 is n - 1."""
+    where = constant(place)
+    return f"n - {-where}" if where is not None and where < 0 else source.code(place)
+
+
+def _short(write: Write, source: Source) -> str:
+    text = source.code(write.value) if write.value is not None else "..."
+    return text if len(text) <= _LONG and "\n" not in text else "..."
+
+
+def _is_twice(writes: Sequence[Write], places: Sequence[Part], source: Source) -> bool:
+    return writes[0].method == "add" and len({source.code(place) for place in places}) < len(places)
+
+
+def fuses_on_a_gpu(writes: Sequence[Write], places: Sequence[Part], source: Source) -> bool:
+    """Whether XLA is likely to make one kernel of the writes and of what reads them: rows at places that are known when
+    the program is compiled, of an array that does not leave the program here."""
+    array = root(writes[0])
+    known = all(_is_known(place, source) for place in places)
+    if not _has_rows(array, source) and not (known and not all(constant(place) is not None for place in places)):
+        return False
+    return (known or is_fresh(array, source)) and not _leaves(writes[-1].call, source)
+
+
+def _has_rows(array: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.zeros((n, m))` and `jnp.zeros_like(x)`, which nobody writes for a few numbers."""
+    if isinstance(array, cst.Name):
+        array = source.value(array) or array
+    if source.calls(array, *_LIKE):
+        return True
+    match array:
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[_, _, *_])), *_]):
+            return is_fresh(array, source)
+    return False
+
+
+def _is_known(place: Part, source: Source) -> bool:
+    """A number, or what a layout or a setting says: `variables.density_index`, a name for it, `DENSITY`."""
+    for _ in range(2):
+        if isinstance(place, cst.Name) and (value := source.value(place)) is not None:
+            place = value
+    match place:
+        case cst.Name(value=name):
+            return name.isupper() and len(name) > 1
+        case cst.Attribute():
+            names = [node.value for node in inside(place) if isinstance(node, cst.Name)]
+            return any(_KNOWN.search(name) for name in names[1:]) or names[-1].isupper()
+    return constant(place) is not None
+
+
+def _leaves(value: cst.CSTNode, source: Source) -> bool:
+    """Whether what is written is what a compiled function, or a step of a loop, hands out as it is."""
+    function = source.function(value)
+    if function is None or not _is_program(function, source):
+        return False
+    name = source.assigned_name(value)
+    ends = source.reads(name) if name is not None else [value]
+    return any(_is_handed_out(end, source) for end in ends)
+
+
+def _is_handed_out(value: cst.CSTNode, source: Source) -> bool:
+    above = source.parent(value)
+    while isinstance(above, cst.Element | cst.Tuple):
+        above = source.parent(above)
+    return isinstance(above, cst.Return)
+
+
+def _is_program(function: cst.CSTNode, source: Source) -> bool:
+    """Whether this is what `jax.jit` or a loop of jax.lax is handed."""
+    place = source.place(function)
+    scope = source.body_scope(function)
+    facts = source.facts.functions.get(scope)
+    if facts is not None and not _PROGRAMS.isdisjoint(source.project.decorators(place.path, facts)):
+        return True
+    wanted = place._replace(scope=scope)
+    for name in _PROGRAMS.intersection(source.names):
+        for where, call in source.called(name):
+            handed = source.whole(call).value.arguments
+            if any(wanted in source.project.functions_behind(where, one, PARTIAL) for one in handed):
+                return True
+    return False

@@ -1,0 +1,63 @@
+"""Writes that are best left as they are: windows of a large array, and both halves of a symmetric one.
+
+In: writes of a Source that follow one another. Out: whether a scatter of all of them is measured to be more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, is_fresh, is_whole
+from fusionlint.patterns.at_axis import is_slice
+from fusionlint.patterns.at_chain import root
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_SLICES = re.compile(r"(^|_)slices?(_|$)")
+_HALVES = tuple(f"{module}.{name}_indices" for module in ("numpy", "jax.numpy") for name in ("triu", "tril"))
+
+
+def are_windows(writes: Sequence[Write], source: Source) -> bool:
+    """Whether each write is to a window of one part of an array that is there, `E.at[axis, *face]`: XLA updates those
+    in place, and a scatter of the two goes over them element by element."""
+    return not is_fresh(root(writes[0]), source) and all(_is_window(write.index, source) for write in writes)
+
+
+def _is_window(index: Sequence[Part], source: Source) -> bool:
+    parts = [part for part in index if not is_whole(part)]
+    return len(parts) > 1 and any(is_slice(part) or _is_cut(part, source) for part in parts)
+
+
+def _is_cut(part: Part, source: Source) -> bool:
+    """Whether a name is of what is called slices: `sx, sy, sz = self.grid_slice`."""
+    written = source.written(part) if isinstance(part, cst.Name) else None
+    made = _unpacked(written, source)
+    called = dotted(made.func if isinstance(made, cst.Call) else made) if made is not None else ""
+    return bool(_SLICES.search(called.rpartition(".")[2]))
+
+
+def is_mirrored(writes: Sequence[Write], source: Source) -> bool:
+    """Whether one value goes to a triangle and to its mirror image, `.at[i, j].set(d).at[j, i].set(d)`: joined, the
+    places are computed for both, and nothing is saved."""
+    if len(writes) != 2 or len({source.code(w.value) for w in writes if w.value is not None}) != 1:
+        return False
+    one, other = ([source.code(part) for part in w.index if not is_whole(part)] for w in writes)
+    return one == other[::-1] and all(_is_half(part, source) for part in writes[0].index if not is_whole(part))
+
+
+def _is_half(part: Part, source: Source) -> bool:
+    written = source.written(part) if isinstance(part, cst.Name) else None
+    made = _unpacked(written, source)
+    return made is not None and source.calls(made, *_HALVES)
+
+
+def _unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
+    """What `a, b = value` unpacks to `name`."""
+    element = source.parent(name) if name is not None else None
+    several = source.parent(element) if isinstance(element, cst.Element) else None
+    target = source.parent(several) if isinstance(several, cst.Tuple) else None
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return statement.value if isinstance(statement, cst.Assign) else None
