@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole, names_read
 from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_axis import is_array
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
+from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_windows import are_windows, is_mirrored
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
@@ -25,6 +25,10 @@ from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -69,7 +73,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
-    if is_for_a_picture(source.project, source.place(node)):
+    if is_ragged(found, node, source) or is_for_a_picture(source.project, source.place(node)):
         return
     instead = of_pieces(found, node, source)
     yield source.finding(

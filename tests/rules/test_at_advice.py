@@ -118,6 +118,39 @@ def f(self, x, i, j, a, places):
     assert len(list(check_text(code.encode(), "m.py", SCOPE))) == count
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "count"),
+    [
+        pytest.param("tuple(slice(s, s + n) for s, n in zip(starts, one))", "one", 0, id="blocks of their own sizes"),
+        pytest.param("tuple(slice(s, s + 8) for s in one)", "one", 1, id="blocks of one size"),
+        pytest.param("one.grid_slice()", "one.values", 0, id="slices of an object"),
+        pytest.param("one.grid_slice", "one.values", 0, id="its slices, kept"),
+        pytest.param("one.place()", "one.values", 1, id="its place"),
+        pytest.param("jnp.asarray(one)", "starts", 0, id="a list of places"),
+        pytest.param("pages[low:high]", "starts", 0, id="as many as are used"),
+        pytest.param("pages[low : low + 8]", "starts", 1, id="always as many"),
+        pytest.param("one", "jax.random.permutation(starts, one)", 0, id="shuffled among themselves"),
+        pytest.param("one", "starts[: len(one)]", 0, id="of as many"),
+        pytest.param("one", "jnp.sin(one)", 1, id="a number"),
+    ],
+)
+def test_pieces_of_sizes_of_their_own_are_left_alone(place: str, value: str, count: int) -> None:
+    code = f"""{HEAD}
+@jax.jit
+def joined(whole, parts, starts, pages, used):
+    for one in parts:
+        low = one * 8
+        high = low + used[one]
+        place = {place}
+        whole = whole.at[place].set({value})
+    return whole
+"""
+    written_at_once = code.replace("at[place]", f"at[{place}]")
+    assert len(list(check_text(code.encode(), "m.py", SCOPE))) == count
+    if not place.startswith("pages"):
+        assert len(list(check_text(written_at_once.encode(), "m.py", SCOPE))) == count
+
+
 def test_pieces_of_their_own_shapes_are_not_stacked_as_they_are() -> None:
     code = """\
 def padded(arrays, rows):

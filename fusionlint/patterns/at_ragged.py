@@ -1,0 +1,70 @@
+"""Loops whose pieces are of other sizes, which neither a vmap nor a stack can hold.
+
+In: the writes of a loop of a Source. Out: whether their places are seen to be blocks or lists of places, each of a
+length of its own: `for block, start, size in ...: x = x.at[start:start + size].set(block)`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, elements, inside, is_literal, names_read
+from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_SLICES = re.compile(r"(^|_)slices?(_|$)")
+_ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
+_OF_ARRAYS = ("jax.random.permutation", "len")
+
+
+def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether a place is seen to be as long as each iteration has it."""
+    counted = {name.value for name in names_read(loop.target)}
+    return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
+
+
+def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) -> bool:
+    meant = (source.value(part) or part) if isinstance(part, cst.Name) and part.value not in counted else part
+    match meant:
+        case cst.Name(value=name) if name in counted:
+            return write.value is not None and _is_taken_for_many(name, write.value, source)
+        case (
+            cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name(method)))
+            | cst.Attribute(value=cst.Name(owner), attr=cst.Name(method))
+        ) if owner in counted:
+            return bool(_SLICES.search(method))
+        case cst.Call(args=[cst.Arg(value=cst.Name(places))]) if places in counted:
+            return source.calls(meant, *_ARRAYS)
+        case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(elt=made) | cst.ListComp(elt=made))]):
+            return isinstance(made, cst.Call) and dotted(made.func) == "slice" and not _is_as_long_as_ever(made)
+        case cst.Subscript(slice=slices) if meant is not part:
+            return any(isinstance(one, cst.Slice) and not _is_even(one) for one in elements(slices))
+    return False
+
+
+def _is_taken_for_many(name: str, value: cst.BaseExpression, source: Source) -> bool:
+    """Whether the value is made of a whole array of places: `jax.random.permutation(key, places)`, `len(places)`."""
+    made = (node for node in inside(value) if isinstance(node, cst.Call) and source.calls(node, *_OF_ARRAYS))
+    return any(isinstance(arg.value, cst.Name) and arg.value.value == name for call in made for arg in call.args)
+
+
+def _is_as_long_as_ever(made: cst.BaseExpression) -> bool:
+    """`slice(start, start + 8)`, and not `slice(start, start + size)` of what is counted beside it."""
+    match made:
+        case cst.Call(args=[cst.Arg(value=lower), cst.Arg(value=upper)]):
+            return _is_even(cst.Slice(lower=lower, upper=upper))
+    return False
+
+
+def _is_even(part: cst.Slice) -> bool:
+    """Whether a slice is of a length that is written out, open at an end, or between what is counted: `i:i + 8`."""
+    lower, upper = part.lower, part.upper
+    if lower is None or upper is None:
+        return True
+    match upper:
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            return (left.deep_equals(lower) and is_literal(right)) or not isinstance(lower, cst.Name)
+    return not (isinstance(lower, cst.Name) and isinstance(upper, cst.Name))
