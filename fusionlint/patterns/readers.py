@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 
 def value_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:

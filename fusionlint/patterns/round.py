@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 # What hands a value on as it is.
 _SAME = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))

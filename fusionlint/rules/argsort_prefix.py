@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import SORTS, Sorted, Taken, reads_of
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

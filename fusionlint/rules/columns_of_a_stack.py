@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.columns import columns, fit
 from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
@@ -16,6 +15,10 @@ from fusionlint.patterns.round import copied, goes_round, joiners, joins, shifts
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.calls import beside
 from fusionlint.patterns.elementwise import ends, is_worked_on, operands
 from fusionlint.patterns.join import CONCATENATES, lists_parts, parts
 from fusionlint.patterns.round import goes_round, joiners
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

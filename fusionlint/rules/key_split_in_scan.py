@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import is_small, loop_bodies
@@ -19,6 +18,10 @@ from fusionlint.source.facts import NOTHING
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import constant, elements, is_whole
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument, as_argument, beside, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

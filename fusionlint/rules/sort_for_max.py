@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.patterns.calls import argument, as_argument, beside
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 

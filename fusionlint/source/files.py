@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pathspec
+if TYPE_CHECKING:
+    import pathspec
 
 _NEVER = frozenset(
     (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "site-packages", "__pycache__", ".eggs", "build",
@@ -34,11 +36,10 @@ _GALLERY = re.compile(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py
 def python_files(paths: Sequence[Path], exclude: Iterable[str] = (), *, idle: bool = False) -> list[Path]:
     """The Python files at and below `paths`, sorted, each once; tests, benchmarks and pictures too where `idle` ones
     are asked for. FileNotFoundError names a path that is not there."""
-    excluded = pathspec.GitIgnoreSpec.from_lines(exclude)
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            below = _below(path, excluded)
+            below = _below(path, _patterns(exclude))
             found.update((one, None) for one in below if idle or not is_idle_file(path_in_project(one)))
         elif path.exists():
             found[path] = None
@@ -86,7 +87,13 @@ def _gitignore(folder: Path) -> pathspec.GitIgnoreSpec | None:
     path = folder / ".gitignore"
     if not path.is_file():
         return None
-    return pathspec.GitIgnoreSpec.from_lines(path.read_text(encoding="utf-8", errors="replace").splitlines())
+    return _patterns(path.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _patterns(lines: Iterable[str]) -> pathspec.GitIgnoreSpec:
+    import pathspec  # an editor asks about one file, and waits for it
+
+    return pathspec.GitIgnoreSpec.from_lines(lines)
 
 
 def _is_ignored(path: Path, is_folder: bool, specs: list[tuple[Path, pathspec.GitIgnoreSpec]]) -> bool:
