@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pathspec
+if TYPE_CHECKING:
+    import pathspec
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +42,6 @@ def _matches(pattern: str, path: str) -> bool:
 
 @cache
 def _spec(pattern: str) -> pathspec.GitIgnoreSpec:
+    import pathspec  # few projects have such patterns
+
     return pathspec.GitIgnoreSpec.from_lines([pattern])
