@@ -15,6 +15,7 @@ import libcst as cst
 from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_static, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.records import is_made_of_defaults
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -101,6 +102,8 @@ class _Reader:
                 return any(self.is_array(one, depth) and is_literal(other) for one, other in pair)
             case cst.Call():
                 return self._is_made(array, depth)
+            case cst.Attribute(value=cst.Name() as record):
+                return is_made_of_defaults(record, self.source)
         return False
 
     def _is_made(self, array: cst.Call, depth: int) -> bool:

@@ -19,6 +19,7 @@ _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
 # What settings are called that say how many.
 _NUMBER = re.compile(r"^(n|num)_|_(size|count|length)$")
+_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray")
 _RANGES = ("jax.numpy.arange", "numpy.arange", "jax.numpy.linspace")
 
 
@@ -49,7 +50,18 @@ def _is_one_row(node: cst.Call, source: Source) -> bool:
             array = value
     if isinstance(array, cst.Attribute) and _NUMBER.search(array.attr.value):
         return True
+    if array is not None and _are_a_few_numbers(array, source):
+        return True
     return array is not None and (source.calls(array, *_RANGES) or kind(array, source) == "scalar")
+
+
+def _are_a_few_numbers(array: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.array([a, b, c, d])`: up to some thousand elements jax sorts once."""
+    match array:
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]):
+            rows = any(isinstance(part.value, cst.List | cst.Tuple) for part in parts)
+            return source.calls(array, *_ARRAYS) and not rows
+    return False
 
 
 def _sorted_once(node: cst.Call, source: Source) -> str:

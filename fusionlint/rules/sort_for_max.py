@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import names_read
 from fusionlint.patterns.calls import argument, as_argument, beside
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import holds_comment
+from fusionlint.source.walk import dotted, holds_comment
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
     from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
+
+_GOES_OVER = ("list", "tuple", "enumerate", "zip", "len", "sorted", "reversed")
 
 
 @rule.source(cst.Call, calls=SORTS)
@@ -29,6 +32,8 @@ def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or any(one.count is not None for one in found[1]):
         return
     made, taken = found
+    if made.axis == -1 and all(one.length == 1 for one in taken) and _has_rows(node, made.array, source):
+        return
     ends = sorted({one.end for one in taken}, reverse=True)
     text = {one.end: _instead(node, made, one, source) for one in taken}
     outermost = _read_whole(node, source)
@@ -42,6 +47,37 @@ def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=" and ".join(text[end] for end in reversed(ends)),
         edits=edits,
     )
+
+
+def _has_rows(call: cst.Call, array: cst.BaseExpression, source: Source) -> bool:
+    """Whether the sorted array is seen to have an axis more, of which `[0]` is the first: what is read is gone over, or
+    what is sorted is read elsewhere by two indices."""
+    stored = source.assigned_name(call)
+    reads = (
+        [source.parent(read) for read in source.reads(stored)] if stored is not None else [_read_whole(call, source)]
+    )
+    if any(read is not None and _is_gone_over(read, source) for read in reads):
+        return True
+    of = [name for name in names_read(array) if source.function(name) is source.function(call)]
+    return any(_is_read_by_two(use.node, source) for name in of for use in source.uses(name))
+
+
+def _is_gone_over(read: cst.CSTNode, source: Source) -> bool:
+    """`for place in order[0]`, `list(order[0])`."""
+    match source.parent(read):
+        case cst.For(iter=over) | cst.CompFor(iter=over):
+            return over is read
+        case cst.Arg() as argument:
+            call = source.parent(argument)
+            return isinstance(call, cst.Call) and dotted(call.func) in _GOES_OVER
+    return False
+
+
+def _is_read_by_two(use: cst.Name, source: Source) -> bool:
+    match source.parent(use):
+        case cst.Subscript(value=value, slice=[_, _, *_]):
+            return value is use
+    return False
 
 
 @rule.barrier

@@ -73,6 +73,22 @@ def edges(x):
     new = jnp.zeros(x.shape)
     return new.at[0, 1].set(3.0).at[2, 1].set(4.0)
 """
+CONFIG = """
+def load(i, given):
+    @dataclasses.dataclass
+    class Config:
+        x: object = dataclasses.field(default_factory=lambda: jnp.zeros(4))
+
+    config = Config()
+    def first(config):
+        x = config.x
+        x = x.at[0].set(5)
+        x = x.at[1].set(7)
+        return x
+    def second(config):
+        return config.x.at[0].set(1).at[2].set(2)
+    return jax.lax.switch(i, [first, second], config)
+"""
 
 # The rules, the code, and what has to be written otherwise for a trace not to know it, found so many times.
 CASES = {
@@ -86,6 +102,9 @@ CASES = {
     "filled with constants": (("columns-by-at-set",), FRAME, ("fill_value=PAD", "fill_value=x[0, 0]"), 1),
     "a matrix of numbers": (("write-on-diagonal",), MATRIX, ("set(2.0)", "set(x[0])"), 1),
     "blocks of numbers": (("blocks-by-at-set",), BLOCKS, ("in range(8)", "in x"), 1),
+    "a config of numbers": (("chained-at-set",), CONFIG, ("Config()\n", "Config(given)\n"), 2),
+    "a config of numbers, and another": (("chained-at-set",), CONFIG, ("second], config", "second], given"), 2),
+    "a config that somebody hands over too": (("chained-at-set",), CONFIG, ("i, [first", "first(given), [first"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 
