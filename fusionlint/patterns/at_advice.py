@@ -236,16 +236,17 @@ def are_arrays(writes: Sequence[Write], source: Source) -> bool:
     """Whether the places are seen to be many, `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range; or each
     is an array that is put together before, looked up by its name, or called as arrays are."""
     ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
-    many = (any(_are_many(part, source) for part in write.index) for write in writes)
+    many = (any(is_many(part, source) for part in write.index) for write in writes)
     return bool(set.intersection(*ranges)) or all(many)
 
 
-def _are_many(part: Part, source: Source) -> bool:
+def is_many(part: Part, source: Source) -> bool:
+    """Whether nobody doubts that this is an array of places."""
     if _is_joined(part, source):
         return True
     value = source.value(part) if isinstance(part, cst.Name) else None
     if isinstance(value, cst.Tuple):
-        return any(_are_many(element.value, source) for element in value.elements)
+        return any(is_many(element.value, source) for element in value.elements)
     match part:
         case cst.Name() if value is not None and is_literal(value):
             return False

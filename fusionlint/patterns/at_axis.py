@@ -20,7 +20,7 @@ from fusionlint.source.tree import Source
 _FEW = 3
 _LONG = 30
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
-_ARRAY = re.compile(r"[^is]s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
+_ARRAY = re.compile(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 # What slices are called.
 _SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 # What Python knows of a layout: `variables.density_index.x`.

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_static, is_whole, names_read
-from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
-from fusionlint.patterns.at_axis import is_array
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole, names_read
+from fusionlint.patterns.at_advice import advice, is_many, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
@@ -101,18 +100,16 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
         return True
     if any(isinstance(part, cst.Comparison) for write in writes for part in write.index):
         return False  # a mask: not code of a trace
-    if _are_many_and_one(writes):
+    if _are_many_and_one(writes, source):
         return False
     forms = Counter(_form(write.index, source) for write in writes)
     return max(forms.values()) > 1
 
 
-def _are_many_and_one(writes: Sequence[Write]) -> bool:
+def _are_many_and_one(writes: Sequence[Write], source: Source) -> bool:
     """Whether an array of places is written, and a number's place: no scatter has both, and a `where` saves nothing."""
-    listed = [any(is_array(part) for part in write.index) for write in writes]
-    return any(listed) and any(
-        not is_listed and all(map(is_static, write.index)) for is_listed, write in zip(listed, writes, strict=True)
-    )
+    many = any(is_many(part, source) for write in writes for part in write.index)
+    return many and any(all(constant(part) is not None for part in write.index) for write in writes)
 
 
 def _form(index: Sequence[Part], source: Source) -> tuple[str, ...]:

@@ -101,6 +101,7 @@ def test_rows_of_a_new_array_are_stacked_once_those_of_one_place_are_summed() ->
         pytest.param(".at[rows, cols].set(a).at[cols, rows].set(a)", 0, id="both triangles"),
         pytest.param(".at[rows, cols].set(a).at[cols, rows].set(-a)", 1, id="of other values"),
         pytest.param(".at[places].set(a).at[0].set(a[0])", 0, id="many places and one"),
+        pytest.param(".at[9, self.pos, 0].set(a).at[i, j, 1].set(a).at[..., 3].set(a)", 1, id="a place called pos"),
         pytest.param(".at['mass'].set(a).at['charge'].set(a)", 0, id="leaves of a tree"),
         pytest.param(".at[f'{i}'].set(a).at[f'{j}'].set(a)", 0, id="leaves by names that are made"),
     ],
