@@ -122,6 +122,14 @@ def reads_of_first(code: str) -> list[int]:
         pytest.param("def f(x):\n    global y\n    y = x\n", [3], id="parameter"),
         pytest.param("def f(x):\n    x = g(x)\n    return x\n", [2], id="parameter until the next write"),
         pytest.param("def f(x):\n    if c:\n        x = 2\n    return x\n", [4], id="parameter written in a branch"),
+        pytest.param(
+            "def f(c):\n    if c:\n        x = 2\n        return x\n    return x\n", [4], id="a branch that returns"
+        ),
+        pytest.param(
+            "def f(c):\n    try:\n        if c:\n            x = 2\n            raise c\n    finally:\n        g(x)\n",
+            [7],
+            id="a branch that raises what is caught",
+        ),
     ],
 )
 def test_reads_are_those_of_what_was_stored(code: str, expected: list[int]) -> None:
@@ -168,6 +176,22 @@ def value_of_last(code: str) -> str | None:
         pytest.param("x = a\nif c:\n    x = b\nelse:\n    f(x)\n", "a", id="not that of the other branch"),
         pytest.param("x = a\nif c:\n    x = b\n    f(x)\n", "b", id="inside the branch"),
         pytest.param("x = a\nif c:\n    f(x)\n", "a", id="from outside the branch"),
+        pytest.param(
+            "def f():\n    x = a\n    if c:\n        x = b\n        return x\n    g(x)\n", "a", id="that one returns"
+        ),
+        pytest.param(
+            "def f():\n    x = a\n    if c:\n        x = b\n        d()\n    g(x)\n", None, id="that one goes on"
+        ),
+        pytest.param(
+            "def f():\n    x = a\n    def h():\n        if c:\n            return b\n        x = 3\n    g(x)\n",
+            "a",
+            id="another function returns",
+        ),
+        pytest.param(
+            "def f():\n    x = a\n    def h():\n        g(x)\n    if c:\n        x = b\n        return h\n",
+            None,
+            id="closure of a branch that returns",
+        ),
         pytest.param("def f(x):\n    g(x)\n", None, id="parameter"),
         pytest.param("def f(x):\n    x = a\n    g(x)\n", "a", id="parameter written over"),
         pytest.param("x = a\nfor i in c:\n    f(x)\n    x = b\n", None, id="carried around a loop"),

@@ -40,8 +40,8 @@ def _is_of_reset(project: Project, place: Place, depth: int = _DEPTH) -> bool:
 
 
 def _begin_a_loop(writes: Sequence[Write], source: Source) -> bool:
-    """Whether known places of a new array are set, and a loop of jax.lax takes it from there."""
-    known = all(is_static(part) for write in writes for part in write.index)
+    """Whether known places of a new array are set, or one place alone, and a loop of jax.lax takes it from there."""
+    known = len(writes) == 1 or all(is_static(part) for write in writes for part in write.index)
     name = source.assigned_name(writes[-1].call)
     if not known or name is None or not is_fresh(root(writes[0]), source):
         return False
@@ -52,12 +52,18 @@ def _is_taken_on(read: cst.Name, source: Source) -> bool:
     """Whether `read` is what a loop begins with, or a part of it."""
     for above in source.ancestors(read):
         if isinstance(above, cst.Call):
-            given = _LOOPS.get(source.qualified_name(above.func) or "")
+            given = _LOOPS.get(_jaxs(source.qualified_name(above.func) or ""))
             first = argument(above, *given) if given else None
             return first is not None and (first is read or read in _parts(first))
         if isinstance(above, cst.BaseCompoundStatement):
             return False
     return False
+
+
+def _jaxs(name: str) -> str:
+    """What jax calls a loop that the project calls the same: wrappers of `fori_loop` take what it takes."""
+    _, colon, own = name.rpartition(":")
+    return f"jax.lax.{own}" if colon else name
 
 
 def _parts(first: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import SORTS, Sorted, Taken, reads_of
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
+
+_TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
 @rule.source(cst.Call, calls=SORTS)
@@ -38,6 +41,8 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     ends = {one.end for one in taken}
     if "smallest" in ends and (len(ends) > 1 or not made.is_order or not _is_of_rows(node, counted[0], source)):
+        return
+    if is_one_of_several(node, source, *_TOP_KS):
         return
     shown = source.code(counted[0].count) if counted[0].count is not None else "k"
     yield source.finding(

@@ -45,7 +45,8 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not source.is_traced(node) or source.function(node) is None:
         return
-    if under_loop(node, source) or under_vmap(node, source) or runs_often(source.project, source.place(node)):
+    often = not _is_of_a_number(node, source) and runs_often(source.project, source.place(node))
+    if under_loop(node, source) or under_vmap(node, source) or often:
         search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
         yield source.finding(
             node,
@@ -53,6 +54,16 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"{search}, and the line between the two neighbours, as on the page",
             pair=1,
         )
+
+
+def _is_of_a_number(node: cst.Call, source: Source) -> bool:
+    """Whether one number is looked for, `interp(t, times, ...)` of `t: float`: in a step it is next to nothing."""
+    point = argument(node, 0, "x")
+    given = source.written(point) if isinstance(point, cst.Name) else None
+    match source.parent(given) if given is not None else None:
+        case cst.Param(annotation=cst.Annotation(annotation=cst.Name("float"))):
+            return True
+    return False
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:

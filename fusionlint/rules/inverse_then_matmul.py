@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.calls import as_argument, beside, brief, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -18,6 +19,11 @@ rule = Rule(__name__, harm="fusion")
 _INVERSES = ("jax.numpy.linalg.inv", "jax.scipy.linalg.inv")
 _PRODUCTS = frozenset(("jax.numpy.dot", "jax.numpy.matmul"))
 _CHAIN = "jax.numpy.linalg.multi_dot"
+_SOLVES = tuple(
+    f"jax.{module}.linalg.{name}"
+    for module in ("numpy", "scipy")
+    for name in ("solve", "cho_solve", "cholesky", "lu_solve")
+)
 _LONG = 40
 
 
@@ -43,7 +49,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         found = _product(reads[0], source) if len(reads := source.reads(name)) == 1 else None
         if found and (source.function(reads[0]), source.loop(reads[0])) != (source.function(node), source.loop(node)):
             return  # made once, multiplied again and again
-    if found is None:
+    if found is None or is_one_of_several(node, source, *_SOLVES):
         return
     matrix = node.args[0].value
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"

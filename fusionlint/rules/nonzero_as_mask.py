@@ -38,6 +38,8 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not has_only(node, 1, "condition", "a", "size", "fill_value"):
         return
     read = [(outer, depth) for outer, depth in _reads(node, source)]
+    if read and all(_is_printed(outer, source) for outer, _ in read):
+        return
     fill = argument(node, 99, "fill_value")
     if constant(size) == 1 or (read and all(depth >= _TO_FIRST[name] for _, depth in read)):
         if fill is None or constant(fill) == 0:
@@ -78,6 +80,11 @@ def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
         write="(x[:, None] == jnp.arange(n)).any(0), the values that are there, where these are small integers",
         pair=1,
     )
+
+
+def _is_printed(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node` is only shown: that is for whoever looks, and seldom runs."""
+    return any(source.calls(above, "jax.debug.print") for above in source.ancestors(node))
 
 
 def _drops_one(mask: cst.BaseExpression, size: cst.BaseExpression) -> bool:

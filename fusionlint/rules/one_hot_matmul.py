@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -18,9 +19,11 @@ from fusionlint.patterns.one_hot import (
 )
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
+_FEW = re.compile(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
@@ -70,7 +73,7 @@ def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
         (operands[1], second, operands[0], first),
     ):
         found = one_hot(chosen, source)
-        if found is None or not _picks(picks, axes, result):
+        if found is None or not _picks(picks, axes, result) or _are_few(found):
             continue
         if _picks_rows_of_each(picks, axes) and not _has_more_rows(found, source):
             continue  # of a few rows most are picked: a reorder, as of the beams of a search
@@ -93,6 +96,12 @@ def _picks(one_hot: str, table: str, result: str) -> bool:
     own = set(table) - set(one_hot)
     kept = set(one_hot[:-1]) | own
     return distinct and classes in table and classes != "." and bool(own) and set(result) == kept
+
+
+def _are_few(found: OneHot) -> bool:
+    """Whether the classes are called as a few are: the buckets of relative positions, the beams of a search. A product
+    with so few is what is meant for TPUs."""
+    return found.classes is not None and _FEW.search(dotted(found.classes)) is not None
 
 
 def _picks_rows_of_each(one_hot: str, table: str) -> bool:

@@ -18,6 +18,7 @@ rule = Rule(__name__, harm="fusion")
 
 _TOP_K = "jax.lax.top_k"
 _SOFTMAX = ("jax.nn.softmax", "flax.linen.softmax", "flax.nnx.softmax")
+_REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("sum", "mean", "max", "min", "linalg.norm"))
 _COMPARED = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
@@ -27,6 +28,8 @@ def sorted_for_threshold(node: cst.Call, source: Source) -> Iterator[Finding]:
     array = _sorted_array(node, source)
     if array is None or not source.is_traced(node) or not _reaches_threshold(node, source):
         return
+    if _is_reduced(array, source):
+        return  # a number for each row, as of tokens by their entropy, is no vocabulary
     lax = source.alias("jax.lax") or "jax.lax"
     yield source.finding(
         node,
@@ -47,6 +50,14 @@ def _sorted_array(node: cst.Call, source: Source) -> cst.BaseExpression | None:
     if array is None or count is None:
         return None
     return array if source.code(count) == f"{source.code(array)}.shape[-1]" else None
+
+
+def _is_reduced(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether `array` is, or is a name for, a reduction: `-jnp.sum(p * jnp.log(p), axis=-1)`."""
+    value = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    while isinstance(value, cst.UnaryOperation):
+        value = value.expression
+    return source.calls(value, *_REDUCTIONS)
 
 
 def _reaches_threshold(node: cst.Call, source: Source) -> bool:

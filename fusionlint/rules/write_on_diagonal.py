@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,11 +16,13 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
+_INITIALIZER = re.compile(r"(^|[._])init(ializer)?$")
 
 
 @rule.source(cst.Call, calls=WRITES)
@@ -31,7 +34,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
-    if is_folded([write], source) or is_concrete(node, source):
+    if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
     yield source.finding(
         node,
@@ -39,6 +42,12 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=_with_eye(write, length, source),
         edits=_fix(write, length, source),
     )
+
+
+def _is_first(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether the array is what an initializer makes, `init(key, (n, n))`: the first weights of a layer, made once."""
+    made = meant(array, source)
+    return isinstance(made, cst.Call) and _INITIALIZER.search(dotted(made.func)) is not None
 
 
 def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:

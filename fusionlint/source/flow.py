@@ -1,7 +1,8 @@
 """What runs before what: blocks, branches and loops of a libcst tree.
 
 In: nodes and what each stands in (`Walk.parents`). Out: whether one is sure to run where another does. A node counts as
-reached when its block is: what returns, breaks or raises in between is not followed.
+reached when its block is: what breaks in between, and what returns or raises elsewhere than at a branch's end, is not
+followed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def always_precedes(parents: Parents, first: cst.CSTNode, second: cst.CSTNode) -
 
 
 def apart(parents: Parents, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether the two stand in different branches of one `if` or `match`: never both run."""
+    """Whether the two stand in different branches of one `if` or `match`, or one in a branch that returns or raises and
+    the other of the same function behind it: never both run."""
     below = dict(_steps(parents, one))
     for above, child in _steps(parents, other):
         if above in below:
@@ -41,8 +43,35 @@ def apart(parents: Parents, one: cst.CSTNode, other: cst.CSTNode) -> bool:
                     return {mine, child} == {body, orelse}
                 case cst.Match():
                     return mine is not child and isinstance(mine, cst.MatchCase) and isinstance(child, cst.MatchCase)
-            return False
+            return _never_gets_to(parents, one, above, other)
     return False
+
+
+def _never_gets_to(parents: Parents, one: cst.CSTNode, around: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether a branch with `one`, somewhere in `around` and without `other`, ends the function that both are code of.
+    What a `try` catches, or does at last, is not looked into."""
+    leaves, is_inside = False, True
+    for above, child in _steps(parents, one):
+        is_inside = is_inside and above is not around
+        match above:
+            case cst.If() if is_inside and isinstance(child, cst.IndentedBlock):
+                leaves = leaves or _leaves(child)
+            case cst.Try() | cst.TryStar():
+                return False
+            case cst.FunctionDef():
+                return leaves and next(_functions(parents, other), None) is above
+    return False
+
+
+def _leaves(block: cst.IndentedBlock) -> bool:
+    match block.body[-1:]:
+        case [cst.SimpleStatementLine(body=[*_, cst.Return() | cst.Raise()])]:
+            return True
+    return False
+
+
+def _functions(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    return (above for above in ancestors(parents, node) if isinstance(above, cst.FunctionDef | cst.Lambda))
 
 
 def loops(parents: Parents, node: cst.CSTNode) -> Iterator[cst.For | cst.While]:

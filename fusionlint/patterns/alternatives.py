@@ -1,0 +1,40 @@
+"""Ways to do one thing that a caller chooses between by a word: `if method == "sort"`, `elif method == "top_k"`.
+
+In: a node of a Source. Who offers the better way too knows what each costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.source.tree import Source
+
+
+def is_one_of_several(node: cst.CSTNode, source: Source, *better: str) -> bool:
+    """Whether a word decides that `node` runs, and another word would have one of the calls `better` run instead."""
+    below: cst.CSTNode = node
+    for above in source.ancestors(node):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            return False
+        if isinstance(above, cst.If) and above.test is not below and _asks_for_a_word(above):
+            others = (branch for branch in _branches(above) if branch is not below)
+            if any(source.calls(part, *better) for branch in others for part in inside(branch)):
+                return True
+        below = above
+    return False
+
+
+def _asks_for_a_word(node: cst.If) -> bool:
+    match node.test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.SimpleString())]):
+            return True
+    return False
+
+
+def _branches(node: cst.If) -> Iterator[cst.CSTNode]:
+    yield node.body
+    if node.orelse is not None:
+        yield node.orelse

@@ -1,0 +1,121 @@
+"""What somebody chose by a word, shows in a log, draws once, or keeps small: code that looks like a case and is none.
+Each was found in public packages; what is next to it and is a case is found."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\nimport flax.linen as nn\n"
+
+METHODS = """
+@jax.jit
+def clipped(x, k, method):
+    if method == "topk":
+        values, ids = jax.lax.top_k(x, k)
+    elif method == "sort":
+        ids = jnp.argsort(-x)[:k]
+    else:
+        raise ValueError(method)
+    return ids
+"""
+INVERSES = """
+def likelihood(C, r, inverse_method):
+    if inverse_method == "inverse":
+        y = jnp.dot(jnp.linalg.inv(C), r)
+    elif inverse_method == "cholesky":
+        y = jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(C, lower=True), r)
+    return r.dot(y)
+"""
+ENTROPY = """
+def accepted(key, logits, bound):
+    log_probs = jax.nn.log_softmax(logits)
+    entropy = -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
+    order = jnp.argsort(entropy, axis=-1)
+    ordered = jnp.take_along_axis(entropy, order, axis=-1)
+    total = jnp.cumsum(ordered, axis=-1)
+    return total - ordered <= bound, jax.random.categorical(key, logits)
+"""
+BOUNDS = """
+@jax.jit
+def checked(x, low):
+    hits = x < low
+    i = jnp.nonzero(hits, size=1)[0][0]
+    jax.debug.print("parameter {} is {}", i, x[i])
+    return jnp.any(hits)
+"""
+WEIGHTS = """
+@jax.jit
+def layer(key, dim):
+    weights = jax.nn.initializers.glorot_uniform.init(key, (dim, dim))
+    return weights.at[jnp.diag_indices(dim)].set(1)
+"""
+FORCING = """
+class Forcing(nn.Module):
+    def __call__(self, data, time: float):
+        times = data["time"]
+        return jnp.interp(time, times, jnp.arange(times.size))
+"""
+BIAS = """
+class Bias(nn.Module):
+    buckets: int
+    def __call__(self, distance):
+        chosen = jax.nn.one_hot(distance, self.buckets)
+        return jnp.einsum("NX,BTSX->BNTS", self.weights, chosen)
+"""
+FIRST = """
+def fori_loop(low, high, body, state):
+    return jax.lax.fori_loop(low, high, body, state)
+
+@jax.jit
+def lanczos(operator, v, order):
+    table = jnp.zeros((order, order))
+    if order == 1:
+        table = table.at[0, 0].set(v[0])
+        return table
+    table = table.at[0, 0].set(v[1])
+    table = table.at[0, 1].set(v[2]).at[1, 0].set(v[2])
+    def step(i, state):
+        return state.at[i, i].set(operator(state)[i])
+    return fori_loop(1, order - 1, step, table)
+"""
+VISITED = """
+@jax.jit
+def tree(remaining, n):
+    @jax.vmap
+    def of(left):
+        visited = jnp.zeros(n).at[jnp.argmin(left)].set(1.0)
+        return jax.lax.fori_loop(0, n, lambda i, seen: seen + left[i], visited)
+    return of(remaining)
+"""
+
+# The rule, the code, and what has to be written otherwise for it to be a case.
+CASES = {
+    "a sort that was chosen": ("argsort-prefix", METHODS, ("jax.lax.top_k(x, k)", "x[:k], None")),
+    "a sort that a number chooses": ("argsort-prefix", METHODS, ('method == "topk"', "method > 3")),
+    "an inverse that was chosen": ("inverse-then-matmul", INVERSES, ("jax.scipy.linalg.cho_solve", "solve")),
+    "tokens by their entropy": ("sort-for-top-p", ENTROPY, ("= -jnp.sum(", "= jax.nn.relu(")),
+    "an index that is printed": ("nonzero-as-mask", BOUNDS, ("return jnp.any(hits)", "return i")),
+    "first weights": ("write-on-diagonal", WEIGHTS, (".init(", ".of(")),
+    "one number a step": ("default-searchsorted", FORCING, ("time: float", "time")),
+    "buckets of distances": ("one-hot-matmul", BIAS, ("buckets", "positions")),
+    "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
+    "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
+    "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),
+}  # fmt: skip
+
+
+def found(rule: str, code: str) -> int:
+    return len(list(check_text((HEAD + dedent(code)).encode(), "m.py", Scope((rule,)))))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
+    rule, code, (written, otherwise) = CASES[name]
+    assert found(rule, code) == 0
+    assert written in code
+    assert found(rule, code.replace(written, otherwise)) == 1
