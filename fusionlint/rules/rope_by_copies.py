@@ -38,6 +38,44 @@ def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
                 yield source.finding(node, "a rotated copy of the whole array is built to be multiplied", write=write)
 
 
+@rule.source(cst.Call, calls=_CONCATENATES, like=lists_parts)
+def tables_of_two_copies(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`concat([cos, cos], axis=-1)`, or `concat([angles, angles], axis=-1)` to take the cosine and the sine of.
+
+    A table of all positions there may be, up to some maximum, is made once.
+    """
+    if not source.calls(node, *_CONCATENATES) or axis(node, source) != -1 or not source.is_traced(node):
+        return
+    function = source.function(node)
+    if function is None or any(p.name.value.startswith("max_") for p in function.params.params):
+        return
+    match parts(node, source):
+        case [cst.Name(value=one) as half, cst.Name(value=other)] if one == other:
+            if _is_cosine(half, source) or _turns_into_tables(node, source):
+                yield source.finding(
+                    node,
+                    f"a table of two copies of `{one}`, to be read beside a rotated copy of the whole array",
+                    write=f"cos and sin of one `{one}`, and the halves [x1 * cos - x2 * sin, x2 * cos + x1 * sin]",
+                )
+
+
+def _is_cosine(half: cst.Name, source: Source) -> bool:
+    """Whether a name stands for a cosine, in whatever dtype; the sine beside it is told of with it."""
+    value: cst.BaseExpression | None = source.value(half)
+    match value:
+        case cst.Call(func=cst.Attribute(value=made, attr=cst.Name("astype"))):
+            value = made
+    return value is not None and source.calls(value, "jax.numpy.cos")
+
+
+def _turns_into_tables(node: cst.Call, source: Source) -> bool:
+    """Whether all that is read of it is its cosine and its sine."""
+    name = source.assigned_name(node)
+    above = [source.parent(source.parent(read) or read) for read in source.reads(name)] if name is not None else []
+    taken = {source.qualified_name(call.func) for call in above if isinstance(call, cst.Call) and len(call.args) == 1}
+    return len(above) == 2 and taken == {"jax.numpy.cos", "jax.numpy.sin"}
+
+
 @rule.source(cst.Call, calls=(_STACK,), like=lists_parts)
 def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`stack([a, b], axis=-1).reshape(...)` of what comes from the even and the odd places of one array."""
