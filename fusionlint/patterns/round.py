@@ -50,12 +50,14 @@ def _moves_a_slice(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction])
 
 def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the result of an instruction beside the value is what a loop's body hands to its next iteration."""
+    from fusionlint.hlo.parse import names  # to check a file nobody needs it
+
     bodies = {
         body
         for computation in module.computations.values()
         for item in computation.instructions.values()
         if item.opcode == "while"
-        for body in hlo.names(item.attributes["body"])
+        for body in names(item.attributes["body"])
     }
     computation = module.computations[barrier.computation]
     return barrier.computation in bodies and computation.root in _handed_on(computation, name)
