@@ -16,9 +16,8 @@ from fusionlint.patterns.at_chain import root
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source
 
-# So many writes are spelled out.
-_FEW = 3
-_LONG = 30
+# A value longer than this says less than its outline, and so does an advice.
+_LONG, _LONGEST = 30, 150
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
 _ARRAY = re.compile(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 # What slices are called.
@@ -94,14 +93,13 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
     along = f"`k = {jnp}.arange(n)` along that axis"
     methods = {write.method for write in writes}
     told = [(_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
-    is_short = len(writes) <= _FEW and all(len(place) <= _LONG for place, _ in told)
-    if methods == {"add"} and is_short:
-        return " + ".join([array, *(f"{jnp}.where(k == {i}, {value}, 0)" for i, value in told)]) + f" with {along}"
-    if methods != {"set"} or not is_short:
-        return f"{jnp}.where(k == i, value, {array}), one inside the other, with {along}"
     text = array
     for place, value in told:
         text = f"{jnp}.where(k == {place}, {value}, {text})"
+    if methods == {"add"}:
+        text = " + ".join([array, *(f"{jnp}.where(k == {place}, {value}, 0)" for place, value in told)])
+    if methods - {"set"} - {"add"} or len(methods) > 1 or len(text) > _LONGEST:
+        text = f"{jnp}.where(k == i, value, {array}), one inside the other,"
     return f"{text} with {along}"
 
 
@@ -178,9 +176,11 @@ def _is_program(function: cst.CSTNode, source: Source) -> bool:
     place = source.place(function)
     scope = source.body_scope(function)
     facts = source.facts.functions.get(scope)
-    if facts is not None and not _PROGRAMS.isdisjoint(source.project.decorators(place.path, facts)):
-        return True
     wanted = place._replace(scope=scope)
+    if facts is not None and not _PROGRAMS.isdisjoint(source.project.decorators(place.path, facts)):
+        # Of what another trace calls, XLA makes no program of its own.
+        callers = source.project.callers(source.project.name_of(wanted))
+        return not any(caller.scope and source.contexts.get(caller) != "host" for caller in callers)
     for name in _PROGRAMS.intersection(source.names):
         for where, call in source.called(name):
             handed = source.whole(call).value.arguments
