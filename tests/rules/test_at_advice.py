@@ -97,6 +97,7 @@ def test_rows_of_a_new_array_are_stacked_once_those_of_one_place_are_summed() ->
     [
         pytest.param(".at[0, *face].set(0).at[2, *face].set(0)", 0, id="a face of two components"),
         pytest.param(".at[i, sx, sy].set(0).at[j, sx, sy].set(0)", 0, id="unpacked"),
+        pytest.param(".at[..., sx, sy].mul(0).at[..., sx, sy].add(a)", 1, id="one of them twice"),
         pytest.param(".at[i, sx, sy].set(0).at[j, i, i].set(0)", 1, id="one of them"),
         pytest.param(".at[i, wx, wy].set(0).at[j, wx, wy].set(0)", 1, id="of something else"),
         pytest.param(".at[rows, cols].set(a).at[cols, rows].set(a)", 0, id="both triangles"),
