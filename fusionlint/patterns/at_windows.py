@@ -21,8 +21,8 @@ _HALVES = tuple(f"{module}.{name}_indices" for module in ("numpy", "jax.numpy") 
 
 
 def are_windows(writes: Sequence[Write], source: Source) -> bool:
-    """Whether each write is to a window of its own of one part of an array that is there, `E.at[axis, *face]`: XLA updates those
-    in place, and a scatter of the two goes over them element by element."""
+    """Whether each write is to a window of its own, of one part of an array that is there, `E.at[axis, *face]`: XLA
+    updates those in place, and a scatter of the two goes over them element by element."""
     if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
         return False
     return not is_fresh(root(writes[0]), source) and all(_is_window(write.index, source) for write in writes)
