@@ -97,7 +97,7 @@ def _is_from_around(name: cst.Name, body: Body, source: Source, depth: int) -> b
 
 def _changes(name: cst.Name, source: Source) -> bool:
     """Whether the function around writes the name more than once: another array with each."""
-    return sum(use.is_write for use in source.uses(name)) > 1
+    return len(source.writes(name)) > 1
 
 
 def _reads_an_array(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:

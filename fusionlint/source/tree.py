@@ -242,7 +242,7 @@ class Source:
         variable = self._variable(name)
         return self._uses_in(variable, self.pieces.mentioning(name.value))
 
-    def _writes(self, name: cst.Name) -> list[Use]:
+    def writes(self, name: cst.Name) -> list[Use]:
         """The appearances of the variable that write to it."""
         variable = self._variable(name)
         return [use for use in self._uses_in(variable, self.pieces.writing(name.value)) if use.is_write]
@@ -294,7 +294,7 @@ class Source:
     def written(self, read: cst.Name) -> cst.Name | None:
         """The write that `read` reads, where only one is possible."""
         parents = self._walk.parents
-        writes = [use for use in self._writes(read) if not flow.apart(parents, use.node, read)]
+        writes = [use for use in self.writes(read) if not flow.apart(parents, use.node, read)]
         if len(writes) < 2:
             return writes[0].node if writes else None
         order = self._walk.order[read]
