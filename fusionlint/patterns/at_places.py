@@ -105,7 +105,7 @@ def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
     array = root(write)
     if not isinstance(array, cst.Name):
         return False
-    before = [use.node for use in source.uses(array) if use.is_write and loop not in source.ancestors(use.node)]
+    before = [use.node for use in source.writes(array) if loop not in source.ancestors(use.node)]
     last = [name for name in before if source.location(name) < source.location(loop)][-1:]
     values = [assign.value for name in last if (assign := _assignment(name, source)) is not None]
     return bool(values) and all(is_fresh(value, source) for value in values)

@@ -120,7 +120,7 @@ class _Reader:
         value = self.source.value(name)
         if value is not None:
             return self.is_array(value, depth - 1)
-        stored = [use.node for use in self.source.uses(name) if use.is_write]
+        stored = [use.node for use in self.source.writes(name)]
         if not stored:
             return False
         if id(stored[0]) in self.assumed:

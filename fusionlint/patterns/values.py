@@ -200,7 +200,7 @@ class _Reader:
         return annotated(returns.annotation, "", function, self.source) if function and returns else None
 
     def _of_name(self, name: cst.Name, depth: int) -> Kind | None:
-        writes = [use.node for use in self.source.uses(name) if use.is_write]
+        writes = [use.node for use in self.source.writes(name)]
         if writes and (known := dict(self.assumed)).keys() >= {id(writes[0])}:
             return known[id(writes[0])]
         one = self.source.written(name)
