@@ -23,7 +23,7 @@ from fusionlint.source.facts import Raw
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
 from fusionlint.source.impact import affected
 from fusionlint.source.known import Known, content_of, died, size
-from fusionlint.source.processes import Progress, map_files, shared, sharing, silent
+from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, shared, sharing, silent
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
 from fusionlint.source.world import World, join
@@ -195,21 +195,32 @@ def _judge(
     if not todo:
         return
     importlib.import_module("fusionlint.source.judging")  # once, before there are several processes
-    wanted, ordered, common = set(todo), list[str](), _Shared(scope, {}, {}, {})
+    wanted, small, large = set(todo), list[str](), dict[str, Component]()
+    common = _Shared(scope, {}, {}, {})
     # One component after the other, whose world each process then asks once; the largest first.
     for group in sorted(groups, key=lambda group: -len(group.paths)):
-        if not (mine := sorted(wanted.intersection(group.paths), key=size, reverse=True)):
-            continue
-        ordered += mine
+        mine = sorted(wanted.intersection(group.paths), key=size, reverse=True)
         if len(group.paths) >= _LARGE:
-            common.worlds.update(dict.fromkeys(mine, join({path: known.facts(path) for path in group.paths})))
-        else:
+            large.update(dict.fromkeys(mine, group))
+        elif mine:
+            small += mine
             common.groups.update(dict.fromkeys(mine, group.paths))
             common.texts.update({path: known.texts[path].facts for path in group.paths})
+
+    def join_large() -> None:
+        for group in dict.fromkeys(large.values()):
+            world = join({path: known.facts(path) for path in group.paths})
+            common.worlds.update((path, world) for path in group.paths)
+
+    # While other processes look into the small components, this one joins the large ones.
+    first = small if len(small) >= WORTH_A_POOL else []
     try:
         with sharing(common):
             gc.freeze()
-            yield from map_files(_judge_one, ordered, jobs, _died, progress)
+            yield from map_files(_judge_one, first, jobs, _died, lambda n, _: progress(n, len(todo)), join_large)
+            gc.freeze()
+            rest = [*large, *small[len(first) :]]
+            yield from map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
     finally:
         _joined.cache_clear()
 

@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 # Below this many files a pool costs more than it saves.
-_WORTH_A_POOL = 24
+WORTH_A_POOL = 24
 
 # Told again and again how many files of how many have been looked into.
 Progress = Callable[[int, int], None]
@@ -47,17 +47,23 @@ def silent(_done: int, _of: int) -> None:
     """Nobody wants to know."""
 
 
+def _idle() -> None:
+    """Nothing else is to be done."""
+
+
 def map_files(
     function: Function[R],
     paths: Sequence[str],
     jobs: int,
     died: Callable[[str], R],
     progress: Progress = silent,
+    meanwhile: Callable[[], None] = _idle,
 ) -> list[tuple[str, R]]:
     """`function` of each path, in `jobs` processes where there is more than one; `died` is what comes of a file on
-    which a process dies."""
+    which a process dies. This process does `meanwhile` before it waits for the others."""
     found: list[tuple[str, R]] = []
-    if jobs == 1 or len(paths) < _WORTH_A_POOL:
+    if jobs == 1 or len(paths) < WORTH_A_POOL:
+        meanwhile()
         for path in paths:
             found.append(function(path))
             progress(len(found), len(paths))
@@ -66,6 +72,7 @@ def map_files(
     with _pool(jobs) as pool:
         # Not `pool.map`: what it cancels when the user interrupts, the pool's own thread then stumbles over.
         parts = [pool.submit(_several, function, paths[i : i + chunk]) for i in range(0, len(paths), chunk)]
+        meanwhile()
         try:
             for part in parts:
                 found += part.result()
