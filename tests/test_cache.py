@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fusionlint.rule import pages
-from fusionlint.source import check
+from fusionlint.source import check, known
 from fusionlint.source.cache import FOLDER, Cache
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.files import python_files
@@ -263,3 +263,17 @@ def test_other_rules_have_results_of_their_own(project: Path) -> None:
     everything = run(folder=project).stdout
     assert run("--select", "chained-at-set", folder=project).stdout != everything
     assert run(folder=project).stdout == everything
+
+
+def test_a_known_text_is_not_read_again_where_it_goes_by_another_name(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "cache"
+    before = checked(project, Cache(folder))
+    monkeypatch.setattr(known, "read_text", lambda _data, path: pytest.fail(f"{path} is read again"))
+    monkeypatch.chdir(project)
+    after = check_files(python_files([Path()]), EVERYTHING, 1, Cache(folder))
+    assert [f.location.line for f in after.findings] == [f.location.line for f in before.findings] != []
+    (project / "new.py").write_text("x = 1\n")
+    with pytest.raises(pytest.fail.Exception):
+        checked(project, Cache(folder))

@@ -22,6 +22,8 @@ class Known:
     def __init__(self, cache: Cache | None) -> None:
         self.texts: dict[str, Text] = {}
         self.before = cache.facts(definition()) if cache else {}
+        # Facts are of a text, wherever it stands: below another folder, or called otherwise, it says the same.
+        self._by_content = {text.digest: text for text in self.before.values()}
         self._cache = cache
         self._is_new = False
 
@@ -68,8 +70,8 @@ class Known:
         self._cache.keep_facts(definition(), {**others, **now})
 
     def _take(self, path: str, content: bytes) -> None:
-        stored = self.before.get(path)
-        if stored is not None and stored.digest == content:
+        stored = self._by_content.get(content)
+        if stored is not None:
             self.texts[path] = stored
 
 
