@@ -17,6 +17,7 @@ from fusionlint.source.cache import FOLDER, Cache
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.files import python_files
 from fusionlint.source.scope import Scope, speaking
+from fusionlint.source.world import join
 
 EVERYTHING = Scope(speaking(tuple(pages()), ()))
 
@@ -131,7 +132,11 @@ def edit(folder: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_edits_of_a_project_are_found_out_as_without_a_cache(seed: int, project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("large", [100, 1], ids=["small components", "large components"])
+def test_edits_of_a_project_are_found_out_as_without_a_cache(
+    large: int, seed: int, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "_LARGE", large)
     chance, cache = random.Random(seed), tmp_path / "cache"
     for _ in range(12):
         assert checked(project, Cache(cache)) == checked(project)
@@ -203,12 +208,32 @@ def append(path: Path, text: str) -> None:
     path.write_text(path.read_text() + text)
 
 
-@pytest.mark.parametrize("kind", ["run-*", "facts-*"])
-def test_a_damaged_cache_is_made_anew_and_said_so_once(kind: str, project: Path, tmp_path: Path) -> None:
+def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_together(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "_LARGE", 1)
+    before = checked(project, Cache(tmp_path / "cache"))
+    joined = list[int]()
+    monkeypatch.setattr(check, "join", lambda facts: joined.append(len(facts)) or join(facts))
+    (project / "physics.py").write_text("# one more line\n" + PHYSICS)
+    after = checked(project, Cache(tmp_path / "cache"))
+    assert not joined
+    assert after == checked(project)
+    assert after != before
+    (project / "physics.py").write_text(PHYSICS + "\ndef more(x):\n    return stages(x)\n")
+    checked(project, Cache(tmp_path / "cache"))
+    assert joined
+
+
+@pytest.mark.parametrize("kind", ["run-*", "facts-*", "world-*"])
+def test_a_damaged_cache_is_made_anew_and_said_so_once(
+    kind: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "_LARGE", 1)
     first = checked(project, Cache(tmp_path / "cache"))
     (damaged,) = (tmp_path / "cache").glob(kind)
     damaged.write_bytes(damaged.read_bytes()[:-7] + b"garbage")
-    if kind == "facts-*":  # is only read when something has changed
+    if kind != "run-*":  # the others are only read when something has changed
         append(project / "driver.py", "# a comment\n")
     second = checked(project, Cache(tmp_path / "cache"))
     assert [(Path(w.path), w.message) for w in second.warnings] == [(damaged, "was damaged; it is made anew")]

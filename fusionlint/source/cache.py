@@ -21,6 +21,8 @@ from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Su
 FOLDER = ".fusionlint_cache"
 # Of so many runs (other files, other rules) the results are kept.
 _RUNS = 16
+# Of so many large components, or states of them, it is kept how they hang together.
+_WORLDS = 8
 # What is new in less than one file of so many is kept beside what is known of all: to write that takes a while.
 _FEW = 8
 _SIZE = 16
@@ -101,6 +103,17 @@ class Cache:
         kept = {path: (one.key, one.found) for path, one in run.kept.items()}
         self._write(self._run_file(settings, paths), (run.seen, run.around, run.listed, kept))
         self._leave(self.folder.glob("run-*"), _RUNS)
+
+    def world(self, key: bytes) -> Any:
+        """What the files of a component say together, as plain values; None where that is not known."""
+        return self._read(self._world_file(key))
+
+    def keep_world(self, key: bytes, packed: Any) -> None:
+        self._write(self._world_file(key), packed)
+        self._leave(self.folder.glob("world-*"), _WORLDS)
+
+    def _world_file(self, key: bytes) -> Path:
+        return self.folder / f"world-{key.hex()}"
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"

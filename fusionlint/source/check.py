@@ -141,7 +141,7 @@ def _run(
         for group in groups:
             kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, leaves, known, seen, last)}
     todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
-    for path, found in _judge(todo, groups, known, scope, jobs, progress):
+    for path, found in _judge(todo, groups, known, scope, jobs, cache, progress):
         kept[path] = Kept(keys[path], found)
     return Run(seen, around, listed(), {path: kept[path] for path in readable})
 
@@ -189,6 +189,7 @@ def _judge(
     known: Known,
     scope: Scope,
     jobs: int,
+    cache: Cache | None,
     progress: Progress,
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """What the rules say of each file `todo`, as plain values."""
@@ -209,8 +210,7 @@ def _judge(
 
     def join_large() -> None:
         for group in dict.fromkeys(large.values()):
-            world = join({path: known.facts(path) for path in group.paths})
-            common.worlds.update((path, world) for path in group.paths)
+            common.worlds.update(dict.fromkeys(group.paths, _world(group, known, cache)))
 
     # While other processes look into the small components, this one joins the large ones.
     first = small if len(small) >= WORTH_A_POOL else []
@@ -223,6 +223,19 @@ def _judge(
             yield from map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
     finally:
         _joined.cache_clear()
+
+
+def _world(group: Component, known: Known, cache: Cache | None) -> World:
+    """What a large component says together; that it has said so before saves most of the time after a change that says
+    nothing to other files."""
+    facts = {path: known.facts(path) for path in group.paths}
+    key = digest(definition(), group.digest) if cache else b""
+    if cache is None or (packed := cache.world(key)) is None:
+        world = join(facts)
+        if cache is not None:
+            cache.keep_world(key, world.packed())
+        return world
+    return World.unpacked(facts, packed)
 
 
 def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:

@@ -47,9 +47,11 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """Answers about names. `files` maps a path to its facts."""
+    """Answers about names. `files` maps a path to its facts; `known_calls` is what `called` was before, where it is
+    known."""
 
     files: dict[str, Facts]
+    known_calls: dict[str, list[tuple[Place, int]]] | None = field(default=None, repr=False)
     _jitted: dict[Bound, bool] = field(default_factory=dict, repr=False)
     _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
@@ -387,6 +389,8 @@ class Project:
     @cached_property
     def called(self) -> dict[str, list[tuple[Place, int]]]:
         """Qualified name -> the calls of it, each as its scope and its place among the file's calls."""
+        if self.known_calls is not None:
+            return self.known_calls
         found: dict[str, list[tuple[Place, int]]] = {}
         for path in self.files:
             for i, (place, name) in enumerate(self.calls_in(path)):
