@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, is_literal, is_whole, names_read
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
@@ -17,6 +17,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -76,11 +77,37 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
     filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
     if len(filled) == 1 and len(axes := filled.pop()) == 1:
         axis = axes[0] - len(writes[0].index) if any(isinstance(p, cst.Ellipsis) for p in writes[0].index) else axes[0]
-        return f"{jnp}.concatenate([{', '.join(values)}], axis={axis}), with {jnp}.{rest} where nothing is written"
+        in_order = sorted(writes, key=lambda write: _begin(write.index[axes[0]]))
+        joined = ", ".join(_piece(write, write.index[axes[0]], axis, source) for write in in_order)
+        return f"{jnp}.concatenate([{joined}], axis={axis}), with {jnp}.{rest} where nothing is written"
     is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
     if is_diagonal and rest == "zeros":
         return f"jax.scipy.linalg.block_diag({', '.join(values)})"
     return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
+
+
+def _begin(part: Part) -> tuple[int, int]:
+    """Where along its axis a piece stands, as far as can be seen; what begins at a name stands where it was written."""
+    if isinstance(part, cst.Slice):
+        if part.lower is None:
+            return 0, 0
+        at = constant(part.lower)
+        unseen = 2 if part.upper is None else 1
+    else:
+        at, unseen = constant(part), 1
+    if at is None:
+        return unseen, 0
+    return (0, at) if at >= 0 else (3, at)
+
+
+def _piece(write: Write, part: Part, axis: int, source: Source) -> str:
+    """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis."""
+    jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source)
+    if isinstance(part, cst.Slice) or write.value is None:
+        return shown
+    if is_literal(write.value) or kind(write.value, source) == "scalar":
+        return f"{jnp}.full(..., {shown})"
+    return f"{jnp}.expand_dims({shown}, {axis})"
 
 
 def _filled(writes: Sequence[Write], source: Source) -> str:

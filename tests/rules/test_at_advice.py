@@ -330,3 +330,26 @@ def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengt
     assert advice(code) == "x.at[all the indices].add(all the values)"
     named = code.replace(place, "node").replace("sets", "node")
     assert advice(named).startswith("x + jnp.where(k == node, a, 0) + jnp.where(k == other, b, 0)")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "writes", "expected"),
+    [
+        (
+            "ids, tok: int",
+            ".at[:, 1:].set(ids[:, :-1]).at[:, 0].set(tok)",
+            "[jnp.full(..., tok), ids[:, :-1]], axis=1)",
+        ),
+        ("ids, tok", ".at[1:].set(ids).at[0].set(tok)", "[jnp.expand_dims(tok, 0), ids], axis=0)"),
+        ("a, b, n", ".at[n:].set(a).at[:n].set(b)", "[b, a], axis=0)"),
+        ("a, b, c", ".at[-2:].set(a).at[4:8].set(b).at[:4].set(c)", "[c, b, a], axis=0)"),
+        ("a, b, n", ".at[..., n:].set(a).at[..., :n].set(b)", "[b, a], axis=-1)"),
+    ],
+)
+def test_blocks_are_joined_in_the_order_of_their_places_and_each_has_the_axis(
+    parameters: str, writes: str, expected: str
+) -> None:
+    code = f"{HEAD}@jax.jit\ndef f({parameters}, like):\n    return jnp.zeros_like(like){writes}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith(f"jnp.concatenate({expected}")
