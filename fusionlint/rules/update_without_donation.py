@@ -95,7 +95,8 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
-        write=f"donate_argnums={shown}: the results take the memory of those arguments",
+        write=f"donate_argnums={shown}: the results take the memory of those arguments"
+        + ("" if is_written else "; copy what the first state holds twice, and what is read after the next step"),
         pair=1 if is_written else 0,
     )
 

@@ -48,7 +48,7 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", 
 _HOST_FILE = re.compile(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
 # Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
 _IDLE_NAME = re.compile(
-    r"^(test_.*|setUp.*|tearDown.*|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
+    r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
 _HOST_NAME = re.compile(
     r"^(main|_main|__init__|__post_init__|__repr__|__str__|parse_args|get_args"
