@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write
+from fusionlint.patterns.at import WRITES, Part, Write, at_write
 from fusionlint.patterns.at_chain import chain, is_last, root
-from fusionlint.patterns.at_places import edge, is_boundary
+from fusionlint.patterns.at_places import edge, is_boundary, is_slice
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
@@ -53,4 +53,13 @@ def _advice(writes: list[Write], source: Source) -> str:
         return f"{jnp}.where(inner, {array}, {value}), where `inner` compares {jnp}.arange with the edges"
     if any(isinstance(write.value, cst.Subscript) for write in writes):
         return f"{jnp}.pad of the inner part with mode='wrap', 'edge' or 'reflect', or {jnp}.concatenate of the parts"
+    if any(_is_of_several(part) for write in writes for part in write.index):
+        axes = {found[0] for write in writes if (found := edge(write)) is not None}
+        along = f", axis={axes.pop()}" if len(axes) == 1 else " along each axis"
+        return f"{jnp}.concatenate of what is written at the start, what stays, and what is written at the end{along}"
     return f"{jnp}.where(i == 0, a, {jnp}.where(i == n - 1, b, {array})) with `i = {jnp}.arange(n)`"
+
+
+def _is_of_several(part: Part) -> bool:
+    """`:k` or `-k:`."""
+    return is_slice(part) and isinstance(part, cst.Slice) and (part.lower is None) != (part.upper is None)

@@ -353,3 +353,17 @@ def test_blocks_are_joined_in_the_order_of_their_places_and_each_has_the_axis(
     (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith(f"jnp.concatenate({expected}")
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        ("x.at[:, -n:].set(a).at[:, :n].set(b)", "what is written at the end, axis=1"),
+        ("x.at[0].set(a).at[-1].set(b)", "jnp.where(i == 0"),
+    ],
+)
+def test_edges_of_several_rows_are_joined_and_not_compared_with_one(writes: str, expected: str) -> None:
+    code = f"{HEAD}@jax.jit\ndef f(x, a, b, n: int):\n    return {writes}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("boundary-writes",)))
+    assert found.suggestion is not None
+    assert expected in found.suggestion.text
