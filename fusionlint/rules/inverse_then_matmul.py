@@ -52,6 +52,12 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or is_one_of_several(node, source, *_SOLVES):
         return
     matrix = node.args[0].value
+    if _is_factor(matrix, source) and not found.is_right and not found.is_transposed:
+        handed = f"{_shown(matrix, source)}, {_shown(found.other, source)}"
+        write = f"jax.scipy.linalg.solve_triangular({handed}, lower=True)"
+        message = "a triangular factor is inverted only to be multiplied: it is solved without being factored again"
+        yield source.finding(node, message, write=write, pair=2)
+        return
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
     message = "the inverse is made only to be multiplied: more work and memory than solving, and less exact"
     if found.is_right or found.is_transposed:
@@ -63,6 +69,12 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
     write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
+
+
+def _is_factor(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether a matrix is the lower factor of Cholesky."""
+    made = source.value(matrix) if isinstance(matrix, cst.Name) else matrix
+    return isinstance(made, cst.Call) and source.calls(made, "jax.numpy.linalg.cholesky") and has_only(made, 1)
 
 
 def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
