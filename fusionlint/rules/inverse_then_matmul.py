@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.alternatives import is_one_of_several
-from fusionlint.patterns.calls import as_argument, beside, brief, has_only
+from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -74,7 +74,12 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _is_factor(matrix: cst.BaseExpression, source: Source) -> bool:
     """Whether a matrix is the lower factor of Cholesky."""
     made = source.value(matrix) if isinstance(matrix, cst.Name) else matrix
-    return isinstance(made, cst.Call) and source.calls(made, "jax.numpy.linalg.cholesky") and has_only(made, 1)
+    if not isinstance(made, cst.Call):
+        return False
+    if source.calls(made, "jax.numpy.linalg.cholesky"):
+        return has_only(made, 1)
+    lower = argument(made, 1, "lower")  # the upper one by default
+    return source.calls(made, "jax.scipy.linalg.cholesky") and lower is not None and source.code(lower) == "True"
 
 
 def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
