@@ -21,7 +21,7 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_place, is_slice, said_along
+from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
@@ -87,7 +87,7 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
     unless = (
         f"; of two at one place, no scatter says which is last: {jnp}.where does" if _may_meet(writes, source) else ""
     )
-    if any(is_slice(part) for write in writes for part in write.index):
+    if any(is_called_a_slice(part) for write in writes for part in write.index):
         side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
         return Advice(f"{side_by_side}, and one `.{method}` of that", _ALONG)
     if are_arrays(writes, source):

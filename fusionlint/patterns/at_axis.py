@@ -20,7 +20,8 @@ from fusionlint.source.tree import Source
 _LONG, _LONGEST = 30, 150
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
 _ARRAY = re.compile(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
-# What slices are called.
+# What is called slices, and what one slice is called.
+SLICES = re.compile(r"(^|_)slices?(_|$)")
 _SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 # What Python knows of a layout: `variables.density_index.x`.
 _KNOWN = re.compile(r"(^|_)(index|idx|axis)$")
@@ -29,7 +30,7 @@ _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "
 _PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
 
 
-def is_slice(part: Part) -> bool:
+def is_called_a_slice(part: Part) -> bool:
     """Whether a part of an index is called as slices are: `s_velocity`."""
     match part:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
@@ -37,7 +38,7 @@ def is_slice(part: Part) -> bool:
     return False
 
 
-def is_array(part: Part) -> bool:
+def is_called_an_array(part: Part) -> bool:
     """Whether a part of an index is called as arrays of places are: `left_nodes`, `edge_mask`."""
     match part:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
@@ -53,7 +54,7 @@ def is_place(part: Part) -> bool:
     """A number, a name, an element, a sum of those: what can stand in a list of indices."""
     match part:
         case cst.Name() | cst.Attribute() | cst.Subscript():
-            return not is_slice(part) and not is_array(part)
+            return not is_called_a_slice(part) and not is_called_an_array(part)
         case cst.Integer():
             return True
         case cst.UnaryOperation(expression=inner):

@@ -6,16 +6,14 @@ length of its own: `for block, start, size in ...: x = x.at[start:start + size].
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, elements, inside, is_literal, names_read
+from fusionlint.patterns.at_axis import SLICES
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_SLICES = re.compile(r"(^|_)slices?(_|$)")
 _ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
 _OF_ARRAYS = ("jax.random.permutation", "len")
 
@@ -35,7 +33,7 @@ def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) 
             cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name(method)))
             | cst.Attribute(value=cst.Name(owner), attr=cst.Name(method))
         ) if owner in counted:
-            return bool(_SLICES.search(method))
+            return bool(SLICES.search(method))
         case cst.Call(args=[cst.Arg(value=cst.Name(places))]) if places in counted:
             return source.calls(meant, *_ARRAYS)
         case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(elt=made) | cst.ListComp(elt=made))]):

@@ -5,18 +5,16 @@ In: writes of a Source that follow one another. Out: whether a scatter of all of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, is_fresh, is_whole
-from fusionlint.patterns.at_axis import is_slice
+from fusionlint.patterns.at_axis import SLICES, is_called_a_slice
 from fusionlint.patterns.at_chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_SLICES = re.compile(r"(^|_)slices?(_|$)")
 _HALVES = tuple(f"{module}.{name}_indices" for module in ("numpy", "jax.numpy") for name in ("triu", "tril"))
 
 
@@ -30,7 +28,7 @@ def are_windows(writes: Sequence[Write], source: Source) -> bool:
 
 def _is_window(index: Sequence[Part], source: Source) -> bool:
     parts = [part for part in index if not is_whole(part)]
-    return len(parts) > 1 and any(is_slice(part) or _is_cut(part, source) for part in parts)
+    return len(parts) > 1 and any(is_called_a_slice(part) or _is_cut(part, source) for part in parts)
 
 
 def _is_cut(part: Part, source: Source) -> bool:
@@ -38,7 +36,7 @@ def _is_cut(part: Part, source: Source) -> bool:
     written = source.written(part) if isinstance(part, cst.Name) else None
     made = _unpacked(written, source)
     called = dotted(made.func if isinstance(made, cst.Call) else made) if made is not None else ""
-    return bool(_SLICES.search(called.rpartition(".")[2]))
+    return bool(SLICES.search(called.rpartition(".")[2]))
 
 
 def is_mirrored(writes: Sequence[Write], source: Source) -> bool:

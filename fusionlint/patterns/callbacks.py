@@ -12,14 +12,13 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.loop_bodies import all_loop_bodies
-from fusionlint.source.project import Place
+from fusionlint.source.project import TREE_MAPS, Place
 from fusionlint.source.tree import Source
 
 PRINT = "jax.debug.print"
 RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
 CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
-_TREE_MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 _SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = re.compile(r"progress|tqdm|pbar", re.I)
@@ -102,7 +101,7 @@ def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -
             reduced = [_is_reduced(part.value, source, depth) for part in elements]
             rest = (part.value for part, known in zip(elements, reduced, strict=True) if not known)
             return any(reduced) and not any(isinstance(one, cst.Name) and source.value(one) is not None for one in rest)
-        case cst.Call(args=[cst.Arg(value=cst.Lambda(body=inner)), *_]) if source.calls(value, *_TREE_MAPS):
+        case cst.Call(args=[cst.Arg(value=cst.Lambda(body=inner)), *_]) if source.calls(value, *TREE_MAPS):
             return _is_reduced(inner, source, depth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _REDUCES:
             return True

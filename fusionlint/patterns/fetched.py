@@ -13,13 +13,13 @@ import libcst as cst
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.values import kind
+from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
 
 _READERS = frozenset(
     ("float", "int", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
 )
 _METHODS = frozenset(("item", "tolist"))
-_TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"))
 # What goes over the parts of a value one by one.
 _PARTS = frozenset(("items", "values"))
 # What computes on the device from what it is given, so that the outcome is there too.
@@ -97,7 +97,7 @@ def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
             yield owner
         case cst.Call(args=[cst.Arg(value=what), *_]) if name in _READERS:
             yield what
-        case cst.Call(args=[cst.Arg(value=reader), *trees]) if name in _TREE_MAPS:
+        case cst.Call(args=[cst.Arg(value=reader), *trees]) if name in TREE_MAPS:
             if source.qualified_name(reader) in _READERS:
                 yield from (tree.value for tree in trees)
         case cst.Call(args=args) if _REPORTS.match(name) or _shows(call):

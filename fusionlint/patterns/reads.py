@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
 
 READERS = frozenset(
     ("float", "int", "bool", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
 )
 _METHODS = frozenset(("item", "tolist"))
-_TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"))
 # What of an array is known without it.
 _KNOWN = frozenset(("shape", "ndim", "size", "dtype", "sharding", "at"))
 
@@ -65,7 +65,7 @@ def _by_a_call(arg: cst.Arg, part: cst.BaseExpression, source: Source) -> Iterat
     called = source.qualified_name(call.func)
     if called in READERS and call.args[0] is arg:
         yield Read(call, source.code(part))
-    elif called in _TREE_MAPS and arg is not call.args[0] and _reads_each(call.args[0].value, source):
+    elif called in TREE_MAPS and arg is not call.args[0] and _reads_each(call.args[0].value, source):
         yield Read(call, source.code(part), is_of_each=True)
 
 

@@ -10,16 +10,15 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.collected import is_few
 from fusionlint.rule import Rule
+from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="dispatch")
 
-_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
-
 
 def _mapped_in_a_loop(source: Source) -> Iterator[str]:
     """The scopes of host code that map over a tree in a loop: asked of the facts alone."""
-    made = (found for name in _MAPS for found in source.called(name))
+    made = (found for name in TREE_MAPS for found in source.called(name))
     return (place.scope for place, call in made if call[2] and source.runs(place.scope, "host"))
 
 
@@ -30,7 +29,7 @@ def cut_into_elements(loop: cst.ListComp, source: Source) -> Iterator[Finding]:
         case cst.ListComp(
             elt=cst.Call(args=[cst.Arg(value=cst.Lambda() as function), cst.Arg(value=cst.Name() as tree)]) as mapped,
             for_in=cst.CompFor(target=cst.Name(counter), iter=iterated, inner_for_in=None, ifs=[]),
-        ) if source.calls(mapped, *_MAPS) and source.calls(iterated, "range") and _takes_element(function, counter):
+        ) if source.calls(mapped, *TREE_MAPS) and source.calls(iterated, "range") and _takes_element(function, counter):
             if is_few(iterated, source) or source.context(loop) != "host" or _is_fetched(tree, source):
                 return
             yield source.finding(

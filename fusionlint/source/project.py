@@ -18,6 +18,7 @@ JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
      "flax.nnx.jit", "flax.nnx.pmap", "haiku.jit", "jax.api.jit")
 )  # fmt: skip
+TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"))
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
                        "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip

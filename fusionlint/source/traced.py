@@ -51,7 +51,7 @@ _IDLE_NAME = re.compile(
     r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
 _HOST_NAME = re.compile(
-    r"^(main|_main|__init__|__post_init__|__repr__|__str__|parse_args|get_args"
+    r"^(main|_main|__init__|__post_init__|parse_args|get_args"
     r"|_?init_(fn|fun|params?|weights?|variables)|_?initializer|.*_initializer|_?(save|load|print|report).*"
     # not log_prob, log_scale, log_likelihood
     r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
