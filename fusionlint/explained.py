@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.targets import Platform, TargetError, get
+from fusionlint.compiling.targets import TARGETS, Platform, TargetError, get
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
@@ -131,19 +131,20 @@ class Report:
 
 
 def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
-    """Read what a compilation left, and let the barrier sensors of `rules` speak.
+    """Read what a compilation left, and let the barrier sensors of `rules` speak: of those whose page shows harm there.
 
     Raises hlo.HloSyntaxError where the text is not HLO.
     """
     after = hlo.parse(artifacts.after)
     before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
     platform, rates = _platform(artifacts.target)
+    speaking = [rule for rule in rules if rule.barrier_sensors and _speaks_for(rule, platform)]
     every = _kernels(artifacts, after, platform, rates)
     found = barriers(after, _verdicts(artifacts, after))
     by_name = {kernel.name: kernel for kernel in every}
     prices = (price(barrier, by_name[barrier.writer], rates) if rates else None for barrier in found)
     said = lines(before or after)
-    explained = [_explained(barrier, after, rules, cost) for barrier, cost in zip(found, prices, strict=True)]
+    explained = [_explained(barrier, after, speaking, cost) for barrier, cost in zip(found, prices, strict=True)]
     return Report(
         entry=artifacts.entry,
         target=artifacts.target,
@@ -180,6 +181,12 @@ def _platform(name: str) -> tuple[Platform, Rates | None]:
     if target.memory_bandwidth is None:
         return target.platform, None
     return target.platform, Rates(target.memory_bandwidth, target.launch_us or 0.0, target.clock_hz)
+
+
+def _speaks_for(rule: Rule, platform: Platform) -> bool:
+    """Whether the rule's page shows harm on the hardware of that platform: what helps a GPU may cost a CPU."""
+    measured_as = next(target.measured_as for target in TARGETS if target.platform == platform)
+    return not {"any", measured_as}.isdisjoint(rule.page.targets)
 
 
 def _kernels(artifacts: Artifacts, module: hlo.Module, platform: Platform, rates: Rates | None) -> tuple[Kernel, ...]:

@@ -120,17 +120,29 @@ def test_xlas_reason_is_given_in_its_own_words(artifacts: dict[str, Artifacts], 
     assert all(verdict.reason in logs for verdict in verdicts)
 
 
-def test_a_rules_barrier_sensor_explains_its_barriers(artifacts: dict[str, Artifacts]) -> None:
-    rule = Rule("fusionlint.rules.some_rule", harm="fusion")
+def rule_about_concatenates(name: str) -> Rule:
+    """With the page of the rule `name`, and a sensor of its own."""
+    rule = Rule(f"fusionlint.rules.{name}", harm="fusion")
 
     @rule.barrier
     def sensor(barrier: Barrier, module: hlo.Module) -> str | None:
         return "write it apart" if barrier.cause == "concatenate" else None
 
-    report = explain(artifacts["rollout"], [rule])
+    return rule
+
+
+def test_a_rules_barrier_sensor_explains_its_barriers(artifacts: dict[str, Artifacts]) -> None:
+    report = explain(artifacts["rollout"], [rule_about_concatenates("key_split_in_scan")])
     told = {(e.rule, e.advice) for e in report.barriers if e.barrier.cause == "concatenate"}
-    assert told == {("some-rule", "write it apart")}
+    assert told == {("key-split-in-scan", "write it apart")}
     assert all(e.rule == "" for e in report.barriers if e.barrier.cause != "concatenate")
+
+
+def test_a_rule_whose_page_shows_no_harm_on_the_target_gives_no_advice(artifacts: dict[str, Artifacts]) -> None:
+    rule = rule_about_concatenates("columns_of_a_stack")
+    assert "cpu" not in rule.page.targets
+    report = explain(artifacts["rollout"], [rule])
+    assert not any(e.rule or e.advice for e in report.barriers)
 
 
 def test_stages_count_every_form_of_the_program(reports: dict[str, Report]) -> None:

@@ -38,7 +38,7 @@ def test_reports_of_two_functions_are_printed_and_nothing_known_against_them_is_
 
 
 def test_a_barrier_that_a_rule_explains_is_exit_1(rules: list[Rule]) -> None:
-    rules.append(Rule("fusionlint.rules.some_rule", harm="fusion"))
+    rules.append(Rule("fusionlint.rules.key_split_in_scan", harm="fusion"))
 
     @rules[0].barrier
     def sensor(barrier: Barrier, module: hlo.Module) -> str | None:
@@ -46,7 +46,7 @@ def test_a_barrier_that_a_rule_explains_is_exit_1(rules: list[Rule]) -> None:
 
     done = CliRunner().invoke(main, ["explain", f"{SOURCE}:rollout(f32[64,2])", "--all", *ON_CPU])
     assert done.exit_code == 1
-    assert "   some-rule: write it apart\n" in done.stdout
+    assert "   key-split-in-scan: write it apart\n" in done.stdout
 
 
 def test_what_fails_is_one_line_and_exit_2_and_the_others_still_come(rules: list[Rule]) -> None:
