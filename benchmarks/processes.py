@@ -45,10 +45,11 @@ def timed(command: Sequence[str], folder: Path, stdin: bytes = b"", extra: Mappi
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
+        environment = {**os.environ, **(extra or {})}
+        # What pip installs is compiled. A variable of the machine that forbids it must not be timed with every import.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         begin = time.perf_counter()
-        process = subprocess.Popen(
-            command, cwd=folder, stdin=given, stdout=out, stderr=err, env={**os.environ, **(extra or {})}
-        )
+        process = subprocess.Popen(command, cwd=folder, stdin=given, stdout=out, stderr=err, env=environment)
         peaks: dict[int, float] = {}
         ended = threading.Event()
         watcher = threading.Thread(target=_watch, args=(process.pid, peaks, ended))

@@ -11,8 +11,6 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
-from multiprocessing import active_children
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,6 +167,8 @@ def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics:
         case "json":
             click.echo(json.findings_json(said))
         case "sarif":
+            from importlib.metadata import version
+
             click.echo(sarif.findings_sarif(said, _rule_texts(scope), version("fusionlint"), top_folder(Path())))
         case "github":
             for command in github.commands(said, top_folder(Path())):
@@ -489,8 +489,9 @@ def _one_line_errors() -> Iterator[None]:
 
 def _leave(*_: object) -> None:
     """Ends the run at once. As an exception it could be lost in a callback, or wait for processes half begun."""
-    for process in active_children():
-        process.terminate()
+    if processes := sys.modules.get("multiprocessing"):
+        for process in processes.active_children():
+            process.terminate()
     sys.stderr.write("fusionlint: interrupted\n")
     sys.stderr.flush()
     os._exit(130)

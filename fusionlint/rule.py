@@ -9,13 +9,14 @@ import pkgutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fusionlint.installed import entry_points, version
 from fusionlint.page import Page, pages_folder, read_page
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
     from types import ModuleType
 
     import libcst as cst
@@ -231,14 +232,7 @@ def _modules(package: ModuleType) -> list[str]:
 
 @functools.cache
 def _entry_points() -> list[EntryPoint]:
-    """What installed packages say. What lies in the working folder is not installed: it may be what is checked."""
-    folders = [folder for folder in sys.path if Path(folder).resolve() != Path.cwd()]
-    return [
-        point
-        for distribution in distributions(path=folders)
-        for point in distribution.entry_points
-        if point.group == ENTRY_POINTS
-    ]
+    return entry_points(ENTRY_POINTS)
 
 
 @functools.cache

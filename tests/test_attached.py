@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from fusionlint.compiling import attached as rooms
-from fusionlint.compiling import targets
 from fusionlint.compiling.attached import chosen
 from fusionlint.compiling.targets import TARGETS, Target, TargetError, environment, get, missing, of_kind
 
@@ -81,7 +80,7 @@ def test_the_default_is_the_attached_device_else_h100_else_cpu(monkeypatch: pyte
         except KeyError:
             raise importlib.metadata.PackageNotFoundError(name) from None
 
-    monkeypatch.setattr(targets.importlib.metadata, "version", version)
+    monkeypatch.setattr(importlib.metadata, "version", version)
     assert chosen([], {"cuda": "NVIDIA L4"})[0].name == "l4"
     assert chosen([], {}) == [get("h100")]
     del installed["jax-cuda13-plugin"]

@@ -6,7 +6,6 @@ import importlib.metadata
 
 import pytest
 
-from fusionlint.compiling import targets
 from fusionlint.compiling.targets import TARGETS, TargetError, environment, get, missing, versions
 
 
@@ -18,7 +17,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, **found: str) -> None:
             raise importlib.metadata.PackageNotFoundError(name)
         return found[name.replace("-", "_")]
 
-    monkeypatch.setattr(targets.importlib.metadata, "version", version)
+    monkeypatch.setattr(importlib.metadata, "version", version)
 
 
 def test_targets_are_found_by_name() -> None:

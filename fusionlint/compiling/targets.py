@@ -6,7 +6,6 @@ Adding a target is adding a row to TARGETS (and, for an NVIDIA chip, its device 
 from __future__ import annotations
 
 import difflib
-import importlib.metadata
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -264,9 +263,11 @@ def versions(target: Target) -> dict[str, str]:
 
 
 def _version(distribution: str) -> str | None:
+    from importlib import metadata  # `check` knows the targets too, and needs no versions
+
     try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
         return None
 
 

@@ -1,0 +1,52 @@
+"""What is installed beside fusionlint, by the names of folders and what is written there.
+
+importlib.metadata says all of this, and is asked where there is something to say; but to import it (it reads e-mail
+headers) takes a tenth of the time in which a file is checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def entry_points(group: str) -> list[EntryPoint]:
+    """What installed packages name under `group`. What lies in the working folder is not installed: it may be what is
+    checked."""
+    texts = (path.read_bytes() for info in _infos() if (path := info / "entry_points.txt").exists())
+    if not any(group.encode() in text for text in texts):
+        return []
+    from importlib.metadata import distributions
+
+    return [
+        point
+        for distribution in distributions(path=[*_folders()])
+        for point in distribution.entry_points
+        if point.group == group
+    ]
+
+
+def version(name: str) -> str:
+    """The version of an installed package. importlib.metadata.PackageNotFoundError without one."""
+    found = next((info.name for info in _infos() if info.name.startswith(f"{name}-")), None)
+    if found is not None:
+        return found.split("-")[1].removesuffix(".dist")
+    from importlib import metadata
+
+    return metadata.version(name)
+
+
+@functools.cache
+def _folders() -> tuple[str, ...]:
+    return tuple(folder for folder in sys.path if Path(folder).resolve() != Path.cwd())
+
+
+@functools.cache
+def _infos() -> tuple[Path, ...]:
+    """The folders in which installers leave what they know of a package."""
+    return tuple(info for folder in _folders() if Path(folder).is_dir() for info in Path(folder).glob("*-info"))
