@@ -94,6 +94,11 @@ def takes_gradients(callee: cst.BaseExpression, source: Source) -> bool:
     return any(_GRADIENTS.match(name) for name in _called_within(callee, source))
 
 
+def asks(callee: cst.BaseExpression, pattern: re.Pattern[str], source: Source) -> bool:
+    """Whether the compiled program is seen to call what `pattern` finds."""
+    return any(pattern.search(name) for name in _called_within(callee, source))
+
+
 def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:
     """What the functions behind `callee` call, by qualified name, else as written; and what those of the project do."""
     project = source.project

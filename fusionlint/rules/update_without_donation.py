@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.held import held_twice, is_handed_out, is_read_later
 from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import takes_gradients, trains
+from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, replaced
 from fusionlint.rule import Rule
@@ -27,9 +28,12 @@ _LARGE = re.compile(
     r"(^|_)(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
     re.I,
 )
+# Of a state that holds the parameters these are asked for.
+_PARAMETERS = re.compile(r"(^|\.)get_params(_state)?$")
 # What calls itself so is written here and there.
 _CACHE = re.compile(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
 _STATE = re.compile(r"(^|_)(state|model|theta|variables)$", re.I)
+_MODEL = re.compile(r"(^|[._])(params?|weights|theta|model)$", re.I)
 _RANDOM = re.compile(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
@@ -88,6 +92,11 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     names = {number: name for number, name in found[0].items() if number in common and not _RANDOM.search(name)}
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
+    given = [(call, call.args[number].value) for call in calls for number in names]
+    if any(is_handed_out(argument, call, source) or is_read_later(argument, call, source) for call, argument in given):
+        return
+    if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):
+        return  # the optimizer's state holds the parameters
     numbers = [number + offset for number in sorted(names)]
     shown = str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
     what = " and ".join(f"`{names[number]}`" for number in sorted(names))
@@ -96,8 +105,19 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
         write=f"donate_argnums={shown}: the results take the memory of those arguments"
-        + ("" if is_written else "; copy what the first state holds twice, and what is read after the next step"),
+        + ("" if is_written else f"; {_copied(given, source)}"),
         pair=1 if is_written else 0,
+    )
+
+
+def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
+    """What has to be copied, for jax donates no buffer twice and deletes what it is given."""
+    twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
+    if twice is None:
+        return "copy what the first state holds twice, and what is read after the next step"
+    return (
+        f"the first state holds `{twice}` twice, one of which has to be jax.tree.map(jnp.copy, {twice}); copy what is "
+        "read after the next step"
     )
 
 

@@ -1,0 +1,174 @@
+"""Who else holds the memory of an argument that a call could take for its results: jax deletes what is donated.
+
+In: a call and an argument that its results replace. Out: an array that the first state holds twice, which jax refuses
+to donate; whether a part of the state is handed to somebody who keeps it over the next call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_DEPTH = 4
+# What a class hands out of its state to be stored at once, and where it hands over all there is.
+_STORES = re.compile(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
+# What takes a part out of a state that it is handed.
+_GETS = re.compile(r"get_")
+_REPLACES = frozenset(("replace", "_replace"))
+
+
+def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
+    """The array, as it is written, that the first value of `argument` holds twice: `State(params, target=params)`."""
+    for value in _first_values(argument, call, source):
+        for made in _made(value, source, _DEPTH):
+            if (found := _twice(made, source)) is not None:
+                return found
+    return None
+
+
+def _first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """What is written to `argument`, a variable or a field of `self`, elsewhere than by `call`."""
+    if isinstance(argument, cst.Name):
+        written: Iterator[cst.CSTNode | None] = (source.parent(use.node) for use in source.writes(argument))
+    else:
+        name, owner = dotted(argument), source.facts.class_around(source.scope(call))
+        fields = (node for node in source.nodes(cst.Attribute) if dotted(node) == name)
+        written = (source.parent(node) for node in fields if source.facts.class_around(source.scope(node)) == owner)
+    for target in written:
+        statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
+        if isinstance(statement, cst.Assign) and statement.value is not call:
+            yield statement.value
+
+
+def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:
+    """The calls that make `value`: itself, what its name was written with, what a function of the file returns."""
+    if depth == 0:
+        return
+    match value:
+        case cst.Name():
+            meant = source.value(value)
+            if meant is not None:
+                yield from _made(meant, source, depth - 1)
+        case cst.Call(func=function):
+            yield value
+            place = source.project.find(source.qualified_name(function))
+            defined = source.definition(place.scope) if place is not None and place.path == source.path else None
+            if isinstance(defined, cst.FunctionDef):
+                returned = (part for part in inside(defined.body) if isinstance(part, cst.Return))
+                for part in returned:
+                    if part.value is not None and source.function(part) is defined:
+                        yield from _made(part.value, source, depth - 1)
+
+
+def _twice(made: cst.Call, source: Source, depth: int = _DEPTH) -> str | None:
+    """The array that an object made by `made` holds in two of its fields."""
+    if not _is_constructor(made.func) or depth == 0:
+        return None
+    seen: set[cst.Name] = set()
+    for arg in made.args:
+        if (first := _same_as(arg.value, source)) is not None:
+            if first in seen:
+                return source.code(arg.value)
+            seen.add(first)
+        inner = (source.value(arg.value) or arg.value) if isinstance(arg.value, cst.Name) else arg.value
+        if isinstance(inner, cst.Call) and (found := _twice(inner, source, depth - 1)) is not None:
+            return found
+    return None
+
+
+def _is_constructor(function: cst.BaseExpression) -> bool:
+    """Whether a call of `function` keeps what it is given as it is: a class, or `replace` of an object of one."""
+    match function:
+        case cst.Name(value=last) | cst.Attribute(attr=cst.Name(value=last)) if last[:1].isupper() or last in _REPLACES:
+            return True
+        case cst.Attribute(value=owner, attr=cst.Name(value="create")):
+            return dotted(owner).rpartition(".")[2][:1].isupper()
+    return False
+
+
+def _same_as(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> cst.Name | None:
+    """The variable that `value` is another name of, where a call has filled it."""
+    meant = source.value(value) if isinstance(value, cst.Name) else None
+    if isinstance(value, cst.Name) and isinstance(meant, cst.Call):
+        return source.written(value)
+    return _same_as(meant, source, depth - 1) if isinstance(meant, cst.Name) and depth else None
+
+
+def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether another method hands out a part of the field `argument` as it is, `return self.state.params`, to whoever
+    may keep it over the next step."""
+    if not isinstance(argument, cst.Attribute):
+        return False
+    name, owner = dotted(argument), source.facts.class_around(source.scope(call))
+    for node in source.nodes(cst.Attribute):
+        if dotted(node) != name or source.facts.class_around(source.scope(node)) != owner:
+            continue
+        function = source.function(node)
+        if not isinstance(function, cst.FunctionDef) or function is source.function(call):
+            continue
+        if not _STORES.match(function.name.value) and _is_returned(_part(node, source), source):
+            return True
+    return False
+
+
+def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether now and then a part of the variable `argument` gets a name of its own, `if i % 100 == 0: best =
+    state.params`, that is read when the next step has taken its memory."""
+    loop = source.loop(call)
+    if not isinstance(argument, cst.Name) or not isinstance(loop, cst.For | cst.While):
+        return False
+    for use in source.uses(argument):
+        around = [] if use.is_write else list(source.ancestors(use.node))
+        gate = next((above for above in around if isinstance(above, cst.If)), None)
+        if loop in around and gate is not None and around.index(gate) < around.index(loop):
+            taken = _taken(_part(use.node, source), use.node, source)
+            reads = (read for name in taken for read in source.reads(name))
+            if any(gate not in source.ancestors(read) for read in reads):
+                return True
+    return False
+
+
+def _taken(value: cst.CSTNode, whole: cst.Name, source: Source) -> list[cst.Name]:
+    """The names that a part of `whole` gets: `p` of `p = whole.params` and of `p, s = get_params(whole)`."""
+    above = source.parent(value)
+    if value is whole and isinstance(above, cst.Arg):
+        made = source.parent(above)
+        if not isinstance(made, cst.Call) or not _GETS.match(dotted(made.func).rpartition(".")[2]):
+            return []
+        value, above = made, source.parent(made)
+    if value is whole or not isinstance(above, cst.Assign) or above.value is not value:
+        return []
+    return [name for target in above.targets for name in inside(target.target) if isinstance(name, cst.Name)]
+
+
+def _part(node: cst.CSTNode, source: Source) -> cst.CSTNode:
+    """`self.state.params["w"]`, where `node` is `self.state` in it."""
+    while True:
+        match above := source.parent(node):
+            case cst.Attribute(value=inner) | cst.Subscript(value=inner) if inner is node:
+                node = above
+            case _:
+                return node
+
+
+def _is_returned(value: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether the function around returns `value`, in a collection or by a name at most."""
+    match above := source.parent(value):
+        case cst.Return():
+            return True
+        case cst.Element() | cst.DictElement():
+            collection = source.parent(above)
+            return collection is not None and _is_returned(collection, source, depth)
+        case cst.Subscript(value=whole) if whole is value:
+            return _is_returned(above, source, depth)
+        case cst.ListComp(elt=element) if element is value:
+            return _is_returned(above, source, depth)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if depth:
+            return any(_is_returned(read, source, depth - 1) for read in source.reads(name))
+    return False

@@ -1,0 +1,164 @@
+"""update-without-donation, where something else may hold the memory that a step could take."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from fusionlint.finding import Finding
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = """
+import jax, optax
+from flax.training.train_state import TrainState
+
+def _step(state, batch):
+    grads = jax.grad(lambda params: (params @ batch).sum())(state.params)
+    return state.apply_gradients(grads=grads)
+"""
+
+
+def findings(code: str) -> list[Finding]:
+    return check_text((HEAD + textwrap.dedent(code)).encode(), "m.py", Scope(("update-without-donation",)))
+
+
+def advice(code: str) -> str:
+    (finding,) = findings(code)
+    assert finding.suggestion is not None
+    return finding.suggestion.text
+
+
+FIRST_STATES = {
+    "by one name": "state = State(params, params, opt)",
+    "by another name": "target = params\nstate = State(params=params, target=target, opt=opt)",
+    "deeper": "state = State(Both(params, params), opt)",
+    "replaced": "state = State(params, opt).replace(target=params, other=params)",
+}
+
+
+@pytest.mark.parametrize("first", FIRST_STATES.values(), ids=FIRST_STATES)
+def test_what_the_first_state_holds_twice_is_named(first: str) -> None:
+    body = f"params = network.init(key)\nopt = optimizer.init(params)\n{first}\nstep = jax.jit(_step)\n"
+    body += "for batch in batches:\n    state = step(state, batch)\nreturn state"
+    code = "def train(network, optimizer, key, batches):\n" + textwrap.indent(body, "    ")
+    assert "holds `params` twice" in advice(code) or "holds `target` twice" in advice(code)
+
+
+def test_a_first_state_that_another_function_makes() -> None:
+    assert "holds `q` twice" in advice(
+        """
+        class Learner:
+            def __init__(self, network, key):
+                self._step = jax.jit(_step)
+
+                def first(key):
+                    q = network.init(key)
+                    state = State(q_params=q, target_params=q, key=key)
+                    return state
+
+                self._state = first(key)
+
+            def step(self, batch):
+                self._state = self._step(self._state, batch)
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "State(params, jax.tree.map(jnp.copy, params))",
+        "State(network.init(key), network.init(key))",
+        "replicate(State(params, params))",  # every device gets copies of its own
+        "init(key, key)",
+        "TrainState.create(apply_fn=network.apply, params=params, tx=optimizer)",
+    ],
+)
+def test_arrays_of_their_own_are_not_named(first: str) -> None:
+    text = advice(
+        f"""
+        def train(network, optimizer, key, batches):
+            params = network.init(key)
+            state = {first}
+            step = jax.jit(_step)
+            for batch in batches:
+                state = step(state, batch)
+            return state
+        """
+    )
+    assert "copy what the first state holds twice" in text
+
+
+LEARNER = """
+class Learner:
+    def __init__(self, state):
+        self._step = jax.jit(_step)
+        self._state = state
+
+    def step(self, batch):
+        self._state = self._step(self._state, batch)
+
+    def {name}(self, names):
+        {body}
+"""
+HANDED_OUT = {
+    "as it is": "return self._state.params",
+    "in a list": "return [self._state.params, 1]",
+    "by a name": "params = self._state.params\n        return params",
+    "one of several": "found = {'policy': self._state.params}\n        return [found[name] for name in names]",
+}
+
+
+@pytest.mark.parametrize("body", HANDED_OUT.values(), ids=HANDED_OUT)
+def test_what_is_handed_out_is_not_donated(body: str) -> None:
+    assert not findings(LEARNER.format(name="get_variables", body=body))
+
+
+KEPT_HERE = {
+    "copied": ("get_variables", "return jax.device_get(self._state.params)"),
+    "computed with": ("evaluate", "return self.network.apply(self._state.params, names)"),
+    "stored": ("save", "return self._state"),
+    "known without it": ("steps", "return len(self._state.params)"),
+}
+
+
+@pytest.mark.parametrize(("name", "body"), KEPT_HERE.values(), ids=KEPT_HERE)
+def test_what_stays_in_the_class_can_be_donated(name: str, body: str) -> None:
+    assert len(findings(LEARNER.format(name=name, body=body))) == 1
+
+
+LOOP = """
+def train(state, batches, score):
+    step = jax.jit(_step)
+    for i, batch in enumerate(batches):
+        state = step(state, batch)
+        {body}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if i % 9 == 0: best = state.params",
+        "if i % 9 == 0: best = get_params(state)",
+        "if i % 9 == 0: best, rest = get_params_and_rest(state)",
+    ],
+)
+def test_a_part_that_outlives_the_step(body: str) -> None:
+    assert not findings(LOOP.format(body=body, result="best"))
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        ("if i % 9 == 0: save(state.params)", "state"),
+        ("if i % 9 == 0: print(score(state))", "state"),
+        ("if i % 9 == 0: best = score(state)", "best"),
+        ("last = state.params", "last"),  # of the last step
+    ],
+)
+def test_a_part_that_is_read_at_once(body: str, result: str) -> None:
+    assert len(findings(LOOP.format(body=body, result=result))) == 1
