@@ -19,6 +19,8 @@ _FRESH = (
     *("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full"),
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),
 )
+# numpy's ways to write an index down before it is used.
+_MAKES_AN_INDEX = frozenset(("index_exp", "s_"))
 # What an index may be whose value is known before the program runs.
 _LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis)
 
@@ -55,10 +57,15 @@ def _is_text(part: Part) -> bool:
 
 
 def elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:
-    """What stands between the brackets, one part an axis; a tuple in parentheses is its parts."""
+    """What stands between the brackets, one part an axis; a tuple, or numpy's `index_exp[i, j]`, is its parts."""
     parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
-    if len(parts) == 1 and isinstance(parts[0], cst.Tuple):
-        return tuple(element.value for element in parts[0].elements)
+    match parts:
+        case [cst.Tuple(elements=several)]:
+            return tuple(element.value for element in several)
+        case [cst.Subscript(value=cst.Name(maker) | cst.Attribute(attr=cst.Name(maker)), slice=inner)] if (
+            maker in _MAKES_AN_INDEX
+        ):
+            return elements(inner)
     return tuple(parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,7 +15,6 @@ from fusionlint.patterns.at import (
     elements,
     inside,
     is_fresh,
-    is_literal,
     is_static,
     is_whole,
     names_read,
@@ -24,22 +22,12 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.patterns.at_many import are_arrays
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
-_JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
-# Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
-_MANY = re.compile(
-    r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
-    r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
-)
-_FINDS = tuple(
-    f"{module}.{name}"
-    for module in ("numpy", "jax.numpy")
-    for name in ("nonzero", "flatnonzero", "argwhere", "where", "setdiff1d", "intersect1d", "unique")
-)
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
 _ELEMENTS, _LOOP, _ARRAYS, _ALONG, _FUSED = range(5)
@@ -113,7 +101,8 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
     if _is_ragged(write, loop):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
-    if any(isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part) for part in write.index):
+    pieces = [w for w in found.writes if dotted(root(w)) == array]
+    if any(_is_cut_to_size(part) for piece in (write, *pieces) for part in piece.index):
         return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
     if write.method == "set" and _adds_up(write, loop, source):
         return (
@@ -124,6 +113,11 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
         f"or a list of them and one {jnp}.stack"
     )
+
+
+def _is_cut_to_size(part: Part) -> bool:
+    """`at : at + size`."""
+    return isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part)
 
 
 def works_on_what_is_there(found: Piecewise, source: Source) -> bool:
@@ -230,44 +224,6 @@ def _joined(parts: Sequence[str], jnp: str) -> str:
 def _short(value: cst.BaseExpression | None, source: Source) -> str:
     text = source.code(value) if value is not None else "..."
     return text if len(text) <= _LONG // 2 and "\n" not in text else "..."
-
-
-def are_arrays(writes: Sequence[Write], source: Source) -> bool:
-    """Whether the places are seen to be many, `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range; or each
-    is an array that is put together before, looked up by its name, or called as arrays are."""
-    ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
-    many = (any(is_many(part, source) for part in write.index) for write in writes)
-    return bool(set.intersection(*ranges)) or all(many)
-
-
-def is_many(part: Part, source: Source) -> bool:
-    """Whether nobody doubts that this is an array of places."""
-    if _is_joined(part, source):
-        return True
-    value = source.value(part) if isinstance(part, cst.Name) else None
-    if isinstance(value, cst.Tuple):
-        return any(is_many(element.value, source) for element in value.elements)
-    match part:
-        case cst.Name() if value is not None and is_literal(value):
-            return False
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
-            return bool(_MANY.search(name))
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
-            return True
-        case cst.Subscript(slice=slices):  # locations[:, 0]
-            return any(isinstance(each.slice, cst.Slice) for each in slices)
-    return False
-
-
-def _is_joined(part: Part, source: Source) -> bool:
-    """Whether this is a name for `np.stack(places)`, `np.flatnonzero(mask)` or the like."""
-    return isinstance(part, cst.Name) and source.calls(source.value(part) or part, *_JOINS, *_FINDS)
-
-
-def _is_range(part: Part, source: Source) -> bool:
-    """`jnp.arange(n)`, a name for it, or that in another shape."""
-    meant = (source.value(part) or part) if isinstance(part, cst.Name) else part
-    return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
 
 
 def _is_stack(writes: Sequence[Write], source: Source) -> bool:

@@ -15,6 +15,10 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
+# Which places hold what is asked for: as many as there are.
+_FINDS = tuple(
+    f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")
+)
 _OF_ARRAYS = ("jax.random.permutation", "len")
 
 
@@ -27,6 +31,8 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
 def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) -> bool:
     meant = (source.value(part) or part) if isinstance(part, cst.Name) and part.value not in counted else part
     match meant:
+        case cst.Call(args=[cst.Arg(value=asked)]) if source.calls(meant, *_FINDS):
+            return not counted.isdisjoint(name.value for name in names_read(asked))
         case cst.Name(value=name) if name in counted:
             return write.value is not None and _is_taken_for_many(name, write.value, source)
         case (

@@ -24,6 +24,9 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _LONG = 40
+_DEPTH = 6
+# Which of the devices this is: one number, as long as no axis is gathered.
+_PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
 
 
 @rule.source(cst.Call, calls=WRITES)
@@ -73,6 +76,8 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     if any(write.method == "add" for write in writes):
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
+    if (chosen := _chosen(writes, source)) is not None:
+        return chosen
     values, rest = [_shown(write, source) for write in writes], _filled(writes, source)
     filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
     if len(filled) == 1 and len(axes := filled.pop()) == 1:
@@ -84,6 +89,48 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
     if is_diagonal and rest == "zeros":
         return f"jax.scipy.linalg.block_diag({', '.join(values)})"
     return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
+
+
+def _chosen(writes: Sequence[Write], source: Source) -> str | None:
+    """A `where`, where two numbers fill an array of one axis: `.at[:k].set(a).at[k:].set(b)`."""
+    array = root(writes[0])
+    made = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    if not isinstance(made, cst.Call) or not _is_of_one_axis(made, source) or not made.args:
+        return None
+    match [write.index for write in writes]:
+        case [[cst.Slice(lower=None, upper=end, step=None)], [cst.Slice(lower=begin, upper=None, step=None)]]:
+            meet = end is not None and begin is not None and end.deep_equals(begin)
+            if meet and end is not None and all(w.value is not None and _is_number(w.value, source) for w in writes):
+                jnp, n = source.alias("jax.numpy") or "jnp", brief(source.code(made.args[0].value), _LONG, "n")
+                one, other = (_shown(write, source) for write in writes)
+                return f"{jnp}.where({jnp}.arange({n}) < {source.code(end)}, {one}, {other})"
+    return None
+
+
+def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether this is one number: of Python, of a device's place among others, or arithmetic with such."""
+    if is_literal(value) or kind(value, source) == "scalar" or source.calls(value, *_PLACES):
+        return True
+    match value:
+        case cst.Name() if depth:
+            meant = _stored(value, source)
+            return meant is not None and _is_number(meant, source, depth - 1)
+        case cst.BinaryOperation(left=left, right=right) if depth:
+            return all(_is_number(side, source, depth - 1) for side in (left, right))
+    return False
+
+
+def _stored(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What `name` was written with, in `a, b = x, y` too."""
+    written = source.written(name)
+    element = source.parent(written) if written is not None else None
+    targets = source.parent(element) if isinstance(element, cst.Element) else None
+    target = source.parent(targets) if isinstance(targets, cst.Tuple) else None
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    match statement, targets:
+        case cst.Assign(value=cst.Tuple(elements=values)), cst.Tuple(elements=names) if len(values) == len(names):
+            return next(v.value for v, each in zip(values, names, strict=True) if each is element)
+    return source.value(name)
 
 
 def _begin(part: Part) -> tuple[int, int]:
@@ -101,12 +148,12 @@ def _begin(part: Part) -> tuple[int, int]:
 
 
 def _piece(write: Write, part: Part, axis: int, source: Source) -> str:
-    """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis."""
+    """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a number all of them."""
     jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source)
+    if write.value is not None and _is_number(write.value, source):
+        return f"{jnp}.full(..., {shown})"
     if isinstance(part, cst.Slice) or write.value is None:
         return shown
-    if is_literal(write.value) or kind(write.value, source) == "scalar":
-        return f"{jnp}.full(..., {shown})"
     return f"{jnp}.expand_dims({shown}, {axis})"
 
 

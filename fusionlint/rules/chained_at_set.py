@@ -10,9 +10,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole, names_read
-from fusionlint.patterns.at_advice import advice, is_many, of_pieces, works_on_what_is_there
+from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
+from fusionlint.patterns.at_many import is_many
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_windows import are_windows, is_mirrored

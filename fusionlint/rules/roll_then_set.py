@@ -79,8 +79,10 @@ def _joined(roll: cst.Call, write: Write, source: Source) -> str:
         kept = "all but the first" if is_backwards else "all but the last"
         return f"{jnp}.concatenate of {what} and {kept}, along that axis; {jnp}.pad where it is a number"
     value = brief(source.code(write.value), _LONG, "new") if write.value is not None else "new"
-    k, new = "1", f"{jnp}.array([{value}])" if is_literal(write.value) else f"{value}[None]"
+    k, new = "1", f"{value}[None]"
     if isinstance(write.index[0], cst.Slice) and shift is not None:  # as many as have come round
         k, new = source.code(shift).lstrip("- "), value
+    if is_literal(write.value):
+        new = f"{jnp}.full_like({x}[:{k}], {value})"  # whatever axes stand behind the first
     parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
     return f"{jnp}.concatenate({parts}): one kernel"

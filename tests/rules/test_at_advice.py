@@ -130,6 +130,8 @@ def f(self, x, i, j, a, places):
         pytest.param("one.grid_slice", "one.values", 0, id="its slices, kept"),
         pytest.param("one.place()", "one.values", 1, id="its place"),
         pytest.param("jnp.asarray(one)", "starts", 0, id="a list of places"),
+        pytest.param("np.where(pages == one)", "starts[one]", 0, id="as many as there are"),
+        pytest.param("np.where(pages == 3)[0][low]", "starts[one]", 1, id="one of those there are"),
         pytest.param("pages[low:high]", "starts", 0, id="as many as are used"),
         pytest.param("pages[low : low + 8]", "starts", 1, id="always as many"),
         pytest.param("one", "jax.random.permutation(starts, one)", 0, id="shuffled among themselves"),
@@ -138,7 +140,7 @@ def f(self, x, i, j, a, places):
     ],
 )
 def test_pieces_of_sizes_of_their_own_are_left_alone(place: str, value: str, count: int) -> None:
-    code = f"""{HEAD}
+    code = f"""{HEAD}import numpy as np
 @jax.jit
 def joined(whole, parts, starts, pages, used):
     for one in parts:
@@ -342,6 +344,7 @@ def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengt
         ),
         ("ids, tok", ".at[1:].set(ids).at[0].set(tok)", "[jnp.expand_dims(tok, 0), ids], axis=0)"),
         ("a, b, n", ".at[n:].set(a).at[:n].set(b)", "[b, a], axis=0)"),
+        ("a: int, b, n", ".at[:n].set(a).at[n:].set(b)", "[jnp.full(..., a), b], axis=0)"),
         ("a, b, c", ".at[-2:].set(a).at[4:8].set(b).at[:4].set(c)", "[c, b, a], axis=0)"),
         ("a, b, n", ".at[..., n:].set(a).at[..., :n].set(b)", "[b, a], axis=-1)"),
     ],
@@ -367,3 +370,65 @@ def test_edges_of_several_rows_are_joined_and_not_compared_with_one(writes: str,
     (found,) = check_text(code.encode(), "m.py", Scope(("boundary-writes",)))
     assert found.suggestion is not None
     assert expected in found.suggestion.text
+
+
+def test_an_index_that_is_written_down_before_is_its_parts() -> None:
+    code = """\
+@jax.jit
+def spread(a, w, c, i, j):
+    a = a.at[jnp.index_exp[i, j]].add(w * (1 - c))
+    return a.at[np.s_[i, j + 1]].add(w * c)
+"""
+    assert advice(code) == "a.at[i, jnp.array([j, j + 1])].add(jnp.array([w * (1 - c), w * c]))"
+
+
+@pytest.mark.parametrize(
+    ("shape", "value", "is_joined"),
+    [
+        ("n", "jnp.ones(m) * active", True),
+        ("n", "jnp.ones(()) * active", False),
+        ("n", "jnp.sum(active)", False),
+        ("(n, m)", "jnp.ones(m) * active", False),
+    ],
+)
+def test_a_row_of_values_in_an_array_of_one_axis_goes_to_many_places(shape: str, value: str, is_joined: bool) -> None:
+    code = f"""\
+@jax.jit
+def connected(first, second, active, n, m):
+    return jnp.zeros({shape}).at[first].add({value}).at[second].add({value})
+"""
+    assert ("joined by jnp.concatenate" in advice(code)) == is_joined
+
+
+def test_columns_and_blocks_of_columns_are_joined() -> None:
+    code = """\
+@jax.jit
+def unmapped(specs, x, y):
+    features, at = jnp.ones((8, 64)) * x, 0
+    for spec in specs:
+        if spec.is_number:
+            features = features.at[..., at].set(x[at])
+            at += 1
+        else:
+            features = features.at[..., at : at + spec.size].set(y[at])
+            at += spec.size
+    return features
+"""
+    assert "one jnp.concatenate" in advice(code)
+
+
+@pytest.mark.parametrize(
+    ("first", "shape", "is_chosen"),
+    [("i * 8 // 2", "n", True), ("i * 8 // 2", "(n, 2)", False), ("x", "n", False)],
+)
+def test_two_numbers_that_fill_a_row_are_chosen_by_place(first: str, shape: str, is_chosen: bool) -> None:
+    code = f"""{HEAD}
+@jax.jit
+def offsets(x, n):
+    i = jax.lax.axis_index("devices")
+    first, second = {first}, 2 * i
+    return jnp.zeros({shape}).at[:3].set(first).at[3:].set(second)
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert (found.suggestion.text == "jnp.where(jnp.arange(n) < 3, first, second)") == is_chosen

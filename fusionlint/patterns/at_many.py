@@ -1,0 +1,93 @@
+"""Whether the places of writes are many each: arrays of places, which are joined and not listed.
+
+In: writes of a Source that follow one another. Out: whether nobody doubts that each place is an array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, inside, is_literal
+from fusionlint.patterns.at_chain import root
+from fusionlint.source.tree import Source
+
+_JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
+# Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
+_MANY = re.compile(
+    r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
+    r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
+)
+_FRESH_BY_SHAPE = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "full"))
+_FINDS = tuple(
+    f"{module}.{name}"
+    for module in ("numpy", "jax.numpy")
+    for name in ("nonzero", "flatnonzero", "argwhere", "where", "setdiff1d", "intersect1d", "unique")
+)
+
+
+def are_arrays(writes: Sequence[Write], source: Source) -> bool:
+    """Whether the places are seen to be many, `.at[rows, kept]` and `.at[rows, cut]`, of rows that are a range; or each
+    is an array that is put together before, looked up by its name, or called as arrays are; or each takes a row of
+    values in an array of one axis."""
+    if _is_vector(root(writes[0]), source) and all(w.value is not None and _is_row(w.value, source) for w in writes):
+        return True
+    ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
+    many = (any(is_many(part, source) for part in write.index) for write in writes)
+    return bool(set.intersection(*ranges)) or all(many)
+
+
+def _is_vector(array: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.zeros(n)`, and not `jnp.zeros((n, m))`."""
+    made = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    return source.calls(made, *_FRESH_BY_SHAPE) and _has_one_axis(made, source)
+
+
+def _is_row(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether arithmetic with `jnp.ones(n)` or the like makes the value: one number it is not."""
+    match value:
+        case cst.Name():
+            meant = source.value(value)
+            return meant is not None and not isinstance(meant, cst.Name) and _is_row(meant, source)
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_row(left, source) or _is_row(right, source)
+    return source.calls(value, *_FRESH_BY_SHAPE, "jax.numpy.arange") and _has_one_axis(value, source)
+
+
+def _has_one_axis(made: cst.BaseExpression, source: Source) -> bool:
+    match made:
+        case cst.Call(args=[cst.Arg(keyword=None, value=shape), *_]):
+            return not isinstance(shape, cst.Tuple | cst.List) and not source.code(shape).endswith("shape")
+    return False
+
+
+def is_many(part: Part, source: Source) -> bool:
+    """Whether nobody doubts that this is an array of places."""
+    if _is_joined(part, source):
+        return True
+    value = source.value(part) if isinstance(part, cst.Name) else None
+    if isinstance(value, cst.Tuple):
+        return any(is_many(element.value, source) for element in value.elements)
+    match part:
+        case cst.Name() if value is not None and is_literal(value):
+            return False
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return bool(_MANY.search(name))
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return True
+        case cst.Subscript(slice=slices):  # locations[:, 0]
+            return any(isinstance(each.slice, cst.Slice) for each in slices)
+    return False
+
+
+def _is_joined(part: Part, source: Source) -> bool:
+    """Whether this is a name for `np.stack(places)`, `np.flatnonzero(mask)` or the like."""
+    return isinstance(part, cst.Name) and source.calls(source.value(part) or part, *_JOINS, *_FINDS)
+
+
+def _is_range(part: Part, source: Source) -> bool:
+    """`jnp.arange(n)`, a name for it, or that in another shape."""
+    meant = (source.value(part) or part) if isinstance(part, cst.Name) else part
+    return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))

@@ -1,0 +1,31 @@
+"""roll-then-set: what is joined has the axes of what it is joined to."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ROLLED = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def before(dones, new):
+    return {write}
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "joined"),
+    [
+        ("jnp.roll(dones, 1, axis=0).at[0].set(False)", "[jnp.full_like(dones[:1], False), dones[:-1]]"),
+        ("jnp.roll(dones, -2, axis=0).at[-2:].set(0.0)", "[dones[2:], jnp.full_like(dones[:2], 0.0)]"),
+        ("jnp.roll(dones, 1, axis=0).at[0].set(new)", "[new[None], dones[:-1]]"),
+    ],
+)
+def test_a_number_at_the_end_is_as_wide_as_the_rows_are(write: str, joined: str) -> None:
+    (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == f"jnp.concatenate({joined}): one kernel"
