@@ -27,7 +27,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         "`choice` with `p` sums the probabilities up and searches the sums in a loop",
-        write=_two(made, made.p, source) or (_sorted if is_many else _few)(made, made.p, source),
+        write=_two(made, made.p, source) or (_searched if is_many else _few)(made, made.p, source),
         pair=1 if is_many else 0,
     )
 
@@ -96,14 +96,14 @@ def _few(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     return text
 
 
-def _sorted(made: Choice, p: cst.BaseExpression, source: Source) -> str:
-    """Of many draws each would look at every value: one sort of draws and sums together finds all places."""
+def _searched(made: Choice, p: cst.BaseExpression, source: Source) -> str:
+    """Of many draws each would look at every value: the search as it is, written out, finds their places."""
     assert made.shape is not None
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     draws = f"{random}.uniform({source.code(made.key)}, {written_shape(made.shape, source)})"
     return (
         f"`sums = {numpy}.cumsum({source.code(p)})`, then "
-        f'`{numpy}.searchsorted(sums, sums[-1] * (1 - {draws}), method="sort")`: the same draws, as indices'
+        f'`{numpy}.searchsorted(sums, sums[-1] * (1 - {draws}), method="scan_unrolled")`: the same draws, as indices'
     )
 
 
