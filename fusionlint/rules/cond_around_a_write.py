@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
+from fusionlint.patterns.branches import (
+    CONDITIONALS,
+    Branch,
+    Function,
+    conditional,
+    function_named,
+    is_unchanged,
+    writes,
+)
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.under import under_loop, under_vmap
@@ -18,6 +27,9 @@ from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
+
+_DEPTH = 4
+_LONG = re.compile(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
 
 
 @rule.source(cst.Call, calls=CONDITIONALS)
@@ -57,4 +69,19 @@ def _writes_little(branch: Branch, source: Source) -> bool:
         return False
     if any(source.calls(part, *CONDITIONALS) for part in inside(branch.function.body)):
         return False  # what is written where is another choice: no masked write says it
-    return any(True for _ in writes(branch, source))
+    return not _works_long(branch.function, source) and any(True for _ in writes(branch, source))
+
+
+def _works_long(function: Function, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether a branch multiplies matrices or sorts, itself or by a helper: a whole step, which is best left out where
+    it is not wanted, and beside which the buffer is no cost."""
+    for part in inside(function.body) if depth else ():
+        if isinstance(part, cst.MatrixMultiply):
+            return True
+        if isinstance(part, cst.Call):
+            if _LONG.search(source.qualified_name(part.func) or ""):
+                return True
+            helper = function_named(part.func, source)
+            if helper is not None and helper is not function and _works_long(helper, source, depth - 1):
+                return True
+    return False
