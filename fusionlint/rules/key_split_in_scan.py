@@ -45,7 +45,8 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     body = source.function(node)
     if body is None or not _makes_a_key(node, body, source):
         return
-    if not _is_small_step(source.place(body)._replace(scope=source.body_scope(body)), source):
+    step = source.place(body)._replace(scope=source.body_scope(body))
+    if not _is_small_step(step, source) or _moves_a_generator(step, source):
         return
     calls = [n for n in inside(body.body) if isinstance(n, cst.Call) and source.function(n) is body]
     if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
@@ -78,6 +79,15 @@ def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
 
 def _is_small_step(place: Place, source: Source) -> bool:
     return place in _steps(source.project) and is_small(source.project, place)
+
+
+def _moves_a_generator(step: Place, source: Source) -> bool:
+    """Whether an object that keeps the key runs the step alone too, `self.key, x = self.draw(self.key, None)`: numbers
+    drawn together are to be those drawn one by one, so the splits are what they are."""
+    name = f".{step.scope.rpartition('.')[2]}"
+    alone = (c.value for c in source.facts.calls if c.value.callee and c.value.callee.name.endswith(name))
+    handed = (next(iter(call.arguments), NOTHING) for call in alone)
+    return any(part.name.startswith("self.") for carry in handed for part in (carry, *carry.arguments))
 
 
 @lru_cache(maxsize=2)

@@ -20,7 +20,7 @@ def step(scale, carry, _):
 def lines(folder: Path, **files: str) -> list[tuple[str, int]]:
     """Where the rule speaks in a package of these modules."""
     package = folder / "walks"
-    package.mkdir()
+    package.mkdir(parents=True)
     for name, code in {"__init__": "", **files}.items():
         (package / f"{name}.py").write_text(code)
     found = check_files(sorted(package.glob("*.py")), Scope(("key-split-in-scan",))).findings
@@ -88,3 +88,26 @@ def run(x, key):
     return lax.scan(body, (x, key), None, length=8)
 """
     assert lines(tmp_path, steps=WALK, run=run) == [("steps", 5)]
+
+
+def test_a_generator_that_draws_one_by_one_too(tmp_path: Path) -> None:
+    code = """\
+import jax
+
+class Normal:
+    def __call__(self):
+        (self.key, _), x = self.__class__.draw((self.key, self.mean), None)
+        return x
+
+    def several(self, n):
+        (self.key, _), x = jax.lax.scan(Normal.draw, (self.key, self.mean), None, length=n)
+        return x
+
+    def draw(carry, _):
+        key, mean = carry
+        key, sub = jax.random.split(key)
+        return (key, mean), mean + jax.random.normal(sub)
+"""
+    together = code.replace("(self.key, self.mean), None)", "carry, None)")
+    assert lines(tmp_path, normal=code) == []
+    assert lines(tmp_path / "scanned", normal=together) == [("normal", 14)]
