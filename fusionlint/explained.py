@@ -184,9 +184,10 @@ def _platform(name: str) -> tuple[Platform, Rates | None]:
 
 
 def _speaks_for(rule: Rule, platform: Platform) -> bool:
-    """Whether the rule's page shows harm on the hardware of that platform: what helps a GPU may cost a CPU."""
+    """Whether the first table of the rule's page shows harm on the hardware of that platform: what helps a GPU may cost
+    a CPU, and a sensor recognises what the page begins with."""
     measured_as = next(target.measured_as for target in TARGETS if target.platform == platform)
-    return not {"any", measured_as}.isdisjoint(rule.page.targets)
+    return any(not {"any", measured_as}.isdisjoint(on) for on in rule.page.targets_of[:1])
 
 
 def _kernels(artifacts: Artifacts, module: hlo.Module, platform: Platform, rates: Rates | None) -> tuple[Kernel, ...]:

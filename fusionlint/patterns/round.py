@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 # What hands a value on as it is.
 _SAME = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))
+# What takes more of an array than one element for one of its own, or writes into one.
+_WHOLE = frozenset(
+    ("reduce", "reduce-window", "dot", "convolution", "scatter", "sort", "dynamic-update-slice", "custom-call")
+)
 
 
 def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
@@ -29,6 +33,38 @@ def joins(item: hlo.Instruction, module: hlo.Module) -> bool:
     return item.opcode == "concatenate" or (item.opcode == "pad" and name in ("concatenate", "stack"))
 
 
+def joins_blocks(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a kernel concatenates different computed parts, not all of them a single row: that would be a stack."""
+    item = computation.instructions[name]
+    is_fusion = item.opcode == "fusion"
+    body = (module.computations[item.called[0]] if is_fusion else computation).instructions
+    return any(_are_blocks(step, body) for step in (body.values() if is_fusion else (item,)) if joins(step, module))
+
+
+def _are_blocks(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> bool:
+    parts = [body[name] for name in joined.operands]
+    if joined.opcode == "pad":
+        wide = zip(parts[0].shape.dims, joined.shape.dims, strict=True)
+        return joined.op_name.rpartition("/")[2] != "stack" and any(1 < part < whole for part, whole in wide)
+    (axis,) = _axes(joined)
+    computed = {part.name for part in parts if not _is_constant(part, body)}
+    return len(computed) > 1 and any(part.shape.dims[axis] > 1 for part in parts)
+
+
+def _is_constant(part: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> bool:
+    """Whether it is one, made as large as it has to be."""
+    while part.opcode in ("broadcast", "bitcast", "convert", "reshape"):
+        part = body[part.operands[0]]
+    return part.opcode in ("constant", "iota")
+
+
+def is_elementwise(item: hlo.Instruction, module: hlo.Module) -> bool:
+    """Whether a kernel is a fusion that computes elements of arrays one by one."""
+    if item.opcode != "fusion":
+        return False
+    return not any(step.opcode in _WHOLE for step in module.computations[item.called[0]].instructions.values())
+
+
 def shifts(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether a kernel moves along what it keeps, `concatenate([window[1:], new])`: there is nothing to keep apart."""
     if item.opcode != "fusion":
@@ -38,7 +74,7 @@ def shifts(item: hlo.Instruction, module: hlo.Module) -> bool:
 
 
 def _moves_a_slice(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> bool:
-    (axis,) = (int(number) for number in re.findall(r"\d+", joined.attributes["dimensions"]))
+    (axis,) = _axes(joined)
     place = 0
     for name in joined.operands:
         part = body[name]
@@ -46,6 +82,10 @@ def _moves_a_slice(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction])
             return True
         place += part.shape.dims[axis]
     return False
+
+
+def _axes(joined: hlo.Instruction) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", joined.attributes["dimensions"]))
 
 
 def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:

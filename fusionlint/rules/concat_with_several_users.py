@@ -12,7 +12,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import beside
 from fusionlint.patterns.elementwise import ends, is_worked_on, operands
 from fusionlint.patterns.join import CONCATENATES, lists_parts, parts
-from fusionlint.patterns.round import goes_round, joiners
+from fusionlint.patterns.round import goes_round, is_elementwise, joiners, joins_blocks
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -50,12 +50,15 @@ def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.barrier
 def joined_for_several_kernels(barrier: Barrier, module: hlo.Module) -> str | None:
-    """A concatenate that several kernels read within one iteration, or each make out of the parts again."""
+    """A concatenate that several elementwise kernels read within one iteration, or each make out of the parts again."""
     if barrier.cause != "concatenate":
         return None
-    joined = joiners(barrier, module)
+    computation = module.computations[barrier.computation]
+    here = computation.instructions
+    joined = [name for name in joiners(barrier, module) if joins_blocks(name, computation, module)]
     whole = joined == [barrier.writer] and not goes_round(barrier.value, barrier, module)
-    if len(joined) < 2 and not (whole and len(barrier.readers) > 1):
+    makers = joined if joined != [barrier.writer] else barrier.readers if whole else ()
+    if sum(name in here and is_elementwise(here[name], module) for name in makers) < 2:
         return None
     return "choose between the parts by position (jnp.where), or keep them apart"
 

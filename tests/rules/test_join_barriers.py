@@ -24,6 +24,18 @@ def features(a, b):
     x = jnp.concatenate([a, jnp.sin(b)], axis=1)
     return jnp.tanh(x), x * x + 1
 
+def stacked(a, b):
+    x = jnp.stack([jnp.sin(a), jnp.cos(b)], axis=1).reshape(1024, -1)
+    return jnp.tanh(x), x * x
+
+def padded(a):
+    x = jnp.concatenate([jnp.zeros((1, 512)), jnp.sin(a)])
+    return jnp.tanh(x), x * x
+
+def layers(a, b, w):
+    x = jnp.concatenate([jnp.sin(a), jnp.cos(b)])
+    return x @ w, jnp.tanh(x) @ w
+
 def window(state, xs):
     def body(state, x):
         state = jnp.concatenate([state[1:], jnp.sin(x)[None]])
@@ -44,6 +56,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[str, s
     specs = {
         "cartpole": f"{CARTPOLE}:rollout",
         "features": f"{path}:features(f32[1024,512], f32[1024,512])",
+        "stacked": f"{path}:stacked(f32[1024,512], f32[1024,512])",
+        "padded": f"{path}:padded(f32[1024,512])",
+        "layers": f"{path}:layers(f32[1024,512], f32[1024,512], f32[512,512])",
         "window": f"{path}:window(f32[16,256], f32[100,256])",
     }
     found: dict[str, set[tuple[str, str]]] = {}
@@ -59,6 +74,11 @@ def test_a_state_that_is_stacked_each_step_costs_a_kernel_and_a_copy(told: dict[
 
 def test_a_concatenate_that_two_kernels_make_again(told: dict[str, set[tuple[str, str]]]) -> None:
     assert told["features"] == {("concatenate", "concat-with-several-users")}
+
+
+@pytest.mark.parametrize("name", ["stacked", "padded", "layers"])
+def test_what_the_page_says_is_no_case_is_none(told: dict[str, set[tuple[str, str]]], name: str) -> None:
+    assert not told[name]
 
 
 def test_a_window_that_shifts_is_no_state_of_columns(told: dict[str, set[tuple[str, str]]]) -> None:
