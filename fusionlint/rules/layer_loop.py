@@ -18,6 +18,7 @@ from fusionlint.rule import Rule
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="compile-time")
 
@@ -174,7 +175,9 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
         made = value if isinstance(value, cst.Call) and source.loop(value) is loop else made
     if isinstance(made, cst.Call):
         others = [arg for arg in made.args if arg.keyword is None or arg.keyword.value != "name"]
-        return _is_module(loop, source) and not _uses(others, counter, loop) and _is_block(made.func, source)
+        if _uses(others, counter, loop) or any(_is_of_a_level(arg.value, source) for arg in others):
+            return False
+        return _is_module(loop, source) and _is_block(made.func, source)
     place = source.project.find(source.qualified_name(made))
     if place is None or source.project.function_at(place) is None or not _is_large(source, place):
         return False
@@ -192,6 +195,14 @@ def _uses(args: list[cst.Arg], counter: str, loop: cst.For) -> bool:
     """Whether `args` are others in another iteration."""
     varying = {counter} | {name for write in Carry(loop).writes for name in write.names}
     return any(name.value in varying for arg in args for name in names_read(arg.value))
+
+
+def _is_of_a_level(setting: cst.BaseExpression, source: Source) -> bool:
+    """Whether a layer is as wide as its level of several, `channels * multipliers[level]`: the first of them is handed
+    what the level before made, which is of another width."""
+    meant = (source.value(setting) or setting) if isinstance(setting, cst.Name) else setting
+    looked_up = (part for part in inside(meant) if isinstance(part, cst.Subscript))
+    return any(not dotted(part.value).endswith("shape") for part in looked_up)
 
 
 def _is_layer_of(row: cst.Subscript, counter: str, source: Source) -> bool:

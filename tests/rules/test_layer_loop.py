@@ -122,3 +122,23 @@ def run(x, z, ws, n):
     two = "    for i in range(n):\n        x = block(x, ws[i])\n        z = block(z, x)\n    return z\n"
     assert len(check_text((head + one).encode(), "m.py", ONLY)) == 1
     assert check_text((head + two).encode(), "m.py", ONLY) == ()
+
+
+@pytest.mark.parametrize(
+    ("width", "count"),
+    [("self.width * self.multipliers[self.level]", 0), ("x.shape[-1]", 1), ("self.width", 1)],
+)
+def test_a_level_of_a_pyramid_begins_with_another_width(width: str, count: int) -> None:
+    code = f"""\
+class Level(nn.Module):
+    level: int
+    depth: int = 8
+
+    @nn.compact
+    def __call__(self, x):
+        width = {width}
+        for _ in range(self.depth):
+            x = Block(width)(x)
+        return x
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
