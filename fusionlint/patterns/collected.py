@@ -16,6 +16,9 @@ JOINS = frozenset(
 # Up to so many iterations a loop is as well written out.
 FEW = 3
 
+# What stands between the parts of a name: "NORTH_EAST". Lines and words can be many.
+_MARKS = frozenset(("_", "-", ".", "/", ":"))
+
 Comprehension = cst.ListComp | cst.GeneratorExp
 
 
@@ -50,6 +53,8 @@ def is_few(iterated: cst.BaseExpression, source: Source) -> bool:
             return True
         case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, "enumerate", "zip", "reversed"):
             return is_few(inner, source)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("split")), args=[cst.Arg(value=cst.SimpleString() as mark)]):
+            return mark.evaluated_value in _MARKS
     return False
 
 

@@ -36,7 +36,7 @@ _NOTING = re.compile(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counte
 _PACING = re.compile(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
 _WAITS = frozenset(
     ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns", "time.sleep",
-     "jax.block_until_ready")
+     "jax.block_until_ready", "datetime.datetime.now", "datetime.datetime.utcnow")
 )  # fmt: skip
 # What is not compiled and called so takes steps of its own, as many as the host finds it needs.
 _SOLVES = re.compile(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)

@@ -13,7 +13,11 @@ from fusionlint.source.traced import is_idle
 _STEP = re.compile(
     r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$"
 )
-_ONCE = re.compile(r"^_?(main|__init__|__post_init__|setup|set_up|init|build|make|create|compile|load|save)(_|$)|^main")
+_ONCE = re.compile(
+    r"^_?(main|__init__|__post_init__|setup|set_up|init|build|make|create|compile|load|save)(_|$)|^main"
+    # What takes the time of a function is handed another one each time.
+    r"|^_?(time_(for|of|fn|func|function|it|jax|jit|jitted)|timeit|timing|profile)(_|$)"
+)
 _MEMOS = frozenset(("functools.lru_cache", "functools.cache", "functools.cached_property"))
 # A loop is seldom further away than this.
 _CALLERS = 3

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop, calls
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
@@ -59,7 +60,9 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:
         return
-    if is_jitted(node.args[0].value, source) or source.scope(node).endswith(_CONSTRUCTORS):
+    if is_jitted(node.args[0].value, source) or _only_picks(node.args[0].value, source):
+        return
+    if source.scope(node).endswith(_CONSTRUCTORS):
         return
     for call in _calls_of(node, source):
         if (loop := _loop(call, source)) is not None:
@@ -74,6 +77,15 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function",
                 pair=1,
             )
+
+
+def _only_picks(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether `function` computes nothing, `lambda batch: batch["image"]`: then nothing is dispatched."""
+    made = source.value(function) if isinstance(function, cst.Name) else function
+    if not isinstance(made, cst.Lambda):
+        return False
+    computing = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
+    return not any(isinstance(part, computing) for part in inside(made.body))
 
 
 def _loop(call: cst.Call, source: Source) -> Loop | None:

@@ -20,7 +20,13 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="transfer")
 
 # What calls itself so does many steps in a dispatch, or is looked at because it is slow.
-_BIG = re.compile(r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round", re.I)
+_BIG = re.compile(
+    r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round"
+    # A whole network for each of many steps.
+    r"|sampling|denois|generate",
+    re.I,
+)
+_LOGS = re.compile(r"^(print|(absl\.)?logging\.\w+)$")
 _KEYS = re.compile(r"rng|key", re.I)
 
 
@@ -44,6 +50,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if is_timed(loop, source):
         return
     found = [node for node in fetched(loop, steps, source) if not _is_of_a_table(node, loop, source)]
+    found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     # Where the host needs one value to go on, it waits for the step anyway.
@@ -63,6 +70,28 @@ def _is_now_and_then(loop: Loop, source: Source) -> bool:
     """Whether an `if` of the loop around decides whether this one runs: an evaluation every so many steps."""
     around = source.loop(loop)
     return isinstance(around, cst.For | cst.While) and is_gated(loop, around, source)
+
+
+def _is_logged(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether `node` stands in a line of a log: somebody wants to see every step."""
+    for above in source.ancestors(node):
+        if isinstance(above, cst.Call) and _LOGS.match(source.qualified_name(above.func) or ""):
+            return True
+        if isinstance(above, cst.BaseSmallStatement):
+            return False
+    return False
+
+
+def _is_a_count(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether `node` is a whole number of the batch alone, `int(count(batch))`: one pass over the data, which takes as
+    long as it takes to load them."""
+    argument = source.parent(node)
+    counted = (node, source.parent(argument) if isinstance(argument, cst.Arg) else None)
+    is_whole_number = any(call is not None and source.calls(call, "int") for call in counted)
+    if not isinstance(loop, cst.For) or not is_whole_number or source.calls(loop.iter, "range"):
+        return False
+    brought = set(read(loop.target))
+    return all(brought.issuperset(n for arg in step.args for n in read(arg)) for step in steps)
 
 
 def _is_of_a_table(node: cst.BaseExpression, loop: Loop, source: Source) -> bool:

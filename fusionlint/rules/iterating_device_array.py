@@ -56,6 +56,8 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     target, iterated, body = _parts(loop)
     if (
         is_few(iterated, source)
+        or _is_a_key(iterated, source)
+        or _is_a_shape(loop, source)
         or _is_written_out(iterated, source)
         or (isinstance(loop, cst.For) and is_short(loop, source))
     ):
@@ -78,6 +80,22 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
             if (whole := _iterated_for(what, target, iterated, source)) is not None:
                 yield _waited_for(call, whole, source)
                 return
+
+
+def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether the loop goes over the two words of a key."""
+    match iterated:
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, "enumerate", "zip"):
+            return _is_a_key(inner, source)
+    return source.calls(iterated, "jax.random.key_data")
+
+
+def _is_a_shape(loop: _Loop, source: Source) -> bool:
+    """Whether whole numbers of an array become a tuple, `tuple(int(n) for n in sizes)`: a shape, or a place in one."""
+    if not isinstance(loop, cst.ListComp | cst.GeneratorExp) or not source.calls(loop.elt, "int"):
+        return False
+    arg = source.parent(loop)
+    return isinstance(arg, cst.Arg) and source.calls(source.parent(arg) or arg, "tuple")
 
 
 def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
@@ -148,11 +166,18 @@ def _read_by(call: cst.Call, source: Source) -> cst.BaseExpression | None:
 def _array_of(what: cst.BaseExpression, targets: set[str], varying: frozenset[str]) -> cst.Name | None:
     """x, of `x[i]`, where i counts and x stays what it is."""
     match what:
-        case cst.Subscript(value=cst.Name() as array, slice=slices) if array.value not in varying:
+        case cst.Subscript(value=cst.Name() as array, slice=slices) if array.value not in varying and not any(
+            _is_of_many(element.slice) for element in slices
+        ):
             indices = [name.value for element in slices for name in names_read(element)]
             if not targets.isdisjoint(indices):
                 return array
     return None
+
+
+def _is_of_many(index: cst.BaseSlice) -> bool:
+    """Whether `index` takes more than one element, as `...` and `:` do: a large part, copied once either way."""
+    return isinstance(index, cst.Slice) or (isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis))
 
 
 def _iterated_for(

@@ -30,6 +30,11 @@ _BATCHES = re.compile(r"batch|loader|dataset", re.I)
 # Functions around a loop of training, and what only a step of that hands on.
 _TRAINS = re.compile(r"_?(train|learn)(_|$)")
 _TRAINED = re.compile(r"opt(im(izer)?)?_state$")
+# What only a step of a network hands on, as large as the network.
+_DECODED = re.compile(r"(^|[._])(logits|(kv_?)?caches?)$")
+# What makes a first state runs once, often under a trace after all.
+_INITIALIZES = re.compile(r"_?init(iali[sz]e)?(_|$)")
+_KEYS = re.compile(r"(^|_)(rng|key)s?\d*$")
 # What there are few of.
 _FEW = re.compile(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -42,12 +47,15 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     steps = [c for c in calls(loop.body) if _loop_of(c, source) is loop and is_jitted(c.func, source)]
     if not steps or yields(loop) or not is_counted(loop, source) or is_timed(loop, source) or _is_over_few(loop):
         return
-    if any(_TRAINS.match(name) for name in source.scope(loop).split(".")):
+    if any(_TRAINS.match(name) or _INITIALIZES.match(name) for name in source.scope(loop).split(".")):
         return
     carry = Carry(loop)
     if not all(_is_optional(c, carry, source) or benign(c, carry, source) for c in calls(loop.body)):
         return
     found = {step: carried for step in steps if (carried := _carried(step, carry, source))}
+    # Beside a step that the host feeds, a key that is split is no state that a scan could carry.
+    if len(found) < len(steps) and all(_KEYS.search(name) for carried in found.values() for name in carried):
+        return
     if found and not is_drawn(loop, source):
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
@@ -80,7 +88,7 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     if isinstance(carry.loop, cst.While):
         reached.update(read(carry.loop.test))
     carried = tuple(name for name in written.names if name in reached)
-    if any(_TRAINED.search(name) for name in carried):
+    if any(_TRAINED.search(name) or _DECODED.search(name) for name in carried):
         return ()
     feeding, names = carry.behind(list(step.args), gated=False)
     if any(_BATCHES.search(name) for name in names.difference(carried)):

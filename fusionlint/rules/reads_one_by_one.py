@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
+from fusionlint.patterns.carry import calls
 from fusionlint.patterns.fetched import is_needed
-from fusionlint.patterns.jit import dispatching, is_jitted
+from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="transfer")
 
+# So many waits count beside anything.
+_MANY = 4
+_TRAINS = re.compile(r"(^|[._])(train|update)(_|$)")
+_CALCULATES = re.compile(r"(^|\.)(calculate|solve|minimize)$")
 # What computes an array of which `all` and `any` ask the truth.
 _TRUTHS = frozenset(
     f"jax.numpy.{name}"
@@ -39,9 +46,31 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     found = [read for read in found if source.loop(read.node) is source.loop(node)]
     if len({read.what for read in found}) < 2 and not any(read.is_of_each for read in found):
         return
+    if _is_nothing_beside(node, found, where, source):
+        return
     if isinstance(where, cst.For | cst.While) and not any(is_needed(r.node, where, source) for r in found):
         return  # what nobody needs in the loop is best not read there at all: host-sync-in-step-loop
     yield _finding(found, source)
+
+
+def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, source: Source) -> bool:
+    """Whether the reads are a few numbers of a step that trains, which takes a thousand times as long; or whether each
+    time a solver of the host runs, `calculator.calculate(atoms)`."""
+    numbers = len(found) < _MANY and all(_is_number(read.node, source) for read in found)
+    if numbers and isinstance(step.value, cst.Call):
+        compiled = step.value.func
+        if _TRAINS.search(dotted(compiled)) or trains(compiled, source) or takes_gradients(compiled, source):
+            return True
+    body = where.body if isinstance(where, cst.For | cst.While | cst.FunctionDef) else where
+    solvers = (call for call in calls(body) if _CALCULATES.search(dotted(call.func)))
+    return any(not is_jitted(call.func, source) for call in solvers)
+
+
+def _is_number(read: cst.Call, source: Source) -> bool:
+    match read:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("item")), args=[]):
+            return True
+    return source.calls(read, "float", "int", "bool")
 
 
 def _targets(node: cst.Assign) -> Iterator[cst.BaseExpression]:

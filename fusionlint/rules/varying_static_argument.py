@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import made_anew, repeats
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Loop
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import dispatching_in_a_loop
@@ -43,7 +43,7 @@ def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding
     names |= {made[1][i] for i in numbers if i < len(made[1])}
     for i, arg in enumerate(node.args):
         name = arg.keyword.value if arg.keyword else (made[1][i] if i < len(made[1]) else "")
-        if name not in names or arg.star:
+        if name not in names or arg.star or _is_asked_for(name, node.func, source):
             continue
         what = f"`{source.code(arg.value)}`" if _counts(arg.value, loop, source) else made_anew(arg.value, loop, source)
         if what is not None:
@@ -53,6 +53,18 @@ def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding
                 write=f"`{name}` as an ordinary, traced argument; for a shape, padded to one",
             )
             return
+
+
+def _is_asked_for(name: str, function: cst.Name, source: Source) -> bool:
+    """Whether Python goes by the argument in the function, `if i == 0`: it is static on purpose."""
+    written = source.written(function)
+    defined = source.parent(written) if written is not None else None
+    tests = (
+        (part.test for part in inside(defined.body) if isinstance(part, cst.If | cst.IfExp | cst.While))
+        if isinstance(defined, cst.FunctionDef)
+        else ()
+    )
+    return any(read.value == name for test in tests for read in names_read(test))
 
 
 def _jit_of(function: cst.Name, source: Source) -> tuple[cst.Call, list[str]] | None:

@@ -24,8 +24,8 @@ _NEVER = frozenset(
 # Nobody minds how fast these are: tests, benchmarks, pictures, and what a quicker form is held against. What they do to
 # a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
 _IDLE_FILE = re.compile(
-    r"(^|/)(tests?|test_\w+|testing|benchmarks?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference)/"
-    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmarks?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
+    r"(^|/)(tests?|test_\w+|testing|benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference)/"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
     r"\.py$"
 )

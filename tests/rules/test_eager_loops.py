@@ -1,4 +1,4 @@
-"""eager-at-set-loop and eager-control-flow, in the loops that their pages have no room for."""
+"""Rules about what host code does eagerly or compiles again, in the loops that their pages have no room for."""
 
 from __future__ import annotations
 
@@ -30,6 +30,43 @@ def test_a_write_an_epoch_is_nothing(body: str, number: int) -> None:
     assert found("eager-at-set-loop", body) == number
 
 
+@pytest.mark.parametrize(("mark", "number"), [("_", 0), (",", 1)])
+def test_a_name_has_few_parts(mark: str, number: int) -> None:
+    body = f"y = jnp.zeros(n)\nfor i, part in enumerate(fns.split('{mark}')):\n    y = y.at[i].set(xs[part])\nreturn y"
+    assert found("eager-at-set-loop", body) == number
+
+
+GROWN = "y = jnp.zeros(0)\nfor x in xs:\n    y = jnp.concatenate([y, {}])\nself.y = y"
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "number"),
+    [
+        ("x.values", "main", 1),
+        ("x.values", "__init__", 0),  # an object joins what its parts have, once
+        ("fns.vae.encode(x)", "main", 0),  # takes as long as a network takes
+        ("fns.encoding(x)", "main", 1),
+    ],
+)
+def test_joins_that_are_few_or_beside_a_network(made: str, name: str, number: int) -> None:
+    assert found("array-grown-in-loop", GROWN.format(made), name) == number
+
+
+STATIC = """@partial(jax.jit, static_argnames="i")
+def f(x, i):
+    {}
+    return x + i
+for i in range(n):
+    xs = f(xs, i)
+"""
+
+
+@pytest.mark.parametrize(("asked", "number"), [("pass", 1), ("if i == 0: return x", 0), ("if x is None: return i", 1)])
+def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> None:
+    code = f"from functools import partial\n{STATIC.format(asked)}"
+    assert found("varying-static-argument", code) == number
+
+
 @pytest.mark.parametrize(
     ("body", "number"),
     [
@@ -38,6 +75,10 @@ def test_a_write_an_epoch_is_nothing(body: str, number: int) -> None:
         ("for f in fns:\n    n = jax.vmap(f.forward)(n)", 0),
         ("for f in fns:\n    n = jax.vmap(f)(n)", 0),
         ("for i in range(n):\n    xs = jax.vmap(fns[i])(xs)", 0),
+        # Nothing is computed, so nothing is dispatched.
+        ("for x in xs:\n    n = jax.vmap(lambda b: b['image'])(x)", 0),
+        ("f = lambda b: b['image']\nfor x in xs:\n    n = jax.vmap(f)(x)", 0),
+        ("f = lambda b: -b['image']\nfor x in xs:\n    n = jax.vmap(f)(x)", 1),
     ],
 )
 def test_another_function_in_every_iteration_is_traced_anyway(body: str, number: int) -> None:

@@ -8,7 +8,10 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
 ONLY = Scope(("host-sync-in-step-loop",))
-HEAD = "import jax, time, wandb\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: (s * x, x))\n"
+HEAD = (
+    "import jax, logging, time, wandb\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: (s * x, x))\n"
+    "parallel_sampling = jax.jit(lambda s, x: s * x)\n"
+)
 
 
 def lines(body: str) -> list[int]:
@@ -33,6 +36,8 @@ def lines(body: str) -> list[int]:
         "for j in range(b):\n    for i in range(b):\n        state, y = step(state)\n        c[i, j] = np.array(y)",
         "for x in a:\n    if b: print(x)\n    state, y = step(state, x)\n    c.append(float(y))",
         "for j in b:\n    for x in a:\n        state, y = step(state, x)\n        c.append(float(y))",
+        "for x in a:\n    b += int(step(state, x)[1])",  # of the state too
+        "for x in a:\n    state, y = step(state, x)\n    logging.info('%d', b)\n    c.append(float(y))",
     ],
 )
 def test_steps_that_are_waited_for(body: str) -> None:
@@ -53,6 +58,9 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "        _, y = step(k, x)\n        c[j, i] = np.array(y)",
         "for j in range(b):\n    state = step(state)\n    if j % 500 == 0:\n"
         "        for x in a:\n            c.append(float(step(state, x)[1]))",
+        "for x in a:\n    state, y = step(state, x)\n    logging.info('%d %f', b, float(y))",
+        "for x in a:\n    b += int(step(x)[1])",  # counts what the data hold
+        "for x in a:\n    c.append(np.array(parallel_sampling(state, x)))",
     ],
 )
 def test_steps_that_are_waited_for_on_purpose(body: str) -> None:

@@ -22,6 +22,8 @@ def found(body: str) -> int:
         "return [float(v) for v in y]",
         "return [n * bool(v) for n, v in zip(names, y)]",
         "return [float(y[i]) for i in range(len(names))]",
+        "return {n: np.asarray(y[0, i]) for i, n in enumerate(names)}",
+        "return tuple(float(v) for v in y)",
         "if x is None:\n    kept = [float(v) for v in y]\n    return kept",
         # The error is raised elsewhere.
         "kept = [float(v) for v in y]\nif x is None:\n    raise ValueError\nreturn kept",
@@ -40,6 +42,11 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
         "return [load_table(int(v)) for v in y]",
         "for v in y:\n    with open(names[int(v)]) as file:\n        print(file.read())",
         "for i in range(y.shape[0]):\n    print(i, np.mean(np.asarray(y[i])))",
+        "return jnp.zeros(tuple(int(v) for v in y))",  # a shape has few axes
+        "return [int(v) << 32 for v in jax.random.key_data(x)]",  # a key has two words
+        "return [int(v) << i for i, v in enumerate(jax.random.key_data(x))]",
+        "return {n: np.asarray(y[..., i]) for i, n in enumerate(names)}",  # a large part each time
+        "return {n: np.asarray(y[:, i]) for i, n in enumerate(names)}",
         "if x is None:\n    text = [n * bool(v) for n, v in zip(names, y)]\n    raise ValueError(''.join(text))",
     ],
 )

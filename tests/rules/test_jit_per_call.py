@@ -82,6 +82,8 @@ CALL = "return jax.jit(lambda y: y)(x)"
         (in_function(CALL, "solve") + "def run(x): return solve(x, 1)\ndef go(xs):\n    for x in xs: run(x)\n", 1),
         (in_function(CALL, "solve") + "def test_solve(xs): return [solve(x, 1) for x in xs]\n", 0),
         (in_function(CALL, "main"), 0),
+        (in_function(CALL, "time_for_task") + "def main(xs): return [time_for_task(x, 1) for x in xs]\n", 0),
+        (in_function(CALL, "time_step") + "def main(xs): return [time_step(x, 1) for x in xs]\n", 1),
         (in_function(CALL, "init_state") + "states = [init_state(x, 1) for x in y]\n", 0),
         (in_function(CALL, "test_step"), 0),
         ("@functools.lru_cache\n" + in_function(CALL), 0),

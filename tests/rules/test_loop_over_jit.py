@@ -11,7 +11,10 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
 ONLY = Scope(("loop-over-jit",))
-HEAD = "import jax, time, itertools\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: s * x)\n"
+HEAD = (
+    "import jax, time, itertools\nfrom datetime import datetime\nimport numpy as np\n"
+    "step = jax.jit(lambda s, x=1.0: s * x)\n"
+)
 
 
 def lines(body: str, head: str = HEAD) -> list[int]:
@@ -31,6 +34,7 @@ def lines(body: str, head: str = HEAD) -> list[int]:
         "while state < 3:\n    state = step(state)",
         "while not state.done():\n    state = step(state)",
         "for i in range(a):\n    state, b = step(state), step(b)",
+        "for i in range(a):\n    key = step(key)\n    state = step(state, key)",
         "for i in range(a):\n    new = step(state)\n    state = new",
         "for i in range(a):\n    self.state = step(self.state)",
         "for i in range(a):\n    state = step(state.replace(t=i))",
@@ -89,6 +93,12 @@ def test_loops_that_a_scan_could_be(body: str) -> None:
         "for i in range(b):\n    a.buffers[i] = step(a.buffers[i], c)",
         "for i in range(b):\n    t = time.time()\n    state = step(state)\n    print(time.time() - t)",
         "def train(state):\n    for i in range(b):\n        state = step(state)\n    return state",
+        "for i in range(b):\n    state = step(state)\n    print(datetime.now() - c)",
+        "def init_with_state(key):\n    for i in range(b):\n        key = step(key)\n    return key",
+        # A step of a network, for each token.
+        "for i in range(b):\n    logits, cache = step(a, logits), step(cache)",
+        # The batches come from the host; only the key goes round on the device.
+        "for i in range(b):\n    key, sub = step(key)\n    state = step(state, (a.next_batch(), sub))",
     ],
 )
 def test_loops_that_the_host_feeds_or_paces_or_that_are_few_or_apart(body: str) -> None:

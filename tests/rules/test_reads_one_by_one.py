@@ -1,0 +1,48 @@
+"""reads-one-by-one, beside steps that take so long that a wait more is nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = """
+import jax, jax.numpy as jnp
+import numpy as np
+
+step = jax.jit(lambda s, x: (s + x, s.sum(), s.max(), s > 0))
+train_step = jax.jit(lambda s, x: (s + x, s.sum(), s.max(), s > 0))
+
+@jax.jit
+def descend(s, x):
+    loss, grads = jax.value_and_grad(lambda s: jnp.sum(s * x))(s)
+    return s - grads, loss, s.max(), s > 0
+
+"""
+
+
+def found(name: str, body: str) -> int:
+    code = f"def drive(s, simulator, x):\n    while True:\n        s, a, b, c = {name}(s, x)\n        {body}\n"
+    return len(check_text((HEAD + code).encode(), "m.py", Scope(("reads-one-by-one",))))
+
+
+NUMBERS = "x = simulator(float(a), bool(b))"
+MANY = "x = simulator(float(a), b.item(), int(s[0]), int(s[1]))"
+ARRAYS = "x = simulator(np.asarray(a), np.asarray(c))"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "number"),
+    [
+        ("step", NUMBERS, 1),
+        ("train_step", NUMBERS, 0),
+        ("descend", NUMBERS, 0),
+        ("descend", MANY, 1),
+        ("descend", ARRAYS, 1),
+        ("step", f"{NUMBERS}; simulator.calculate(x)", 0),
+        ("step", f"{NUMBERS}; simulator.calculated(x)", 1),
+    ],
+)
+def test_a_wait_more_counts_beside_a_short_step(name: str, body: str, number: int) -> None:
+    assert found(name, body) == number
