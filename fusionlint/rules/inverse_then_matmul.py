@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
+from fusionlint.patterns.matrices import small_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -38,7 +39,7 @@ class _Product:
     is_transposed: bool = False
 
 
-@rule.source(cst.Call, calls=_INVERSES)
+@rule.source("Call", calls=_INVERSES)
 def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The inverse, read once, is a factor of a product."""
     if not source.calls(node, *_INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
@@ -52,6 +53,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or is_one_of_several(node, source, *_SOLVES):
         return
     matrix = node.args[0].value
+    if small_matrix(matrix, source) is not None:
+        return  # solving is no less than inverting: small-linear-algebra says what is
     if _is_factor(matrix, source) and not found.is_right and not found.is_transposed:
         handed = f"{_shown(matrix, source)}, {_shown(found.other, source)}"
         write = f"jax.scipy.linalg.solve_triangular({handed}, lower=True)"

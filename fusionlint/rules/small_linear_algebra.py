@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.matrices import small_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -18,16 +18,13 @@ rule = Rule(__name__, harm="fusion")
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
 
 
-@rule.source(cst.Call, calls=_CALLS)
+@rule.source("Call", calls=_CALLS)
 def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is written out row by row, two by two or three by three."""
     if not source.calls(node, *_CALLS) or not source.is_traced(node):
         return
-    matrix = argument(node, 0, "a")
-    if isinstance(matrix, cst.Name):
-        matrix = source.value(matrix)
-    rows = _rows(matrix, source)
-    if rows is None or all(is_literal(entry) for row in rows for entry in row):
+    rows = small_matrix(argument(node, 0, "a"), source)
+    if rows is None:
         return
     n = len(rows)
     yield source.finding(
@@ -35,21 +32,6 @@ def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"a {n} by {n} matrix goes through a library's factorization: several launches for a few products",
         write=_written_out(rows, source) if n == 2 else "the cofactors by jnp.cross of the rows, over the determinant",
     )
-
-
-def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.BaseExpression]] | None:
-    """The entries of `jnp.array([[a, b], [c, d]])`, None for anything but two or three rows of as many."""
-    if not isinstance(matrix, cst.Call) or not source.calls(matrix, "jax.numpy.array", "jax.numpy.asarray"):
-        return None
-    match argument(matrix, 0, "object"):
-        case cst.List(elements=elements) if len(elements) in (2, 3):
-            rows = [
-                [entry.value for entry in row.value.elements if isinstance(entry, cst.Element)]
-                for row in elements
-                if isinstance(row.value, cst.List | cst.Tuple)
-            ]
-            return rows if [len(row) for row in rows] == [len(elements)] * len(elements) else None
-    return None
 
 
 def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:

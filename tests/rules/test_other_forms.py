@@ -25,6 +25,14 @@ def lines(rule: str, text: str) -> tuple[list[int], list[int]]:
 
 FOUND = [
     (
+        "inverse-then-matmul",
+        """
+        def placed(a, b, c, matrix, world):
+            turned = jnp.linalg.inv(jnp.array([[a, -b], [b, c]])) @ world
+            return jnp.linalg.inv(matrix) @ turned  # error
+        """,
+    ),
+    (
         "chained-at-set",
         """
         def rewarded(state, rewards):

@@ -1,0 +1,35 @@
+"""Matrices that are written out, two by two or three by three: no library is needed for those.
+
+In: what a function of linear algebra is handed, in a Source. Out: the entries, row by row.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.calls import argument
+from fusionlint.source.tree import Source
+
+
+def small_matrix(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.BaseExpression]] | None:
+    """The entries of `jnp.array([[a, b], [c, d]])`, or of a name for it; None for anything but two or three rows of as
+    many, and for numbers alone, which XLA folds."""
+    if isinstance(matrix, cst.Name):
+        matrix = source.value(matrix)
+    rows = _rows(matrix, source)
+    return None if rows is None or all(is_literal(entry) for row in rows for entry in row) else rows
+
+
+def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.BaseExpression]] | None:
+    if not isinstance(matrix, cst.Call) or not source.calls(matrix, "jax.numpy.array", "jax.numpy.asarray"):
+        return None
+    match argument(matrix, 0, "object"):
+        case cst.List(elements=elements) if len(elements) in (2, 3):
+            rows = [
+                [entry.value for entry in row.value.elements if isinstance(entry, cst.Element)]
+                for row in elements
+                if isinstance(row.value, cst.List | cst.Tuple)
+            ]
+            return rows if [len(row) for row in rows] == [len(elements)] * len(elements) else None
+    return None
