@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fusionlint.baseline import Baseline, Entry, read_baseline
 from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
-from fusionlint.evidence import Compiled, EvidenceError, fresh, judged, read_evidence, stale
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import all_rules, pages, usual
 from fusionlint.source.check import Result
@@ -20,6 +19,10 @@ from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
 from fusionlint.source.scope import Scope, matters, speaking
 from fusionlint.source.texts import text_of
+
+if TYPE_CHECKING:  # most runs have neither
+    from fusionlint.baseline import Baseline, Entry
+    from fusionlint.evidence import Compiled
 
 # The target whose numbers stand in the pages, by what a report is about: hazards are those of the platform.
 _MEASURED_AS = {t.name: t.measured_as for t in TARGETS} | {
@@ -82,6 +85,8 @@ def baseline_of(config: Config, path: Path | None, *, write: bool) -> Baseline |
         if write:
             raise ConfigError("--write-baseline wants a file: --baseline FILE, or baseline in [tool.fusionlint]")
         return None
+    from fusionlint.baseline import Baseline, read_baseline
+
     return Baseline(path) if write and not path.exists() else read_baseline(path)
 
 
@@ -104,8 +109,12 @@ class Weighed:
         return [one for one in findings if _key(one, lines) not in self.keys]
 
 
-def evidence_of(paths: Iterable[Path]) -> tuple[Compiled, ...]:
+def evidence_of(paths: Sequence[Path]) -> tuple[Compiled, ...]:
     """The reports in the files `paths`. ConfigError for a file that holds none."""
+    if not paths:
+        return ()
+    from fusionlint.evidence import EvidenceError, read_evidence
+
     try:
         return tuple(report for path in paths for report in read_evidence(path))
     except EvidenceError as error:
@@ -123,6 +132,8 @@ def weighed(
     by what was refuted `before`."""
     if not reports:
         return Weighed(result)
+    from fusionlint.evidence import fresh, stale
+
     found: list[Finding] = []
     refuted: list[Finding] = []
     warnings: list[Problem] = []
@@ -156,6 +167,8 @@ def chosen(weighed: Weighed, baseline: Baseline | None) -> Callable[[Sequence[Fi
 
 
 def _judged_by(finding: Finding, reports: Sequence[Compiled]) -> Finding:
+    from fusionlint.evidence import judged
+
     path = str(Path(finding.location.path).resolve())
     harm = next((rule.harm for rule in all_rules() if rule.name == finding.rule), "")
     return judged(finding, path, reports, _MEASURED_AS, fusion=harm == "fusion")
@@ -169,7 +182,7 @@ def rewritten(baseline: Baseline, result: Result, scope: Scope, files: Sequence[
     """A new baseline: all that was found, and what the old one says of what this run did not look at."""
     _, unseen = _judged(baseline, result, scope, files)
     entries = sorted([*unseen, *(entry for _, entry in baseline.listed(result.findings))])
-    return Baseline(baseline.path, tuple(entries), scope.targets)
+    return replace(baseline, entries=tuple(entries), targets=scope.targets)
 
 
 def outcome(baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Sequence[Path]) -> Outcome:

@@ -160,20 +160,27 @@ def check(
 
 
 def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
-    from fusionlint.report import github, json, sarif, text
     from fusionlint.report.paths import top_folder
 
     match output_format:
         case "json":
+            from fusionlint.report import json
+
             click.echo(json.findings_json(said))
         case "sarif":
             from importlib.metadata import version
 
+            from fusionlint.report import sarif
+
             click.echo(sarif.findings_sarif(said, _rule_texts(scope), version("fusionlint"), top_folder(Path())))
         case "github":
+            from fusionlint.report import github
+
             for command in github.commands(said, top_folder(Path())):
                 click.echo(command)
         case _:
+            from fusionlint.report import text
+
             for row in text.rows(said.findings, output_format):
                 click.echo(row)
             if statistics:

@@ -9,11 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 class ConfigError(ValueError):
     """What the user wrote cannot be carried out; one line that says what to do."""
@@ -51,8 +46,16 @@ def read_config(start: Path) -> Config:
 
 
 def _table(path: Path) -> Mapping[str, object] | None:
+    data = path.read_bytes()
+    if b"fusionlint" not in data:
+        return None  # of most projects; what is wrong with the rest of their files is for others to say
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("fusionlint")
+        table = tomllib.loads(data.decode()).get("tool", {}).get("fusionlint")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from None
     if table is not None and not isinstance(table, dict):

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from fusionlint.finding import Measurement
@@ -119,12 +119,13 @@ class Page:
 
 def read_page(name: str, folder: Path) -> Page:
     """The page called `name` in `folder`. KeyError without one."""
-    path = folder / f"{name}.md"
-    if not path.is_file():
-        raise KeyError(name)
-    return Page(name, path.read_text(encoding="utf-8"))
+    try:
+        return Page(name, (folder / f"{name}.md").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise KeyError(name) from None
 
 
+@cache
 def pages_folder() -> Path:
     """Where the pages lie: a wheel carries them as fusionlint/pages, a checkout has them in rules/."""
     here = Path(__file__).parent

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
-import pkgutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -48,7 +47,7 @@ class SourceSensor:
     """What a check of the source is asked about; the arguments of `Rule.source` say what each means."""
 
     check: SourceCheck
-    nodes: tuple[type[cst.CSTNode], ...]
+    nodes: tuple[str, ...]
     calls: frozenset[str]
     where: Where
     in_loop: bool
@@ -69,9 +68,9 @@ class SourceSensor:
     def asked_about(self, source: Source) -> Iterator[cst.CSTNode]:
         """The nodes that the check is asked about."""
         places = self.places(source)
-        for kind in self.nodes if places else ():
-            is_named = self.calls and kind.__name__ == "Call"
-            for node in source.nodes_in(places, kind):
+        for kind in self.nodes:
+            is_named = self.calls and kind == "Call"
+            for node in source.nodes_called(kind, places):
                 if is_named and source.name_called(node) not in self.calls:
                     continue
                 if source.runs(source.scope_of_code(node), self.where):
@@ -110,14 +109,15 @@ class Rule:
 
     def source(
         self,
-        *nodes: type[cst.CSTNode],
+        *nodes: str | type[cst.CSTNode],
         calls: Collection[str] = (),
         where: Where = "traced",
         in_loop: bool = False,
         like: CallCheck | None = None,
         when: FactsCheck | None = None,
     ) -> Callable[[SourceCheck], SourceCheck]:
-        """Ask the decorated `(node, source) -> findings` about every such node of code that runs as `where` says.
+        """Ask the decorated `(node, source) -> findings` about every node of these libcst types ("Call", "For"), of
+        code that runs as `where` says.
 
         With `calls` (qualified names, "jax.numpy.stack"; ".at.set" for `x.at[...].set`) it is asked about those calls
         alone, and about other nodes in the function or class around one: `in_loop` for one in a Python loop, `like` for
@@ -126,7 +126,8 @@ class Rule:
         """
 
         def register(check: SourceCheck) -> SourceCheck:
-            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), where, in_loop, like, when))
+            names = tuple(node if isinstance(node, str) else node.__name__ for node in nodes)
+            self.source_sensors.append(SourceSensor(check, names, frozenset(calls), where, in_loop, like, when))
             return check
 
         return register
@@ -227,7 +228,8 @@ def _rules_of(package: ModuleType) -> Iterator[Rule]:
 
 
 def _modules(package: ModuleType) -> list[str]:
-    return [m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")]
+    # pkgutil looks at every file of a folder as inspect would.
+    return [path.stem for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
 
 
 @functools.cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -24,7 +24,7 @@ _LISTS = frozenset(
     ("list", "tuple", "typing.List", "typing.Sequence", "typing.Tuple", "typing.Iterable", "collections.abc.Sequence",
      "collections.abc.Iterable")
 )  # fmt: skip
-_KEY_NAME = re.compile(r"^_?(key|rng|seed|prng_?key|rng_?key|key_?\w*|\w*_key|\w*_rng|rng_\w*|subkey)$")
+_KEY_NAME = regex(r"^_?(key|rng|seed|prng_?key|rng_?key|key_?\w*|\w*_key|\w*_rng|rng_\w*|subkey)$")
 
 
 def annotated(annotation: cst.BaseExpression, name: str, at: cst.CSTNode, source: Source) -> Kind | None:

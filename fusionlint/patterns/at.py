@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
-Part = cst.BaseExpression | cst.BaseSlice
+Part: TypeAlias = "cst.BaseExpression | cst.BaseSlice"
 
 _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "div", "power", "min", "max", "apply"))
 # What sensors look for.
@@ -22,7 +23,6 @@ _FRESH = (
 # numpy's ways to write an index down before it is used.
 _MAKES_AN_INDEX = frozenset(("index_exp", "s_"))
 # What an index may be whose value is known before the program runs.
-_LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.Ellipsis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def is_literal(node: cst.BaseExpression | None) -> bool:
             return all(is_literal(element.value) for element in elements)
         case cst.Name(value=name):
             return name in ("True", "False")
-    return isinstance(node, _LITERALS)
+    return isinstance(node, cst.Integer | cst.Float | cst.Imaginary | cst.SimpleString | cst.Ellipsis)
 
 
 def is_static(part: Part) -> bool:

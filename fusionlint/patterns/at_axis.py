@@ -6,11 +6,11 @@ is around it, a scatter with nothing: measured, both beat one on every target, w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.source.project import JIT, PARTIAL
@@ -19,12 +19,12 @@ from fusionlint.source.tree import Source
 # A value longer than this says less than its outline, and so does an advice.
 _LONG, _LONGEST = 30, 150
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
-_ARRAY = re.compile(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
+_ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 # What is called slices, and what one slice is called.
-SLICES = re.compile(r"(^|_)slices?(_|$)")
-_SLICE = re.compile(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
+SLICES = regex(r"(^|_)slices?(_|$)")
+_SLICE = regex(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 # What Python knows of a layout: `variables.density_index.x`.
-_KNOWN = re.compile(r"(^|_)(index|idx|axis)$")
+_KNOWN = regex(r"(^|_)(index|idx|axis)$")
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.empty_like")
 # Whose results cross memory.
 _PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}

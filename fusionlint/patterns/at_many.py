@@ -5,18 +5,18 @@ In: writes of a Source that follow one another. Out: whether nobody doubts that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import Part, Write, inside, is_literal
 from fusionlint.patterns.at_chain import root
 from fusionlint.source.tree import Source
 
 _JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
 # Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
-_MANY = re.compile(
+_MANY = regex(
     r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
     r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
 )

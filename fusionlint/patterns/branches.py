@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -24,7 +25,7 @@ _COND, _SWITCH = "jax.lax.cond", "jax.lax.switch"
 # What sensors look for.
 CONDITIONALS = (_COND, _SWITCH)
 
-Function = cst.FunctionDef | cst.Lambda
+Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 _MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap")
 # Calls that make an array of what they are given, or all of one value: one pass over memory.

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.source.project import TREE_MAPS, Place
@@ -21,11 +23,11 @@ CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 _SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
-_PROGRESS = re.compile(r"progress|tqdm|pbar", re.I)
+_PROGRESS = regex(r"progress|tqdm|pbar", re.I)
 # A helper of a body is seldom further away than this.
 DEPTH = 3
 
-Body = cst.FunctionDef | cst.Lambda
+Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
 def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Body | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
-Loop = cst.For | cst.While
+Loop: TypeAlias = "cst.For | cst.While"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ prints and hands nothing back, a trace would end there, so that it is host code,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
@@ -24,12 +24,10 @@ _RANDOM = "jax.random."
 # Without a size, the values say how long the result is.
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
-_MAKES = re.compile(r"^_?(make|build|create|construct|get)_")
+_MAKES = regex(r"^_?(make|build|create|construct|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 _EARLY = "jax.ensure_compile_time_eval"
-
-Function = cst.FunctionDef | cst.Lambda
 
 
 def is_concrete(node: cst.CSTNode, source: Source) -> bool:

@@ -5,19 +5,19 @@ In: nodes of a Source. An environment is a class with a step and a reset; its co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import taken_on
 from fusionlint.source.tree import Source
 
-_STEP = re.compile(r"_?step(_env)?$")
-_RESET = re.compile(r"_?(reset|init|initial_state)(_env\w*)?$")
-_BASE = re.compile(r"(^|\.|[a-z])Env(ironment)?$")
+_STEP = regex(r"_?step(_env)?$")
+_RESET = regex(r"_?(reset|init|initial_state)(_env\w*)?$")
+_BASE = regex(r"(^|\.|[a-z])Env(ironment)?$")
 
 
 def in_environment(node: cst.CSTNode, source: Source) -> bool:

@@ -5,11 +5,11 @@ In: a loop and its compiled calls. Out: the expressions that make Python wait: `
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.values import kind
@@ -23,18 +23,16 @@ _METHODS = frozenset(("item", "tolist"))
 # What goes over the parts of a value one by one.
 _PARTS = frozenset(("items", "values"))
 # What computes on the device from what it is given, so that the outcome is there too.
-_ON_DEVICE = re.compile(r"^jax\.(numpy|lax|nn|tree|tree_util|scipy)\.")
+_ON_DEVICE = regex(r"^jax\.(numpy|lax|nn|tree|tree_util|scipy)\.")
 # What takes a value and gives nothing back to the loop.
 _KEEPS = frozenset(("append", "extend", "set_description", "set_postfix", "set_postfix_str", "write", "info", "debug",
                     "warning", "add_scalar", "scalar", "format"))  # fmt: skip
-_KEEPING = re.compile(r"^(print$|logging\.|absl\.logging\.|wandb\.log$|tqdm\.\w+\.write$)")
+_KEEPING = regex(r"^(print$|logging\.|absl\.logging\.|wandb\.log$|tqdm\.\w+\.write$)")
 # Not print: who prints every step wants to see each.
-_REPORTS = re.compile(r"^wandb\.log$")
+_REPORTS = regex(r"^wandb\.log$")
 _NUMBERS = frozenset(("float", "int"))
 _SHOWS = frozenset(("set_description", "set_postfix", "set_postfix_str", "add_scalar"))
-_ARITHMETIC = re.compile(
-    r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$"
-)
+_ARITHMETIC = regex(r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$")
 _DEPTH = 4
 
 

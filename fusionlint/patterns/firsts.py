@@ -5,11 +5,11 @@ In: writes of a Source. Out: whether they are a few kernels once, beside all tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import Write, is_fresh, is_static
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
@@ -17,7 +17,7 @@ from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 
 _LOOPS = {"jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val"), "jax.lax.scan": (1, "init")}
-_RESET = re.compile(r"^_?(reset|init(ial)?_(state|particles|positions?)|domain_randomi[sz]e)(_|$)")
+_RESET = regex(r"^_?(reset|init(ial)?_(state|particles|positions?)|domain_randomi[sz]e)(_|$)")
 # So many writes count wherever they stand.
 _MANY = 5
 # A helper of a reset is seldom further away than this.

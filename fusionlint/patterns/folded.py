@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_static, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
@@ -32,7 +33,7 @@ _PLACES = tuple(
     for name in ("arange", "diag_indices", "diag_indices_from", "tril_indices", "triu_indices")
 )
 # What is set before a program is compiled.
-_SETTING = re.compile(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
+_SETTING = regex(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
 _ABOUT = frozenset(("ndim", "size"))
 # A name seldom stands for more names than this.
 _DEPTH = 8

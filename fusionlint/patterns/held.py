@@ -6,20 +6,20 @@ to donate; whether a part of the state is handed to somebody who keeps it over t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _DEPTH = 4
 # What a class hands out of its state to be stored at once, and where it hands over all there is.
-_STORES = re.compile(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
+_STORES = regex(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
 # What takes a part out of a state that it is handed.
-_GETS = re.compile(r"get_")
+_GETS = regex(r"get_")
 _REPLACES = frozenset(("replace", "_replace"))
 
 

@@ -13,20 +13,21 @@ from functools import lru_cache
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.source.facts import NOTHING, Call, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_LOOPS = re.compile(
+_LOOPS = regex(
     r"^(jax\.lax\.(scan|fori_loop|while_loop|map|associative_scan)|flax\.(nnx|linen)\.(scan|fori_loop|while_loop)"
     r"|haiku\.(scan|fori_loop|while_loop|dynamic_unroll)|equinox\.internal\.\w*loop"
     r"|jax\.scipy\.sparse\.linalg\.(cg|gmres|bicgstab)|jax\.scipy\.optimize\.minimize|jax\.experimental\.ode\.odeint)$"
 )
-_TRAINS = re.compile(r"^(optax\..*|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_gradients$")
+_TRAINS = regex(r"^(optax\..*|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_gradients$")
 
-_GRADIENTS = re.compile(r"^(jax|flax\.nnx|equinox)\.(filter_)?(value_and_)?grad$")
+_GRADIENTS = regex(r"^(jax|flax\.nnx|equinox)\.(filter_)?(value_and_)?grad$")
 
 
 def value(node: cst.CSTNode) -> Value:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -22,7 +23,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 Path = tuple[int | str, ...]
-Function = cst.FunctionDef | cst.Lambda
+Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 # Loop -> its body's position and keyword, the number of the body's parameter that is carried, where it returns it.
 _LOOPS: dict[str, tuple[int, str, int, Path]] = {

@@ -6,12 +6,12 @@ rules about such costs ask first whether the body is seen to be small; where it 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.source.facts import Call, Value, unpacked_call
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
@@ -22,13 +22,13 @@ _RUN = {**BODIES, "jax.lax.map": (0, "f"), "jax.lax.while_loop": (1, "body_fun")
 _WRAPPERS = frozenset(("jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"))
 # What hands its function on to something that runs it once.
 _MAPS = frozenset(("jax.vmap", *_WRAPPERS))
-_LARGE = re.compile(
+_LARGE = regex(
     r"jax\.(lax\.(scan|while_loop|fori_loop|map|associative_scan|custom_root|custom_linear_solve)|grad|value_and_grad"
     r"|vjp|jvp|jac\w+|hessian|linearize|numpy\.linalg\.\w+|scipy\..+|lax\.linalg\.\w+|image\..+|experimental\..+"
     # Drawn by rejection, in loops of their own.
     r"|random\.(gamma|loggamma|poisson|beta|dirichlet|chisquare|t|f|binomial|generalized_normal|ball))$"
 )
-_SMALL = re.compile(r"(jax|numpy|math|functools|operator|dataclasses|typing|chex)\.|[a-z]+$")
+_SMALL = regex(r"(jax|numpy|math|functools|operator|dataclasses|typing|chex)\.|[a-z]+$")
 _METHODS = frozenset(
     ("sum", "mean", "max", "min", "any", "all", "prod", "std", "var", "dot", "astype", "reshape", "ravel", "flatten",
      "squeeze", "transpose", "swapaxes", "argmax", "argmin", "clip", "cumsum", "take", "repeat", "round", "conj",

@@ -6,13 +6,13 @@ little, for environments make their views in every step.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
+from fusionlint.lazily import regex
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context, is_idle
 
-_MAKES = re.compile(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_")
+_MAKES = regex(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_")
 # A helper of a helper is seldom further away than this.
 _DEPTH = 3
 

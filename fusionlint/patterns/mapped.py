@@ -6,11 +6,12 @@ In: expressions of a Source. What cannot be seen, such as the counter of a loop,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import annotated
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import parameters
@@ -21,13 +22,13 @@ from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
-Function = cst.FunctionDef | cst.Lambda
+Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 _DEPTH = 6
-_DRAWS = re.compile(r"jax\.random\.(?!split|key|PRNGKey|fold_in|wrap_key)\w+$")
+_DRAWS = regex(r"jax\.random\.(?!split|key|PRNGKey|fold_in|wrap_key)\w+$")
 _STATIC = frozenset(("shape", "ndim", "size", "dtype"))
 # One for all environments.
-_SHARED = re.compile(r"^(self|cls|(env_)?params|config|cfg|settings)$")
+_SHARED = regex(r"^(self|cls|(env_)?params|config|cfg|settings)$")
 
 
 def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
@@ -145,7 +146,7 @@ def _differs_by(vmap: cst.Call, position: int, source: Source, depth: int) -> bo
 
 
 def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool:
-    function = next((a for a in source.ancestors(parameter) if isinstance(a, Function)), None)
+    function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
     if function is None or _SHARED.match(parameter.name.value):
         return False
     if Place(source.path, source.body_scope(function)) in all_loop_bodies(source.project):

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, read
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_DRAWS = re.compile(r"render|(^|_)(svg|gif)|animat|visuali[sz]|viz|video|imshow", re.I)
+_DRAWS = regex(r"render|(^|_)(svg|gif)|animat|visuali[sz]|viz|video|imshow", re.I)
 _KEEPS = frozenset(("append", "extend"))
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
+from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import Kind
 
 _NUMBERS = frozenset(("len", "int", "float", "bool", "range", "round", "ord", "hash"))
-_MADE_KEYS = re.compile(r"^jax\.random\.(key|PRNGKey|split|fold_in|clone|wrap_key_data)$")
-_SEVERAL = re.compile(
+_MADE_KEYS = regex(r"^jax\.random\.(key|PRNGKey|split|fold_in|clone|wrap_key_data)$")
+_SEVERAL = regex(
     r"^jax\.(numpy\.((array_|[hvd])?split|meshgrid|broadcast_arrays|unstack|nonzero|unravel_index|modf|frexp"
     r"|linalg\.(svd|qr|eigh|slogdet)|(diag|tril|triu)_indices(_from)?|indices|divmod)|lax\.(top_k|sort_key_val))$"
 )
-_KNOWN_EARLY = re.compile(r"^jax\.numpy\.(ndim|size)$|^math\.|^numpy\.(ndim|size)$")
-_NO_ARRAY = re.compile(
+_KNOWN_EARLY = regex(r"^jax\.numpy\.(ndim|size)$|^math\.|^numpy\.(ndim|size)$")
+_NO_ARRAY = regex(
     r"^jax\.numpy\.(shape|issubdtype|dtype|result_type|promote_types|iinfo|finfo|broadcast_shapes|vectorize|load|save"
     r"|savez|isscalar|iscomplexobj|isrealobj|can_cast|printoptions|array_repr|array_str|einsum_path"
     r"|apply_along_axis|frompyfunc|unique\w*|histogram\w*|s_|index_exp|mgrid|ogrid)$"
@@ -21,10 +20,8 @@ _NO_ARRAY = re.compile(
     r"|^jax\.lax\.(scan|while_loop|fori_loop|cond|switch|map|associative_scan|custom_\w+|axis_size|reduce|sort|select_n"
     r"|optimization_barrier|stop_gradient|psum|pmean|pmax|pmin|all_gather|all_to_all|p\w+|with_sharding_constraint)$"
 )
-_ARRAY_CALL = re.compile(r"^jax\.(numpy|random|lax|nn|image|ops|scipy\.(special|stats|linalg|signal))\.[\w.]+$")
-_NO_NUMPY = re.compile(
-    r"^numpy\.(random\.\w*(default_rng|seed|RandomState)|load\w*|shape|dtype|iinfo|finfo|testing\.|save)"
-)
+_ARRAY_CALL = regex(r"^jax\.(numpy|random|lax|nn|image|ops|scipy\.(special|stats|linalg|signal))\.[\w.]+$")
+_NO_NUMPY = regex(r"^numpy\.(random\.\w*(default_rng|seed|RandomState)|load\w*|shape|dtype|iinfo|finfo|testing\.|save)")
 
 
 def returned_by(name: str) -> Kind | None:

@@ -5,6 +5,8 @@ In: a def or lambda that a loop runs, or a scan. What is not seen to be elementw
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import libcst as cst
 
 from fusionlint.patterns.at import inside
@@ -15,7 +17,7 @@ from fusionlint.patterns.step_writes import result
 from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
 
-Body = cst.FunctionDef | cst.Lambda
+Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 # Steps longer than this are no longer short next to a launch, and sixteen of them take long to compile.
 _MOST_OPERATIONS = 40
@@ -26,7 +28,7 @@ _MAKES_NO_KERNEL = frozenset(
 )  # fmt: skip
 _BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
 _METHODS = frozenset(("astype", "clip", "squeeze"))
-_LOOPS = (cst.For, cst.While, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp, cst.FunctionDef, cst.Lambda)
+_LOOPS = frozenset(("For", "While", "ListComp", "GeneratorExp", "DictComp", "SetComp", "FunctionDef", "Lambda"))
 
 
 def recurrence(scan: cst.Call, source: Source) -> Body | None:
@@ -97,7 +99,7 @@ def is_elementwise_step(body: Body, source: Source) -> bool:
                     return False
             case cst.Attribute(attr=cst.Name("at")) | cst.Slice():
                 return False
-            case _ if isinstance(node, _LOOPS):
+            case _ if type(node).__name__ in _LOOPS:
                 return False
     return 0 < operations <= _MOST_OPERATIONS
 

@@ -6,12 +6,12 @@ In: expressions of a Source. Out: a Kind, None for what cannot be seen. Python n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import Kind, annotated
 from fusionlint.patterns.returned import returned_by
 from fusionlint.source.tree import Source
@@ -22,7 +22,7 @@ __all__ = ["Kind", "element_kind", "kind"]
 _DEPTH = 8
 _WRITES = 8  # of a variable written more often nothing is said
 _SAME = frozenset(("min", "max", "abs", "pow", "divmod"))
-_CONSTANTS = re.compile(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma|newaxis)$")
+_CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma|newaxis)$")
 _METHODS = (
     "all any argmax argmin argsort astype clip compress conj conjugate copy cumprod cumsum diagonal dot flatten max"
     " mean min prod ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take trace transpose var"

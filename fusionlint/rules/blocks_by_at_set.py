@@ -29,7 +29,7 @@ _DEPTH = 6
 _PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more slices of a new array, each by its own write."""
     last = at_write(node)
@@ -52,7 +52,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     )
 
 
-@rule.source(cst.For, calls=WRITES, in_loop=True)
+@rule.source("For", calls=WRITES, in_loop=True)
 def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes one block of a new array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None

@@ -21,7 +21,7 @@ rule = Rule(__name__, harm="fusion")
 _LONG = 30
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more edges of an array, each by its own write."""
     last = at_write(node)

@@ -24,7 +24,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="transfer")
 
 
-@rule.source(cst.Call, calls=CALLBACKS, where="used")
+@rule.source("Call", calls=CALLBACKS, where="used")
 def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Callbacks in loop bodies and in what those call every time; prints that no flag switches on."""
     name = source.qualified_name(node.func)

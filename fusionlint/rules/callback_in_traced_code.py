@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, loop_around, runs_a_loop, switches
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.jit import value
@@ -20,16 +21,12 @@ rule = Rule(__name__, harm="fusion")
 
 _BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.checkify.checkify"))
 # What is made to tell somebody something; and files that run once, to be looked at.
-_TELLS = re.compile(
-    r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook", re.I
-)
-_SCRIPT = re.compile(
-    r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|(^|/)(train|main|run)\w*\.py$"
-)
-_NUMERIC = re.compile(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
+_TELLS = regex(r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook", re.I)
+_SCRIPT = regex(r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|(^|/)(train|main|run)\w*\.py$")
+_NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 
 
-@rule.source(cst.Call, calls=CALLBACKS, where="used")
+@rule.source("Call", calls=CALLBACKS, where="used")
 def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Callbacks that nothing has to switch on, outside of loops: callback-in-loop-body speaks of those."""
     name = source.qualified_name(node.func)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more writes in a straight line that one could do."""
     last = at_write(node)
@@ -63,7 +63,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     )
 
 
-@rule.source(cst.For, calls=WRITES, in_loop=True)
+@rule.source("For", calls=WRITES, in_loop=True)
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None

@@ -14,7 +14,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=(CHOICE,))
+@rule.source("Call", calls=(CHOICE,))
 def choice_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A draw from an array whose two elements are written out, both alike."""
     made = choice(node, source)

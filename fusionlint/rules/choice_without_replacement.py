@@ -25,7 +25,7 @@ _PERMUTATION = "jax.random.permutation"
 _DEPTH = 3
 
 
-@rule.source(cst.Call, calls=(CHOICE,))
+@rule.source("Call", calls=(CHOICE,))
 def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One draw that nothing could replace; the same draw of several arrays; a few of many in code that runs often.
 
@@ -59,7 +59,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-@rule.source(cst.Call, calls=(_PERMUTATION,))
+@rule.source("Call", calls=(_PERMUTATION,))
 def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A permutation of which the first, or the first few, are read; or one that is gone through to pick one."""
     if not source.calls(node, _PERMUTATION) or not has_only(node, 2, "key", "x") or not source.is_traced(node):

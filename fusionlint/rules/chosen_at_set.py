@@ -20,7 +20,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The last of two or more such choices on one array. By a cond only where a vmap makes a choice of it."""
     write = at_write(node)

@@ -27,7 +27,7 @@ _ELEMENTWISE = frozenset(
 )  # fmt: skip
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more columns in a row, each by its own write."""
     last = at_write(node)

@@ -26,7 +26,7 @@ rule = Rule(__name__, harm="fusion")
 _LONG = 60
 
 
-@rule.source(cst.Call, calls=JOINS, like=lists_parts)
+@rule.source("Call", calls=JOINS, like=lists_parts)
 def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A stack that a step gives back where it took an array of which it reads nothing but columns."""
     if source.qualified_name(node.func) not in JOINS or not source.is_traced(node):

@@ -16,7 +16,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="recompile")
 
 
-@rule.source(cst.Call, where="host", when=making_one)
+@rule.source("Call", where="host", when=making_one)
 def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`Solver(0.1).step(x)`, or `solver = Solver(0.1)`, then `solver.step(x)`, in host code that runs often."""
     where = repeats(node, source)

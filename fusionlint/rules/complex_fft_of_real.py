@@ -20,7 +20,7 @@ _INVERSE = ("jax.numpy.fft.ifft", "jax.numpy.fft.ifft2", "jax.numpy.fft.ifftn")
 _DEPTH = 6
 
 
-@rule.source(cst.Call, calls=_INVERSE)
+@rule.source("Call", calls=_INVERSE)
 def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
     """An inverse transform of which the real part alone is read, of what transforms of the project's own data made."""
     if not source.calls(node, *_INVERSE) or not source.is_traced(node):
@@ -40,7 +40,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-@rule.source(cst.Call, calls=_FORWARD[:1])
+@rule.source("Call", calls=_FORWARD[:1])
 def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A transform along the last axis of which no more than the first half is read."""
     if not source.calls(node, _FORWARD[0]) or not source.is_traced(node) or len(node.args) != 1:

@@ -21,7 +21,7 @@ _RARE = frozenset(("jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.isinf"))
 _DEPTH = 3
 
 
-@rule.source(cst.Call, calls=CONDITIONALS)
+@rule.source("Call", calls=CONDITIONALS)
 def update_or_nothing(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch is `optimizer.update(gradient, state, ...)` and no more, the other elementwise work or none."""
     found = conditional(node, source)

@@ -20,7 +20,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=CONDITIONALS)
+@rule.source("Call", calls=CONDITIONALS)
 def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`cond(i == 0, ...)` in small steps; what runs side by side under a `vmap` may count something else."""
     found = conditional(node, source)

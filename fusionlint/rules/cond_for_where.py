@@ -40,7 +40,7 @@ _MOST = 4
 _NUMBERS = 2
 
 
-@rule.source(cst.Call, calls=CONDITIONALS)
+@rule.source("Call", calls=CONDITIONALS)
 def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Conditionals whose branches do elementwise work or none, the outermost of several."""
     found = conditional(node, source)

@@ -18,7 +18,7 @@ rule = Rule(__name__, harm="fusion")
 _CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
 
 
-@rule.source(cst.Call, when=lambda source: making_one_hots(source) if "cumsum" in source.facts.attributes else ())
+@rule.source("Call", when=lambda source: making_one_hots(source) if "cumsum" in source.facts.attributes else ())
 def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only on the last axis, where the classes are: on another it counts what came before."""
     if source.calls(node, *_CUMSUMS):

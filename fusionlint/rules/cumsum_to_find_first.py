@@ -32,7 +32,7 @@ _MASKS = (
 )
 
 
-@rule.source(cst.Call, calls=(_CUMSUM,))
+@rule.source("Call", calls=(_CUMSUM,))
 def sums_of_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The running sum is only held against 0 or 1: to keep the first hit, to find it, or to count what is before it."""
     mask = argument(node, 0, "a")

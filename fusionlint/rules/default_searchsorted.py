@@ -22,7 +22,7 @@ _INTERP = "jax.numpy.interp"
 _METHOD = 'method="scan_unrolled"'
 
 
-@rule.source(cst.Call, calls=_SEARCHES)
+@rule.source("Call", calls=_SEARCHES)
 def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A search whose method is seen not to be given, in code that runs under a trace."""
     if not source.calls(node, *_SEARCHES) or any(arg.star for arg in node.args) or len(node.args) < 2:
@@ -38,7 +38,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-@rule.source(cst.Call, calls=(_INTERP,))
+@rule.source("Call", calls=(_INTERP,))
 def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`interp` takes no method: it is worth writing out where it is seen to run often."""
     if not source.calls(node, _INTERP) or not has_only(node, 5, "x", "xp", "fp", "left", "right"):

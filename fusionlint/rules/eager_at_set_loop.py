@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import WRITES, inside
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_fresh_before
@@ -19,8 +20,8 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="dispatch")
 
 # What makes first values runs once, often under a trace after all.
-_INITIALIZES = re.compile(r"(^|_)init(ializer)?(_|$)")
-_EPOCH = re.compile(r"epoch", re.I)
+_INITIALIZES = regex(r"(^|_)init(ializer)?(_|$)")
+_EPOCH = regex(r"epoch", re.I)
 
 
 def _calls_what_it_goes_over(loop: cst.For) -> bool:
@@ -36,7 +37,7 @@ def _is_of_epochs(loop: cst.For) -> bool:
     return any(_EPOCH.search(name) for name in (*target_names(loop), *done))
 
 
-@rule.source(cst.For, calls=WRITES, where="host", in_loop=True)
+@rule.source("For", calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
     if source.context(node) != "host" or is_few(node.iter, source) or _calls_what_it_goes_over(node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -20,10 +21,10 @@ _TRANSPOSES = frozenset(("T", "mT"))
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
 
-Body = cst.FunctionDef | cst.Lambda
+Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
-@rule.source(cst.FunctionDef, cst.Lambda, calls=_SOLVES)
+@rule.source("FunctionDef", "Lambda", calls=_SOLVES)
 def solved_several_times(body: Body, source: Source) -> Iterator[Finding]:
     """The solves of one function's own code, by the variable that is their matrix; each told once."""
     groups: dict[tuple[cst.Name, tuple[str, ...]], list[tuple[cst.Call, bool]]] = {}

@@ -19,7 +19,7 @@ _FFTS = tuple(f"jax.numpy.fft.{kind}{axes}" for kind in _KINDS for axes in ("", 
 _DEPTH = 6
 
 
-@rule.source(cst.Call, calls=_FFTS)
+@rule.source("Call", calls=_FFTS)
 def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several transforms of the same kind, of what was computed from one array: shapes are alike there."""
     if not source.calls(node, *_FFTS) or not source.is_traced(node) or source.in_loop(node):

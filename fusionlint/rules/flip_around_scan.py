@@ -20,7 +20,7 @@ _FLIP = "jax.numpy.flip"
 _FLIPUD = "jax.numpy.flipud"
 
 
-@rule.source(cst.Call, calls=(_SCAN,))
+@rule.source("Call", calls=(_SCAN,))
 def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All rows that go in are flipped along the first axis, and all that come out are flipped again or not read."""
     if not source.calls(node, _SCAN) or not source.is_traced(node) or argument(node, 4, "reverse") is not None:

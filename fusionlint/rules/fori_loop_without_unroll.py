@@ -21,7 +21,7 @@ _FORI = "jax.lax.fori_loop"
 _MOST = 16
 
 
-@rule.source(cst.Call, calls=(_FORI,))
+@rule.source("Call", calls=(_FORI,))
 def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two to sixteen steps, by numbers that are written out, each seen to be elementwise on what is carried."""
     if not source.calls(node, _FORI) or not source.is_traced(node) or argument(node, 4, "unroll") is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
@@ -17,11 +17,11 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="compile-time")
 
 _LOOP = "jax.lax.fori_loop"
-_GRADIENTS = re.compile(r"(^|\.)(filter_)?(grad|value_and_grad|vjp)$")
-_NAMED = re.compile(r"(^|_)grads?(ients?)?(_|$)|gradient")
+_GRADIENTS = regex(r"(^|\.)(filter_)?(grad|value_and_grad|vjp)$")
+_NAMED = regex(r"(^|_)grads?(ients?)?(_|$)|gradient")
 
 
-@rule.source(cst.Call, calls=(_LOOP,))
+@rule.source("Call", calls=(_LOOP,))
 def first_gradient_before_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A loop from 1 on, whose body calls the function of a gradient that its own function has called before it."""
     start = argument(node, 0, "lower")

@@ -22,7 +22,7 @@ rule = Rule(__name__, harm="fusion")
 _ONE_WRITE = {"sum": "add", "any": "set", "max": "max"}
 
 
-@rule.source(cst.Call, calls=VMAPS)
+@rule.source("Call", calls=VMAPS)
 def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A vmapped function returns an array with places written, and of the stack of them only a reduction is read."""
     mapped = source.parent(node)

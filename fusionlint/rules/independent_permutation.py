@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument, as_argument, brief
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -18,12 +18,12 @@ rule = Rule(__name__, harm="fusion")
 _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
 # What settings are called that say how many.
-_NUMBER = re.compile(r"^(n|num)_|_(size|count|length)$")
+_NUMBER = regex(r"^(n|num)_|_(size|count|length)$")
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray")
 _RANGES = ("jax.numpy.arange", "numpy.arange", "jax.numpy.linspace")
 
 
-@rule.source(cst.Call, calls=(_PERMUTATION,))
+@rule.source("Call", calls=(_PERMUTATION,))
 def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only where `independent=True` is written out, and where there may be rows."""
     if not source.calls(node, _PERMUTATION) or not source.is_traced(node):

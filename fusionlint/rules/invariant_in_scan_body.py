@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import all_loop_bodies
@@ -22,17 +23,17 @@ rule = Rule(__name__, harm="fusion")
 
 _LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"))
 # What XLA does not move out of a loop on GPU. Random numbers and callbacks are no values.
-_DEAR = re.compile(
+_DEAR = regex(
     r"^jax\.numpy\.(matmul|dot|einsum|tensordot|vdot|inner|sum|mean|prod|max|min|std|var|cumsum|cumprod|sort|argsort"
     r"|linalg\.(norm|inv|det|slogdet|cholesky|eigh|svd|qr|pinv|matrix_power))$"
 )
 # A name of the body seldom stands for more names than this.
 _DEPTH = 4
 
-Body = cst.FunctionDef | cst.Lambda
+Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
-@rule.source(cst.FunctionDef, cst.Lambda, calls=_LOOPS)
+@rule.source("FunctionDef", "Lambda", calls=_LOOPS)
 def same_in_every_step(body: Body, source: Source) -> Iterator[Finding]:
     """The outermost such expressions of a body, those of functions inside it aside."""
     place = Place(source.path, source.body_scope(body))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import is_gated
@@ -27,7 +27,7 @@ _WRAPPERS = PARTIAL | _JIT | frozenset(
 )  # fmt: skip
 # equinox compares what it wraps: it finds bound methods again, and what its own transforms make of the same function.
 _BY_VALUE = "equinox.filter_jit"
-_COMPARED = re.compile(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
+_COMPARED = regex(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 
@@ -38,7 +38,7 @@ def _decorated_inside(source: Source) -> Iterator[str]:
     return (f.scope for f in decorated if not _JIT.isdisjoint(source.project.decorators(source.path, f)))
 
 
-@rule.source(cst.Call, calls=_JIT, where="host", like=lambda call: bool(call.scope or call.loops))
+@rule.source("Call", calls=_JIT, where="host", like=lambda call: bool(call.scope or call.loops))
 def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.jit(lambda ...)(x)`; or `g = jax.jit(partial(...))`, then `g(x)`."""
     if not node.args or node.args[0].keyword or node.args[0].star:
@@ -59,7 +59,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
 
 
-@rule.source(cst.FunctionDef, where="any", when=_decorated_inside)
+@rule.source("FunctionDef", where="any", when=_decorated_inside)
 def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above a function that is defined, called and dropped in a function."""
     facts = source.facts.functions.get(source.body_scope(node))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
@@ -23,17 +24,17 @@ rule = Rule(__name__, harm="fusion")
 _MAP = "jax.lax.map"
 _SCAN = "jax.lax.scan"
 # One element at a time is what saves memory: whoever writes so has decided.
-_ON_PURPOSE = re.compile(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
+_ON_PURPOSE = regex(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
 _LINES_ABOVE = 4
 _LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
 # What holds many elements at once for each element: matrices, windows, orders.
-_BIG = re.compile(
+_BIG = regex(
     r"jax\.(numpy\.(dot|matmul|einsum|tensordot|vdot|inner|outer|sort|argsort|lexsort|convolve|correlate|fft\..+)"
     r"|lax\.(dot\w*|conv\w*|sort|top_k|reduce_window\w*|cond|switch)|nn\.\w*attention|random\.(permutation|choice))$"
 )
 
 
-@rule.source(cst.Call, calls=(_MAP,))
+@rule.source("Call", calls=(_MAP,))
 def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A function that is seen to be small, or no more than a cond: `vmap` runs it for all elements at once."""
     function, over = argument(node, 0, "f"), argument(node, 1, "xs")
@@ -65,7 +66,7 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-@rule.source(cst.Call, calls=(_SCAN,))
+@rule.source("Call", calls=(_SCAN,))
 def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A scan that carries nothing: each step returns None, or what was carried as it was, and reads none of it."""
     over = argument(node, 2, "xs")

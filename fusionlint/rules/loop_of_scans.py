@@ -21,7 +21,7 @@ _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop")
 _FEW = 4
 
 
-@rule.source(cst.For, calls=_LOOPS)
+@rule.source("For", calls=_LOOPS)
 def loops_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """Every iteration writes the same loop into the program: nothing but what is carried differs."""
     count = _count(loop, source)

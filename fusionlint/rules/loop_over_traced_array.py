@@ -18,7 +18,7 @@ rule = Rule(__name__, harm="fusion")
 _ARANGE = "jax.numpy.arange"
 
 
-@rule.source(cst.For, cst.CompFor, calls=(_ARANGE,))
+@rule.source("For", "CompFor", calls=(_ARANGE,))
 def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterator[Finding]:
     """The array is `jnp.arange(n)`, and the loop reads the index that it gets from it."""
     arange = source.value(loop.iter) if isinstance(loop.iter, cst.Name) else loop.iter

@@ -18,7 +18,7 @@ rule = Rule(__name__, harm="fusion")
 _ARGSORT = "jax.numpy.argsort"
 
 
-@rule.source(cst.Call, calls=(_ARGSORT,))
+@rule.source("Call", calls=(_ARGSORT,))
 def scattered_through_order(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The order is only an index, at which a new array is told which of the first places are in."""
     array = argument(node, 0, "a")

@@ -27,7 +27,7 @@ def _is_sized(call: Call) -> bool:
     return any(keyword == "size" for keyword, _ in call.value.keywords)
 
 
-@rule.source(cst.Call, calls=tuple(_TO_FIRST), like=_is_sized)
+@rule.source("Call", calls=tuple(_TO_FIRST), like=_is_sized)
 def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Indices of a fixed size of which the first alone is read, or which only pick what is then summed up."""
     name = source.qualified_name(node.func) or ""
@@ -64,7 +64,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-@rule.source(cst.Call, calls=("jax.numpy.unique",), like=_is_sized)
+@rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)
 def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The distinct values are only compared, and the answers counted: a sort for a count."""
     if not source.calls(node, "jax.numpy.unique") or not has_only(node, 1, "ar", "size", "fill_value"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
@@ -26,10 +26,10 @@ _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _CHOICES = ("jax.lax.select", "jax.numpy.where")
 _LONG = 40
 # What calls itself so is one number, the length of an axis.
-_LENGTH = re.compile(r"(^|[._])(n|num|dim|size|len|length|count|n_?\w+|num_\w+|\w+_(dim|size|len|length|count|p))$")
+_LENGTH = regex(r"(^|[._])(n|num|dim|size|len|length|count|n_?\w+|num_\w+|\w+_(dim|size|len|length|count|p))$")
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The literal 1 set at one place of each row of zeros, or at one place of a plane of zeros; or, under a vmap, any
     number at one place of a vector of zeros."""

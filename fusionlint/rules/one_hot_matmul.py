@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.one_hot import (
     OneHot,
     factors,
@@ -23,11 +23,11 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
-_FEW = re.compile(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
+_FEW = regex(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
-@rule.source(cst.BinaryOperation, cst.Call, when=making_one_hots)
+@rule.source("BinaryOperation", "Call", when=making_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot."""
     if (sides := factors(node, source)) is not None:

@@ -19,7 +19,7 @@ _MESSAGE = "a product with a one-hot multiplies every row with every place, to p
 _ADDED = "a product with a one-hot adds zeros to all of an array, to add to a few places"
 
 
-@rule.source(cst.BinaryOperation, cst.Call, when=making_one_hots)
+@rule.source("BinaryOperation", "Call", when=making_one_hots)
 def put_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n).T @ x`, `jnp.matmul`, `jnp.dot` and the einsums that do so."""
     if (sides := factors(node, source)) is not None:

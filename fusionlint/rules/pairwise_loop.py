@@ -29,7 +29,7 @@ def _nested(source: Source) -> Iterator[str]:
     return (scope for scope in computed & ranges if source.runs(scope, "traced"))
 
 
-@rule.source(cst.For, when=_nested)
+@rule.source("For", when=_nested)
 def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
     """The loop around `inner`, where both together go over pairs and add up or collect what they find."""
     outer = source.loop(inner)
@@ -63,7 +63,7 @@ def _masking(source: Source) -> Iterator[str]:
     return (scope for scope in source.facts.has("masked in a loop") if source.runs(scope, "traced"))
 
 
-@rule.source(cst.For, when=_masking)
+@rule.source("For", when=_masking)
 def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`r[species == s]` in a loop over the species."""
     if not isinstance(loop.target, cst.Name) or source.loop(loop) is not None or not _is_of_a_program(loop, source):

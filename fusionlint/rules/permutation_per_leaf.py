@@ -20,7 +20,7 @@ _PERMUTATION = "jax.random.permutation"
 _MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "optax.tree.map", "equinox.tree_map"))
 
 
-@rule.source(cst.Call, calls=(_PERMUTATION,))
+@rule.source("Call", calls=(_PERMUTATION,))
 def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A function mapped over a tree permutes its leaf by a key that comes from outside of it."""
     if not source.calls(node, _PERMUTATION) or not has_only(node, 3, "key", "x", "axis"):

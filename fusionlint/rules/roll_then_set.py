@@ -19,7 +19,7 @@ _ROLL = "jax.numpy.roll"
 _LONG = 30
 
 
-@rule.source(cst.Call, calls=(_ROLL,))
+@rule.source("Call", calls=(_ROLL,))
 def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The roll is read by one write alone, to the end where it put what fell off the other."""
     if not source.calls(node, _ROLL) or not source.is_traced(node):

@@ -25,7 +25,7 @@ _COMPLEX = "jax.lax.complex"
 _DEPTH = 12
 
 
-@rule.source(cst.Call, calls=_CONCATENATES, like=lists_parts)
+@rule.source("Call", calls=_CONCATENATES, like=lists_parts)
 def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`concat([-x2, x1], axis=-1)` of the halves of one array."""
     if not source.calls(node, *_CONCATENATES) or axis(node, source) != -1 or not source.is_traced(node):
@@ -38,7 +38,7 @@ def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
                 yield source.finding(node, "a rotated copy of the whole array is built to be multiplied", write=write)
 
 
-@rule.source(cst.Call, calls=_CONCATENATES, like=lists_parts)
+@rule.source("Call", calls=_CONCATENATES, like=lists_parts)
 def tables_of_two_copies(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`concat([cos, cos], axis=-1)`, or `concat([angles, angles], axis=-1)` to take the cosine and the sine of.
 
@@ -76,7 +76,7 @@ def _turns_into_tables(node: cst.Call, source: Source) -> bool:
     return len(above) == 2 and taken == {"jax.numpy.cos", "jax.numpy.sin"}
 
 
-@rule.source(cst.Call, calls=(_STACK,), like=lists_parts)
+@rule.source("Call", calls=(_STACK,), like=lists_parts)
 def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`stack([a, b], axis=-1).reshape(...)` of what comes from the even and the odd places of one array."""
     if not source.calls(node, _STACK) or axis(node, source) != -1 or not source.is_traced(node):

@@ -14,7 +14,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=(FORI, WHILE))
+@rule.source("Call", calls=(FORI, WHILE))
 def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Each turn reads one element by the loop's counter, and does scalar work with it."""
     if not source.calls(node, FORI, WHILE) or not source.is_traced(node):

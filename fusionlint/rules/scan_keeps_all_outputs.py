@@ -30,7 +30,7 @@ _OF_ARRAYS = frozenset(("T", "mT", "shape", "dtype", "ndim", "size", "at", "real
 Part = Literal["last", "reduced"]
 
 
-@rule.source(cst.Call, calls=(_SCAN,))
+@rule.source("Call", calls=(_SCAN,))
 def outputs_kept(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the outputs takes the last of them or reduces them over the steps."""
     if not source.calls(node, _SCAN) or not source.is_traced(node):

@@ -22,7 +22,7 @@ _FEW = 4
 _STEPS = 16
 
 
-@rule.source(cst.Call, calls=(_SCAN,))
+@rule.source("Call", calls=(_SCAN,))
 def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every step is seen to be elementwise, takes a row, and uses what the one before it left."""
     if not source.calls(node, _SCAN) or not source.is_traced(node):

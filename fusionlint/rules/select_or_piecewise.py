@@ -28,7 +28,7 @@ _MOST = 4
 _LONG = 100
 
 
-@rule.source(cst.Call, calls=(_SELECT, _PIECEWISE))
+@rule.source("Call", calls=(_SELECT, _PIECEWISE))
 def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Any `select` or `piecewise` in traced code."""
     name = source.qualified_name(node.func)

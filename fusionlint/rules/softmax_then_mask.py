@@ -18,14 +18,14 @@ _WHERE = "jax.numpy.where"
 _SUM = "jax.numpy.sum"
 
 
-@rule.source(cst.BinaryOperation, calls=_SOFTMAX)
+@rule.source("BinaryOperation", calls=_SOFTMAX)
 def normalised_again(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
     """`p / p.sum(...)`."""
     if isinstance(node.operator, cst.Divide) and isinstance(node.left, cst.Name):
         yield from _found(node, node.left, node.right, source)
 
 
-@rule.source(cst.AugAssign, calls=_SOFTMAX)
+@rule.source("AugAssign", calls=_SOFTMAX)
 def normalised_in_place(node: cst.AugAssign, source: Source) -> Iterator[Finding]:
     """`p /= p.sum(...)`."""
     if isinstance(node.operator, cst.DivideAssign) and isinstance(node.target, cst.Name):

@@ -22,7 +22,7 @@ _TRANSPOSES = frozenset(("T", "mT"))
 _LONG = 40
 
 
-@rule.source(cst.Call, calls=_SOLVES)
+@rule.source("Call", calls=_SOLVES)
 def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is a Gram matrix and more on its diagonal."""
     if not source.calls(node, *_SOLVES) or not has_only(node, 2) or len(node.args) != 2:

@@ -25,7 +25,7 @@ rule = Rule(__name__, harm="fusion")
 _GOES_OVER = ("list", "tuple", "enumerate", "zip", "len", "sorted", "reversed")
 
 
-@rule.source(cst.Call, calls=SORTS)
+@rule.source("Call", calls=SORTS)
 def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the sorted array takes its first or its last element."""
     found = reads_of(node, source) if source.calls(node, *SORTS) and source.is_traced(node) else None

@@ -17,7 +17,7 @@ rule = Rule(__name__, harm="fusion")
 _SORT, _RANGE, _EQUAL = "jax.numpy.sort", "jax.numpy.arange", ("jax.numpy.array_equal", "jax.numpy.equal")
 
 
-@rule.source(cst.Call, calls=(_SORT,))
+@rule.source("Call", calls=(_SORT,))
 def compared_with_a_range(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the sorted array holds it against a range."""
     array = argument(node, 0, "a")

@@ -16,7 +16,7 @@ rule = Rule(__name__, harm="fusion")
 _ARGSORT = "jax.numpy.argsort"
 
 
-@rule.source(cst.Call, calls=(_ARGSORT,))
+@rule.source("Call", calls=(_ARGSORT,))
 def order_gone_through(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A loop statement or a comprehension goes over the order itself."""
     if not source.calls(node, _ARGSORT) or not source.is_traced(node):

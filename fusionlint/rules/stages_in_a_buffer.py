@@ -19,7 +19,7 @@ _CONTRACTIONS = tuple(f"jax.numpy.{name}" for name in ("tensordot", "dot", "eins
 _MAPS = ("jax.tree_util.tree_map", "jax.tree.map", "jax.tree_map")
 
 
-@rule.source(cst.For, calls=WRITES)
+@rule.source("For", calls=WRITES)
 def stages_of_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop over the stages of a step."""
     if not isinstance(node.target, cst.Name) or not source.is_traced(node):
@@ -31,7 +31,7 @@ def stages_of_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
             return
 
 
-@rule.source(cst.Call, calls=(_FORI,))
+@rule.source("Call", calls=(_FORI,))
 def stages_of_a_fori_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`fori_loop(1, 7, body, k)` whose body evaluates one stage."""
     if not source.calls(node, _FORI) or not source.is_traced(node):

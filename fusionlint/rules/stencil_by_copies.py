@@ -33,7 +33,7 @@ class _Shifted:
     wraps: bool
 
 
-@rule.source(cst.Call, calls=(_ROLL, _CONCATENATE), like=lists_parts)
+@rule.source("Call", calls=(_ROLL, _CONCATENATE), like=lists_parts)
 def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several copies of one array, moved both ways along one axis, that one expression reads."""
     first = _shifted(node, source)

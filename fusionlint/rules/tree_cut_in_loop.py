@@ -22,7 +22,7 @@ def _mapped_in_a_loop(source: Source) -> Iterator[str]:
     return (place.scope for place, call in made if call[2] and source.runs(place.scope, "host"))
 
 
-@rule.source(cst.ListComp, where="host", when=_mapped_in_a_loop)
+@rule.source("ListComp", where="host", when=_mapped_in_a_loop)
 def cut_into_elements(loop: cst.ListComp, source: Source) -> Iterator[Finding]:
     """A list of all elements, of a tree that is not seen to be numpy's, in what is shown to be host code."""
     match loop:

@@ -20,7 +20,7 @@ _SCAN = "jax.lax.scan"
 _MANY = 9
 
 
-@rule.source(cst.Call, calls=(_SCAN,))
+@rule.source("Call", calls=(_SCAN,))
 def many_steps_at_once(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A number that is written out, whatever the backend; each step is seen to be elementwise and to keep a row."""
     if not source.calls(node, _SCAN) or not source.is_traced(node):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.held import held_twice, is_handed_out, is_read_later
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
@@ -24,17 +25,17 @@ rule = Rule(__name__, harm="memory")
 
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
 # What calls itself so is as large as the model, or larger.
-_LARGE = re.compile(
+_LARGE = regex(
     r"(^|_)(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
     re.I,
 )
 # Of a state that holds the parameters these are asked for.
-_PARAMETERS = re.compile(r"(^|\.)get_params(_state)?$")
+_PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 # What calls itself so is written here and there.
-_CACHE = re.compile(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
-_STATE = re.compile(r"(^|_)(state|model|theta|variables)$", re.I)
-_MODEL = re.compile(r"(^|[._])(params?|weights|theta|model)$", re.I)
-_RANDOM = re.compile(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
+_CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
+_STATE = regex(r"(^|_)(state|model|theta|variables)$", re.I)
+_MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
+_RANDOM = regex(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
 def _compiled(source: Source) -> Iterator[str]:
@@ -44,7 +45,7 @@ def _compiled(source: Source) -> Iterator[str]:
     return (f.scope for f in compiled if not is_idle(source.project, Place(source.path, f.scope)))
 
 
-@rule.source(cst.Call, calls=_JIT, where="host", like=lambda call: not _may_donate(call))
+@rule.source("Call", calls=_JIT, where="host", like=lambda call: not _may_donate(call))
 def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`step = jax.jit(train_step)`, then `state = step(state, batch)`."""
     if not node.args or node.args[0].keyword or _donates(node.args):
@@ -61,7 +62,7 @@ def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield from _finding(node, calls, source, offset=0)
 
 
-@rule.source(cst.FunctionDef, where="any", when=_compiled)
+@rule.source("FunctionDef", where="any", when=_compiled)
 def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above the step."""
     facts = source.facts.functions.get(source.body_scope(node))

@@ -23,7 +23,7 @@ _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
 
 
-@rule.source(cst.Call, calls=(_SLICE, _UPDATE))
+@rule.source("Call", calls=(_SLICE, _UPDATE))
 def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Where the window lies is a mapped number, or of an environment's state."""
     name = source.qualified_name(node.func)
@@ -35,7 +35,7 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield from _finding(node, name, source)
 
 
-@rule.source(cst.Call, calls=(_VMAP,))
+@rule.source("Call", calls=(_VMAP,))
 def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(lax.dynamic_slice)`."""
     handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None

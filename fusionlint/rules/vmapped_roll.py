@@ -19,7 +19,7 @@ _ROLL = "jax.numpy.roll"
 _VMAP = "jax.vmap"
 
 
-@rule.source(cst.Call, calls=(_ROLL,))
+@rule.source("Call", calls=(_ROLL,))
 def roll_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All of an array, or several of its axes, by a mapped number or one of an environment's state."""
     if not source.calls(node, _ROLL) or not _runs(node, source):
@@ -32,7 +32,7 @@ def roll_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield _finding(node, source)
 
 
-@rule.source(cst.Call, calls=(_VMAP,))
+@rule.source("Call", calls=(_VMAP,))
 def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(jnp.roll)`, which makes one axis of all."""
     handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None

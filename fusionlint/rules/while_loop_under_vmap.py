@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import elements, inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
@@ -23,14 +24,14 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_KEY = re.compile(r"(^|_)(key|rng|prng)s?(_|$)")
+_KEY = regex(r"(^|_)(key|rng|prng)s?(_|$)")
 _TESTS = ("jax.numpy.any", "jax.numpy.all")
 _SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
-_TOLERANCE = re.compile(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
+_TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
 _SMALL = 1e-3
 
 
-@rule.source(cst.Call, calls=(WHILE,))
+@rule.source("Call", calls=(WHILE,))
 def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The loop's turns are small, and its condition is more than a count."""
     if not source.calls(node, WHILE) or not source.is_traced(node):

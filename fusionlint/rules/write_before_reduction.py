@@ -26,7 +26,7 @@ _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _LONG = 40
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One traced place is set to a constant, and nothing but reductions reads the array."""
     write = at_write(node)

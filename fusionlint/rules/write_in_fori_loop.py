@@ -32,7 +32,7 @@ _COLLECTIVES = tuple(
 _FORI, _SCAN = "jax.lax.fori_loop", "jax.lax.scan"
 
 
-@rule.source(cst.Call, calls=(_FORI, _SCAN))
+@rule.source("Call", calls=(_FORI, _SCAN))
 def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The body returns its carry with one place written, or added to, which depends on the step alone."""
     if not source.calls(node, _FORI, _SCAN) or not source.is_traced(node):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import WRITES, Write, at_write, is_literal
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
@@ -22,10 +22,10 @@ rule = Rule(__name__, harm="fusion")
 
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
-_INITIALIZER = re.compile(r"(^|[._])init(ializer)?$")
+_INITIALIZER = regex(r"(^|[._])init(ializer)?$")
 
 
-@rule.source(cst.Call, calls=WRITES)
+@rule.source("Call", calls=WRITES)
 def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`.at[diag_indices(n)]` or `.at[arange(n), arange(n)]`, one write alone."""
     write = at_write(node)

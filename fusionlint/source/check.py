@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusionlint.finding import Finding, Problem
+from fusionlint.lazily import load, postpone
 from fusionlint.rule import broken, definition
 from fusionlint.source.cache import Cache, Kept, Run, digest, packed, packed_problem, unpacked
 from fusionlint.source.components import Component, Leaf, components, neighbours, said_by
@@ -57,7 +58,7 @@ def check_files(
     """The findings of all rules of `scope` in the files `paths`, sorted by place."""
     with _without_collection():
         look_again()
-        contents = {str(path): content_of(path) for path in sorted(paths)}
+        contents = {path: content_of(path) for path in map(str, sorted(paths))}
         seen = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
         key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
         run = None if cache is None else cache.run(*key)
@@ -74,7 +75,7 @@ def world_of(
     """What the files, and those that they import from, say together, by their facts alone: all of them, or those that
     are connected with the files `around`."""
     known = Known(cache)
-    contents = {str(path): content for path in paths if isinstance(content := content_of(path), bytes)}
+    contents = {str(path): content for path in paths if isinstance(content := content_of(str(path)), bytes)}
     failed = known.read(contents, jobs)
     leaves = _leaves(known, contents.keys() - failed.keys())
     groups = (g.paths for g in components(leaves) if around is None or not set(around).isdisjoint(g.paths))
@@ -102,14 +103,14 @@ def _settings(scope: Scope) -> bytes:
 
 def _seen(path: str, content: bytes) -> bytes:
     """A digest of a file: its content, and what it is called."""
-    return digest(content, path_in_project(Path(path)).encode(), module_name(Path(path)).encode())
+    return digest(content, path_in_project(path).encode(), module_name(path).encode())
 
 
 def _still_holds(run: Run, contents: dict[str, bytes | Problem], seen: dict[str, bytes]) -> bool:
     """Whether nothing has changed since: no file, none of those around, and no folder that says where those are."""
     if any(isinstance(content, Problem) for content in contents.values()):
         return False
-    around = {path: content_of(Path(path)) for path in run.around}
+    around = {path: content_of(path) for path in run.around}
     return (
         seen == run.seen
         and around == run.around
@@ -195,7 +196,12 @@ def _judge(
     """What the rules say of each file `todo`, as plain values."""
     if not todo:
         return
-    importlib.import_module("fusionlint.source.judging")  # once, before there are several processes
+    # Once, before there are several processes. To load libcst takes as long as to check a file of which no rule wants
+    # a piece parsed, as most are.
+    postpone("libcst")
+    importlib.import_module("fusionlint.source.judging")
+    if len(todo) >= WORTH_A_POOL:
+        load("libcst")
     wanted, small, large = set(todo), list[str](), dict[str, Component]()
     common = _Shared(scope, {}, {}, {})
     # One component after the other, whose world each process then asks once; the largest first.

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from fusionlint.source.cache import digest
-from fusionlint.source.files import imported_files
+from fusionlint.source.files import imported_files, real_path
 from fusionlint.source.project import home_of, is_elsewhere, modules_of
 
 
@@ -64,18 +63,18 @@ def said_by(paths: Iterable[str], leaves: Mapping[str, Leaf]) -> bytes:
     return digest(*parts)
 
 
-def neighbours(leaves: Mapping[str, Leaf], read: Callable[[Path], Leaf | None]) -> dict[str, Leaf]:
+def neighbours(leaves: Mapping[str, Leaf], read: Callable[[str], Leaf | None]) -> dict[str, Leaf]:
     """The files that are not among `leaves` but say what names mean that these import; of their own packages alone.
     `read` gives None for a file that cannot be read."""
-    known = {str(Path(path).resolve()) for path in leaves}
+    known = {real_path(path) for path in leaves}
     found: dict[str, Leaf] = {}
     todo = [*leaves.items()]
     while todo:
         path, leaf = todo.pop()
-        for other in imported_files(Path(path), leaf.imports):
-            if str(other) not in known:
-                known.add(str(other))
+        for other in imported_files(path, leaf.imports):
+            if other not in known:
+                known.add(other)
                 if (new := read(other)) is not None:
-                    found[str(other)] = new
-                    todo.append((str(other), new))
+                    found[other] = new
+                    todo.append((other, new))
     return found

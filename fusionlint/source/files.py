@@ -7,11 +7,12 @@ out, and without tests, benchmarks and pictures. A file named by itself is alway
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fusionlint.lazily import regex
 
 if TYPE_CHECKING:
     import pathspec
@@ -23,14 +24,14 @@ _NEVER = frozenset(
 
 # Nobody minds how fast these are: tests, benchmarks, pictures, and what a quicker form is held against. What they do to
 # a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
-_IDLE_FILE = re.compile(
+_IDLE_FILE = regex(
     r"(^|/)(tests?|test_\w+|testing|benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
     r"\.py$"
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.
-_GALLERY = re.compile(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
+_GALLERY = regex(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
 
 
 def python_files(paths: Sequence[Path], exclude: Iterable[str] = (), *, idle: bool = False) -> list[Path]:
@@ -55,32 +56,32 @@ def is_idle_file(inside: str) -> bool:
 
 
 def _below(root: Path, excluded: pathspec.GitIgnoreSpec) -> Iterator[Path]:
-    ignored = [(folder, spec) for folder in reversed(root.resolve().parents) if (spec := _gitignore(folder))]
-    ignored = [] if not _in_git(root) else ignored
-    todo: list[tuple[Path, list[tuple[Path, pathspec.GitIgnoreSpec]]]] = [(root, ignored)]
+    """The Python files below `root`. Of each .gitignore that has a say goes along how its folder calls the one that is
+    looked into; of `excluded` how `root` does."""
+    real = root.resolve()
+    parents = [*reversed(real.parents)] if _in_git(real) else []
+    above = [(folder, spec) for folder in parents if (spec := _gitignore(folder))]
+    specs = [("", excluded), *((f"{real.relative_to(folder).as_posix()}/", spec) for folder, spec in above)]
+    todo = [(root, specs)]
     while todo:
         folder, specs = todo.pop()
         if own := _gitignore(folder):
-            specs = [*specs, (folder.resolve(), own)]
+            specs = [*specs, ("", own)]
         for entry in os.scandir(folder):
-            path = folder / entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
             wanted = entry.name not in _NEVER if is_folder else entry.name.endswith((".py", ".pyi"))
-            if (
-                not wanted
-                or _is_ignored(path, is_folder, specs)
-                or excluded.match_file(_as_text(path, root, is_folder))
-            ):
+            name = f"{entry.name}/" if is_folder else entry.name
+            if not wanted or any(spec.match_file(f"{before}{name}") for before, spec in specs if spec.patterns):
                 continue
             if is_folder:
-                todo.append((path, specs))
+                todo.append((folder / entry.name, [(f"{before}{name}", spec) for before, spec in specs]))
             elif entry.is_file():
-                yield path
+                yield folder / entry.name
 
 
 def _in_git(root: Path) -> bool:
     """Whether .gitignore files above `root` have a say: only inside a repository."""
-    return any((folder / ".git").exists() for folder in (root.resolve(), *root.resolve().parents))
+    return any((folder / ".git").exists() for folder in (root, *root.parents))
 
 
 def _gitignore(folder: Path) -> pathspec.GitIgnoreSpec | None:
@@ -96,30 +97,34 @@ def _patterns(lines: Iterable[str]) -> pathspec.GitIgnoreSpec:
     return pathspec.GitIgnoreSpec.from_lines(lines)
 
 
-def _is_ignored(path: Path, is_folder: bool, specs: list[tuple[Path, pathspec.GitIgnoreSpec]]) -> bool:
-    here = path.parent.resolve() / path.name
-    return any(spec.match_file(_as_text(here, folder, is_folder)) for folder, spec in specs)
-
-
-def _as_text(path: Path, root: Path, is_folder: bool) -> str:
-    return path.relative_to(root).as_posix() + ("/" if is_folder else "")
-
-
-def path_in_project(path: Path) -> str:
+def path_in_project(path: str | Path) -> str:
     """The path as its project writes it, "tests/test_env.py": below the nearest .git or pyproject.toml, or from here.
 
     What lies above a project says nothing about it: /home/me/tests/brax/math.py is no test.
     """
-    folder = _real(path.parent)
-    root = _project_root(folder)
+    folder, name = os.path.split(path)
+    return f"{_folder_in_project(folder)}{name}"
+
+
+@cache
+def _folder_in_project(folder: str) -> str:
+    """The folder as its project writes it, with a slash at its end, or nothing."""
+    real = _real(Path(folder))
+    root = _project_root(real)
     if root is None:
-        root = Path.cwd() if folder.is_relative_to(Path.cwd()) else package_root(path)
-    return (folder / path.name).relative_to(root).as_posix()
+        root = Path.cwd() if real.is_relative_to(Path.cwd()) else _package_root(real)
+    return "" if real == root else f"{real.relative_to(root).as_posix()}/"
 
 
 def project_folder(path: Path) -> Path:
     """The top of the project that a file or folder is in; this folder, where nothing says where a project begins."""
     return _project_root(_real(path if path.is_dir() else path.parent)) or Path.cwd()
+
+
+def real_path(path: str) -> str:
+    """The path without symbolic links on the way; where the file itself is one, that stays."""
+    folder, name = os.path.split(path)
+    return f"{_real(Path(folder))}/{name}"
 
 
 @cache
@@ -142,7 +147,7 @@ _ROOT_FILES = (".git", "pyproject.toml", "setup.py")
 def look_again() -> None:
     """Forget what folders hold: a run sees them as they are."""
     _LISTED.clear()
-    for known in (_real, _project_root, _package_root, _imported_file):
+    for known in (_real, _project_root, _folder_in_project, _package_root, _package_of, _imported_from, _imported_file):
         known.cache_clear()
 
 
@@ -174,37 +179,50 @@ def _names_in(folder: str) -> list[str]:
         return []
 
 
-def package_root(path: Path) -> Path:
-    """The folder that holds the outermost package `path` is in; a package has a name that can be imported."""
-    return _package_root(_real(path.parent))
-
-
 @cache
 def _package_root(folder: Path) -> Path:
+    """The folder that holds the outermost package of the files in `folder`; a package has a name to be imported by."""
     while "__init__.py" in _entries(str(folder)) and folder.name.isidentifier():
         folder = folder.parent
     return folder
 
 
-def module_name(path: Path) -> str:
+def module_name(path: str | Path) -> str:
     """`brax.envs.ant` for src/brax/envs/ant.py, by the __init__.py files around it."""
-    folder = _real(path.parent)
-    parts = [*folder.relative_to(_package_root(folder)).parts, path.stem]
-    if parts[-1] == "__init__":
-        parts = parts[:-1] or [folder.name]
-    return ".".join(parts)
+    folder, name = os.path.split(path)
+    package, stem = _package_of(folder), name.rpartition(".")[0] or name
+    if stem != "__init__":
+        return f"{package}.{stem}" if package else stem
+    return package or _real(Path(folder)).name
 
 
-def imported_files(path: Path, names: Iterable[str]) -> Iterator[Path]:
+def is_package(path: str) -> bool:
+    """Whether a file is what a package is read from."""
+    return os.path.split(path)[1] == "__init__.py"
+
+
+@cache
+def _package_of(folder: str) -> str:
+    """The dotted name of the package that the files of a folder are in, "" for scripts."""
+    real = _real(Path(folder))
+    return ".".join(real.relative_to(_package_root(real)).parts)
+
+
+def imported_files(path: str, names: Iterable[str]) -> Iterator[str]:
     """The files beside `path`'s package that the dotted `names` could come from: for each its longest prefix."""
-    root = str(package_root(path))
+    root = _imported_from(os.path.split(path)[0])
     for name in names:
         if found := _imported_file(root, name):
             yield found
 
 
 @cache
-def _imported_file(root: str, name: str) -> Path | None:
+def _imported_from(folder: str) -> str:
+    return str(_package_root(_real(Path(folder))))
+
+
+@cache
+def _imported_file(root: str, name: str) -> str | None:
     found, folder = None, root
     for part in name.split("."):
         entries, inside = _entries(folder), f"{folder}/{part}"
@@ -215,4 +233,4 @@ def _imported_file(root: str, name: str) -> Path | None:
         if part not in entries:
             break
         folder = inside
-    return Path(found) if found else None
+    return found

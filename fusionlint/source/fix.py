@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import io
 from collections.abc import Iterable, Sequence
 
 from fusionlint.finding import Edit, Finding, Suggestion
 
-_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
-
 
 def split_lines(text: str) -> list[str]:
     """The lines of a file with their ends, as Python counts them: form feeds and U+2028 end no line."""
-    return [line for line in _LINE_END.split(text) if line] or [""]
+    return [*io.StringIO(text, newline="")] or [""]
 
 
 def lines_of(data: bytes) -> list[str]:

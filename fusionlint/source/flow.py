@@ -8,10 +8,11 @@ followed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 import libcst as cst
 
-Parents = Mapping[cst.CSTNode, cst.CSTNode]
+Parents: TypeAlias = "Mapping[cst.CSTNode, cst.CSTNode]"
 
 
 def ancestors(parents: Parents, node: cst.CSTNode) -> Iterator[cst.CSTNode]:

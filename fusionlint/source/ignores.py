@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import difflib
 import io
-import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
+from fusionlint.lazily import regex
 from fusionlint.rule import usual
 from fusionlint.source.fix import split_lines
 
@@ -21,7 +21,7 @@ UNUSED = "unused-ignore"
 UNUSED_MEANS = "A `# fusionlint: ignore` comment that silences nothing."
 
 # Without a list of names it is about every rule.
-_IGNORE = re.compile(r"#\s*fusionlint:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<names>[^\]]*)\])?")
+_IGNORE = regex(r"#\s*fusionlint:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<names>[^\]]*)\])?")
 
 
 @dataclass(frozen=True, slots=True)

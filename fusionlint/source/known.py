@@ -10,7 +10,7 @@ from fusionlint.rule import definition
 from fusionlint.source.cache import Cache, Text, digest
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts, Raw, absolute
-from fusionlint.source.files import module_name, path_in_project
+from fusionlint.source.files import is_package, module_name, path_in_project
 from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
 from fusionlint.source.texts import text_of
@@ -42,14 +42,13 @@ class Known:
 
     def leaf(self, path: str) -> Leaf:
         """What of a file says which others it is connected with."""
-        text, where = self.texts[path], Path(path)
-        module, is_package = module_name(where), where.name == "__init__.py"
-        imports = tuple(absolute(target, module, is_package=is_package) for target in text.imports)
-        return Leaf(module, path_in_project(where), imports, text.outline)
+        text, module, of_package = self.texts[path], module_name(path), is_package(path)
+        imports = tuple(absolute(target, module, is_package=of_package) for target in text.imports)
+        return Leaf(module, path_in_project(path), imports, text.outline)
 
-    def leaf_around(self, path: Path) -> Leaf | None:
+    def leaf_around(self, name: str) -> Leaf | None:
         """That of a file that is not checked; None for one that cannot be read."""
-        name, content = str(path), content_of(path)
+        content = content_of(name)
         if isinstance(content, Problem):
             return None
         self._take(name, content)
@@ -75,12 +74,12 @@ class Known:
             self.texts[path] = stored
 
 
-def content_of(path: Path) -> bytes | Problem:
+def content_of(path: str) -> bytes | Problem:
     """A digest of a file's content."""
     try:
         return digest(text_of(path))
     except OSError as error:
-        return Problem(str(path), 0, f"cannot be read: {error.strerror}")
+        return Problem(path, 0, f"cannot be read: {error.strerror}")
 
 
 def size(path: str) -> tuple[int, str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.source.pieces import Piece, Pieces, Statement
 from fusionlint.source.walk import Walk
 
-ByType = dict[type[cst.CSTNode], list[cst.CSTNode]]
+ByType: TypeAlias = "dict[type[cst.CSTNode], list[cst.CSTNode]]"
 
 
 class Parsed:

@@ -6,19 +6,19 @@ import re
 import sys
 import warnings
 from contextlib import suppress
-from pathlib import Path
 
 from fusionlint.finding import Problem
+from fusionlint.lazily import regex
 from fusionlint.source.facts import Facts, Raw
-from fusionlint.source.files import module_name, path_in_project
+from fusionlint.source.files import is_package, module_name, path_in_project
 from fusionlint.source.fix import split_lines
 from fusionlint.source.reading import read_raw
 
 # `def f[T](x)`, `class C[T]` and `type X[T] = ...` of Python 3.12, up to brackets in brackets.
 _PARAMETERS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
-_GENERIC = re.compile(rf"(\b(?:def|class)\s+\w+)({_PARAMETERS})")
+_GENERIC = regex(rf"(\b(?:def|class)\s+\w+)({_PARAMETERS})")
 _F_STRING = re.compile(rb"""\b[rR]?[fF][rR]?["']""")
-_ALIAS = re.compile(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
+_ALIAS = regex(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 
 def read_text(data: bytes, path: str) -> Raw | Problem:
@@ -35,8 +35,7 @@ def read_text(data: bytes, path: str) -> Raw | Problem:
 
 def facts_of(raw: Raw, path: str) -> Facts:
     """The facts of the file at `path`, of whose text `raw` was kept."""
-    inside, is_package = path_in_project(Path(path)), Path(path).name == "__init__.py"
-    return Facts(path, inside, module_name(Path(path)), raw, is_package=is_package)
+    return Facts(path, path_in_project(path), module_name(path), raw, is_package=is_package(path))
 
 
 def read_bytes(data: bytes, path: str) -> Facts:

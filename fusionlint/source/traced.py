@@ -7,12 +7,12 @@ context to see (evidence F). What looks like tests, plots, drivers, callbacks an
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Literal
 
+from fusionlint.lazily import regex
 from fusionlint.source.facts import Call, Value, unpacked
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
@@ -45,19 +45,19 @@ CALLBACKS = frozenset(
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 
 # Host code by every project's habit: files, names of functions, and calls that no trace survives.
-_HOST_FILE = re.compile(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
+_HOST_FILE = regex(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
 # Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
-_IDLE_NAME = re.compile(
+_IDLE_NAME = regex(
     r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
 )
-_HOST_NAME = re.compile(
+_HOST_NAME = regex(
     r"^(main|_main|__init__|__post_init__|parse_args|get_args"
     r"|_?init_(fn|fun|params?|weights?|variables)|_?initializer|.*_initializer|_?(save|load|print|report).*"
     # not log_prob, log_scale, log_likelihood
     r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
     r"|message|sync|request|iteration|param).*)$"
 )
-_HOST_CALL = re.compile(
+_HOST_CALL = regex(
     r"^(open|input|breakpoint|time\.(time|perf_counter|sleep|monotonic)|argparse\..*|sys\.exit|os\.(makedirs|mkdir"
     r"|remove|listdir)|subprocess\..*|pickle\..*|json\.(load|dump)s?|matplotlib\..*|seaborn\..*|pandas\..*|wandb\..*"
     r"|tqdm\..*|absl\.app\..*|tensorflow\..*|PIL\..*|imageio\..*|pygame\..*|orbax\..*|flax\.training\.checkpoints\..*"
@@ -69,7 +69,7 @@ _HOST_CALL = re.compile(
 _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
 _FIRST = ("_init", "_initializer")
-_MAKES_FIRST = re.compile(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
+_MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 

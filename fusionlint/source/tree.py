@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -20,13 +20,12 @@ from fusionlint.source import flow
 from fusionlint.source.facts import Call, Facts, RawCall, unpacked_call
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
-from fusionlint.source.positions import Positions
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import Context, is_idle
 from fusionlint.source.walk import Walk, dotted, holds_comment
 
-_NO_MODULE = cst.Module([])
-_Functions = (cst.FunctionDef, cst.Lambda)
+if TYPE_CHECKING:
+    from fusionlint.source.positions import Positions
 
 
 class Use(NamedTuple):
@@ -71,6 +70,10 @@ class Source:
         """The nodes of exactly these types in some pieces of the file, which are parsed if they are not yet."""
         return self._parsed.nodes(pieces, types)
 
+    def nodes_called(self, kind: str, pieces: Collection[Piece]) -> Iterator[cst.CSTNode]:
+        """The nodes of libcst's type `kind` ("Call") in some pieces of the file; without pieces nothing is loaded."""
+        return self.nodes_in(pieces, getattr(cst, kind)) if pieces else iter(())
+
     def definition(self, scope: str) -> cst.CSTNode | None:
         """The def, lambda or class that opens a scope of the file."""
         found = self.nodes_in({self.pieces.of_scope(scope)}, cst.FunctionDef, cst.Lambda, cst.ClassDef)
@@ -106,7 +109,8 @@ class Source:
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
         """The function whose code `node` is part of, None at the module's own level."""
-        return next((a for a in self.ancestors(node) if isinstance(a, _Functions) and self._holds(a, node)), None)
+        around = (a for a in self.ancestors(node) if isinstance(a, cst.FunctionDef | cst.Lambda))
+        return next((a for a in around if self._holds(a, node)), None)
 
     def _holds(self, function: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Whether `node`, somewhere in `function`, is code of its body: decorators and defaults are not."""
@@ -147,6 +151,8 @@ class Source:
 
     @cached_property
     def _positions(self) -> Positions:
+        from fusionlint.source.positions import Positions  # of libcst's own, which is loaded when something is parsed
+
         return Positions()
 
     @cached_property
@@ -155,7 +161,7 @@ class Source:
 
     def scope_of_code(self, node: cst.CSTNode) -> str:
         """The scope whose code a node is: of a def or lambda its own."""
-        return self.body_scope(node) if isinstance(node, _Functions) else self.scope(node)
+        return self.body_scope(node) if isinstance(node, cst.FunctionDef | cst.Lambda) else self.scope(node)
 
     def called(self, name: str) -> list[tuple[Place, RawCall]]:
         """The calls of this file, by its facts, of what is called `name`."""
@@ -334,7 +340,7 @@ class Source:
 
     def code(self, node: cst.CSTNode) -> str:
         """The text of `node` as written, without parentheses around it."""
-        if not _parentheses(node) and "\n" not in (text := _NO_MODULE.code_for_node(node)):
+        if not _parentheses(node) and "\n" not in (text := cst.Module([]).code_for_node(node)):
             return text  # of one line, which needs no position; further ones begin with blanks of the blocks around
         where = self.location(node)
         lines = self.pieces.lines[where.line - 1 : where.end_line]

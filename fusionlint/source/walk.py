@@ -6,39 +6,41 @@ two against each other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 
 import libcst as cst
 
-_Blank = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Comment, cst.Newline)
+from fusionlint.lazily import regex
+
+# Nodes are called by the names of their types in the tables here: libcst is loaded when something is parsed.
+
 # The order of evaluation, where it is not the order of libcst's fields, and what holds no code that runs.
-_ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
-    cst.FunctionDef: ("decorators", "params", "name", "body"),
-    cst.ClassDef: ("decorators", "bases", "keywords", "body", "name"),
-    cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
-    cst.Lambda: ("params", "body"),
-    cst.Assign: ("value", "targets"),
-    cst.AnnAssign: ("value", "target"),
-    cst.NamedExpr: ("value", "target"),
-    cst.AugAssign: ("value", "target"),
-    cst.For: ("iter", "target", "body", "orelse"),
-    cst.ListComp: ("for_in", "elt"),
-    cst.SetComp: ("for_in", "elt"),
-    cst.GeneratorExp: ("for_in", "elt"),
-    cst.DictComp: ("for_in", "key", "value"),
-    cst.CompFor: ("iter", "target", "ifs", "inner_for_in"),
-    cst.IfExp: ("test", "body", "orelse"),
-    cst.Param: ("default", "name"),
-    cst.ExceptHandler: ("type", "name", "body"),
-    cst.ExceptStarHandler: ("type", "name", "body"),
-    cst.MatchCase: ("pattern", "guard", "body"),
-    cst.Import: ("names",),
-    cst.ImportFrom: ("names",),
-    cst.Global: (),
-    cst.Nonlocal: (),
+_ORDER: dict[str, tuple[str, ...]] = {
+    "FunctionDef": ("decorators", "params", "name", "body"),
+    "ClassDef": ("decorators", "bases", "keywords", "body", "name"),
+    "Parameters": ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
+    "Lambda": ("params", "body"),
+    "Assign": ("value", "targets"),
+    "AnnAssign": ("value", "target"),
+    "NamedExpr": ("value", "target"),
+    "AugAssign": ("value", "target"),
+    "For": ("iter", "target", "body", "orelse"),
+    "ListComp": ("for_in", "elt"),
+    "SetComp": ("for_in", "elt"),
+    "GeneratorExp": ("for_in", "elt"),
+    "DictComp": ("for_in", "key", "value"),
+    "CompFor": ("iter", "target", "ifs", "inner_for_in"),
+    "IfExp": ("test", "body", "orelse"),
+    "Param": ("default", "name"),
+    "ExceptHandler": ("type", "name", "body"),
+    "ExceptStarHandler": ("type", "name", "body"),
+    "MatchCase": ("pattern", "guard", "body"),
+    "Import": ("names",),
+    "ImportFrom": ("names",),
+    "Global": (),
+    "Nonlocal": (),
 }
 
 
@@ -59,46 +61,47 @@ def holds_comment(node: cst.CSTNode) -> bool:
 
 
 # Fields that hold blanks, brackets and separators: half of a tree, and no code.
-_PUNCTUATION = re.compile(
+_PUNCTUATION = regex(
     r"whitespace|[lr](par|bracket|brace)$|comma$|semicolon$|(leading|empty)_lines|lines_after|header$|footer$"
     r"|trailing_whitespace|first_line$|(first|second)_colon$|equal$|dot$|indent$|encoding$|newline$"
 )
 # The field whose code is of the scope that the node opens; a def's defaults are of the scope around it.
-_INSIDE: dict[type[cst.CSTNode], str] = {
-    cst.FunctionDef: "body",
-    cst.ClassDef: "body",
-    cst.Lambda: "body",
-    cst.Param: "name",
+_INSIDE: dict[str, str] = {
+    "FunctionDef": "body",
+    "ClassDef": "body",
+    "Lambda": "body",
+    "Param": "name",
 }
 
 
 @cache
 def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    if kind in _ORDER:
-        return _ORDER[kind]
+    if kind.__name__ in _ORDER:
+        return _ORDER[kind.__name__]
     return tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
 
 
 @cache
 def _is_code(kind: type) -> bool:
     # libcst's nodes are abstract base classes: isinstance of one costs ten dictionary look-ups.
-    return issubclass(kind, cst.CSTNode) and not issubclass(kind, _Blank)
+    blank = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Comment, cst.Newline)
+    return issubclass(kind, cst.CSTNode) and not issubclass(kind, blank)
 
 
 # The order of writing, where it is not that of libcst's fields.
-_WRITTEN: dict[type[cst.CSTNode], tuple[str, ...]] = {
-    cst.FunctionDef: ("decorators", "asynchronous", "name", "type_parameters", "params", "returns", "body"),
-    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
-    cst.Parameters: ("posonly_params", "posonly_ind", "params", "star_arg", "kwonly_params", "star_kwarg"),
-    cst.For: ("asynchronous", "target", "iter", "body", "orelse"),
-    cst.With: ("asynchronous", "items", "body"),
-    cst.CompFor: ("asynchronous", "target", "iter", "ifs", "inner_for_in"),
-    cst.IfExp: ("body", "test", "orelse"),
-    cst.Arg: ("keyword", "value"),
-    cst.Lambda: ("params", "body"),
-    cst.ExceptHandler: ("type", "name", "body"),
-    cst.ExceptStarHandler: ("type", "name", "body"),
-    cst.MatchCase: ("pattern", "guard", "body"),
+_WRITTEN: dict[str, tuple[str, ...]] = {
+    "FunctionDef": ("decorators", "asynchronous", "name", "type_parameters", "params", "returns", "body"),
+    "ClassDef": ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    "Parameters": ("posonly_params", "posonly_ind", "params", "star_arg", "kwonly_params", "star_kwarg"),
+    "For": ("asynchronous", "target", "iter", "body", "orelse"),
+    "With": ("asynchronous", "items", "body"),
+    "CompFor": ("asynchronous", "target", "iter", "ifs", "inner_for_in"),
+    "IfExp": ("body", "test", "orelse"),
+    "Arg": ("keyword", "value"),
+    "Lambda": ("params", "body"),
+    "ExceptHandler": ("type", "name", "body"),
+    "ExceptStarHandler": ("type", "name", "body"),
+    "MatchCase": ("pattern", "guard", "body"),
 }
 
 
@@ -115,7 +118,7 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 @cache
 def _written_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    return _WRITTEN.get(kind) or tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
+    return _WRITTEN.get(kind.__name__) or tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
 
 
 def _children(node: cst.CSTNode) -> tuple[str, ...]:
@@ -126,21 +129,21 @@ def _children(node: cst.CSTNode) -> tuple[str, ...]:
 
 # What is written to in each of these nodes, in all that stands in these, and through these. By type: to ask libcst's
 # nodes by isinstance takes ten times as long.
-_TARGETS: dict[type[cst.CSTNode], str] = {
-    cst.Param: "name",
-    cst.FunctionDef: "name",
-    cst.ClassDef: "name",
-    cst.AnnAssign: "target",
-    cst.NamedExpr: "target",
-    cst.AugAssign: "target",
-    cst.For: "target",
-    cst.CompFor: "target",
-    cst.MatchAs: "name",
-    cst.MatchStar: "name",
-    cst.MatchMapping: "rest",
+_TARGETS: dict[str, str] = {
+    "Param": "name",
+    "FunctionDef": "name",
+    "ClassDef": "name",
+    "AnnAssign": "target",
+    "NamedExpr": "target",
+    "AugAssign": "target",
+    "For": "target",
+    "CompFor": "target",
+    "MatchAs": "name",
+    "MatchStar": "name",
+    "MatchMapping": "rest",
 }
-_WRITES = frozenset((cst.AssignTarget, cst.AsName, cst.ImportAlias, cst.Del))
-_NESTED_TARGETS = frozenset((cst.Element, cst.StarredElement, cst.Tuple, cst.List))
+_WRITES = frozenset(("AssignTarget", "AsName", "ImportAlias", "Del"))
+_NESTED_TARGETS = frozenset(("Element", "StarredElement", "Tuple", "List"))
 # No statement has so many nodes: what comes later in a file has the higher order, whichever is walked first.
 _NODES = 1 << 32
 
@@ -178,8 +181,9 @@ class Walk:
             self._declare(node)
         elif kind is cst.Lambda:
             self._open(node)  # named before the lambdas among its defaults
+        opening = _INSIDE.get(kind.__name__)
         for name in _children(node):
-            if _INSIDE.get(kind) == name:
+            if name == opening:
                 self._scope = self._open(node)
             children = getattr(node, name)
             for child in children if isinstance(children, tuple | list) else (children,):
@@ -203,14 +207,14 @@ class Walk:
         self.visit(child)
 
     def _is_write(self, parent: cst.CSTNode, child: cst.CSTNode) -> bool:
-        while type(parent) in _NESTED_TARGETS:
+        while type(parent).__name__ in _NESTED_TARGETS:
             child, parent = parent, self.parents[parent]
-        kind = type(parent)
+        kind = type(parent).__name__
         if kind in _TARGETS:
             return getattr(parent, _TARGETS[kind]) is child
         while type(parent) is cst.Attribute:  # `import a.b` binds a
             parent = self.parents[parent]
-        return kind in _WRITES or (kind is cst.Attribute and type(parent) is cst.ImportAlias)
+        return kind in _WRITES or (kind == "Attribute" and type(parent) is cst.ImportAlias)
 
     def _open(self, node: cst.CSTNode) -> str:
         function = node
