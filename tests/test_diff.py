@@ -223,6 +223,25 @@ def test_a_function_is_the_same_by_its_module_and_by_its_file_unless_that_is_not
     assert words(compare(both, side(report("a/env.py:f()")))) == {"env:f": "gone", "a/env.py:f": "same"}
 
 
+def test_a_function_whose_file_is_elsewhere_is_compared_and_it_is_said() -> None:
+    def told(folder: str, *paths: str) -> Side:
+        lines = [barrier(location={"path": f"/repo/{path}", "line": 15, "function": "f"}) for path in paths]
+        return side(report(f"{folder}fit.py:step(f32[8])", *lines))
+
+    beside = told("", "fit.py", "tools.py", "venv/site-packages/gymnax/env.py")
+    fixed = told("fixed/", "fixed/fit.py", "fixed/tools.py", "venv/site-packages/gymnax/env.py")
+    for before, after in ((beside, fixed), (fixed, beside)):
+        (function,) = compare(before, after).functions
+        (program,) = function.programs
+        assert (function.name, function.word, program.barriers) == (after.functions[0].name, "same", ())
+        assert program.notes == (f"it was {before.functions[0].name}",)
+    # Of a file that is still there as well, and of two that it could have been, nothing is said.
+    both = side(report("fit.py:step()"), report("fixed/fit.py:step()"))
+    assert words(compare(side(report("fit.py:step()")), both)) == {"fit.py:step": "same", "fixed/fit.py:step": "new"}
+    two = side(report("a/fit.py:step()"), report("b/fit.py:step()"))
+    assert set(words(compare(side(report("fit.py:step()")), two)).values()) == {"gone", "new"}
+
+
 def test_why_nothing_was_compared_is_one_line_and_what_is_new_is_no_failure() -> None:
     """Where neither side has anything in common with the other, that nothing got worse would mean nothing."""
     a, b = side(report("m:a()"), name="A"), side(report("m:b()"), name="B")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fusionlint.diff.barriers import BarrierChange, barrier_changes
+from fusionlint.diff.names import as_moved, earlier_names, has_moved
 from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Function, Program, Side
 
 NAMED = 3  # functions, where nothing could be compared
@@ -54,13 +55,14 @@ class ProgramChange:
     word: Word
     quantities: tuple[Quantity, ...] = ()
     barriers: tuple[BarrierChange, ...] = ()
+    was: str = ""  # the function's name then, where its file has moved
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What makes the two sides harder to compare."""
         if self.before is None or self.after is None:
             return ()
-        notes = []
+        notes = [f"it was {self.was}"] if self.was else []
         if self.before.arguments != self.after.arguments:
             notes.append(f"its arguments were {self.before.arguments}, and are {self.after.arguments}")
         if any(not one.comparable for one in self.quantities):
@@ -137,9 +139,9 @@ class Diff:
         said = "nothing was compared"
         if empty := [side.name for side in (before, after) if not side.targets]:
             return f"{said}: {' and '.join(empty)} {'has' if len(empty) == 1 else 'have'} no report"
-        if {one.name for one in before.functions} & {one.name for one in after.functions}:
-            return f"{said}: {before.name} is of {_listed(before.targets)}, {after.name} of {_listed(after.targets)}"
         names = [[one.name for one in side.functions] for side in (before, after)]
+        if {*names[0]} & {*names[1]} or earlier_names(*names):
+            return f"{said}: {before.name} is of {_listed(before.targets)}, {after.name} of {_listed(after.targets)}"
         return f"{said}: {before.name} has {_listed(names[0])}, {after.name} has {_listed(names[1])}"
 
     @property
@@ -156,12 +158,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
     """The functions that either side has, by name: what got worse by more than `tolerance` percent first, then in the
-    order of the sides. A module's function (`pkg.env:step`) is that of its file (`src/pkg/env.py:step`)."""
-    before = _named_as_in(after, before)
+    order of the sides. A module's function (`pkg.env:step`) is that of its file (`src/pkg/env.py:step`), and that of a
+    file which is elsewhere now is what it was."""
     then, now = ({one.name: one for one in side.functions} for side in (before, after))
+    earlier = earlier_names([*then], [*now])
+    renamed = {was: name for name, was in earlier.items()}
     changes = [
-        _function(name, then.get(name), now.get(name), (before, after), tolerance)
-        for name in dict.fromkeys([*then, *now])
+        _function(name, then.get(earlier.get(name, name)), now.get(name), (before, after), tolerance)
+        for name in dict.fromkeys([*(renamed.get(was, was) for was in then), *now])
     ]
     eager = None
     if before.eager is not None and after.eager is not None:
@@ -169,38 +173,15 @@ def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
     return Diff(before, after, tolerance, tuple(sorted(changes, key=lambda one: one.word != "worse")), eager)
 
 
-def _named_as_in(after: Side, before: Side) -> Side:
-    """`before` with the names that `after` has, where one of them names the module and the other its file."""
-    known = {one.name for one in before.functions}
-    theirs = [one.name for one in after.functions if one.name not in known]
-
-    def named(one: Function) -> Function:
-        if any(one.name == other.name for other in after.functions):
-            return one
-        same = [name for name in theirs if _is_file_of(name, one.name) or _is_file_of(one.name, name)]
-        return replace(one, name=same[0]) if len(same) == 1 else one
-
-    found = tuple(map(named, before.functions))
-    return replace(before, functions=found) if len({one.name for one in found}) == len(found) else before
-
-
-def _is_file_of(file: str, module: str) -> bool:
-    """`src/pkg/env.py:step` is the file of `pkg.env:step`."""
-    path, _, function = file.rpartition(":")
-    dotted, _, called = module.rpartition(":")
-    if not path.endswith(".py") or dotted.endswith(".py") or not dotted or function != called:
-        return False
-    return f".{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}".endswith(f".{dotted}")
-
-
 def _function(
     name: str, before: Function | None, after: Function | None, sides: tuple[Side, Side], tolerance: float
 ) -> FunctionChange:
     old, new = (one.programs if one else () for one in (before, after))
+    was = before.name if before and has_moved(before.name, name) else ""
     programs: list[ProgramChange] = []
     for then, now in _pairs(old, new):
         if then and now:
-            programs.append(_compared(then, now, tolerance))
+            programs.append(_compared(then, now, tolerance, was, name))
         elif now:
             word: Word = "no report before" if _absent(before, sides[0], now.target) else "new"
             programs.append(ProgramChange(now.target, None, now, word))
@@ -246,11 +227,13 @@ def _pairs(before: Sequence[Program], after: Sequence[Program]) -> Iterator[tupl
         yield from ((then, None) for then in old)
 
 
-def _compared(before: Program, after: Program, tolerance: float) -> ProgramChange:
+def _compared(before: Program, after: Program, tolerance: float, was: str, name: str) -> ProgramChange:
     quantities = tuple(_quantities(before, after))
     sizes = before.arguments == after.arguments
-    barriers = barrier_changes(before.barriers, after.barriers, sizes=sizes)
-    return ProgramChange(before.target, before, after, _word(quantities, tolerance), quantities, barriers)
+    there = {one.path for one in after.barriers}
+    moved = [replace(one, path=as_moved(one.path, was, name, there)) for one in before.barriers]
+    barriers = barrier_changes(moved, after.barriers, sizes=sizes)
+    return ProgramChange(before.target, before, after, _word(quantities, tolerance), quantities, barriers, was)
 
 
 def _quantities(before: Program, after: Program) -> Iterator[Quantity]:
