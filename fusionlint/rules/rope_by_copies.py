@@ -32,7 +32,8 @@ def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     match parts(node, source):
         case [cst.UnaryOperation(operator=cst.Minus(), expression=cst.Name() as second), cst.Name() as first]:
-            if _is_half(first, source) and _is_half(second, source):
+            halved = [_halved(first, source), _halved(second, source)]
+            if None not in halved and not _is_weight(halved[0], source):
                 x1, x2 = first.value, second.value
                 write = f"rotate the halves and join once: [{x1} * cos - {x2} * sin, {x2} * cos + {x1} * sin]"
                 yield source.finding(node, "a rotated copy of the whole array is built to be multiplied", write=write)
@@ -90,8 +91,8 @@ def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
             yield source.finding(node, message, write=write, pair=1)
 
 
-def _is_half(name: cst.Name, source: Source) -> bool:
-    """One of `x1, x2 = jnp.split(x, 2, axis=-1)`, or `x[..., : n // 2]`."""
+def _halved(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """x, where `name` is one of `x1, x2 = jnp.split(x, 2, axis=-1)`, or `x[..., : n // 2]`."""
     written = source.written(name)
     match source.parent(written) if written else None:
         case cst.Element() as element:
@@ -100,20 +101,36 @@ def _is_half(name: cst.Name, source: Source) -> bool:
                 case cst.Call() as call if source.calls(call, "jax.numpy.split", "jax.numpy.array_split"):
                     count, cut = argument(call, 1, "indices_or_sections"), argument(call, 0, "ary")
                     in_pairs = cut is not None and _is_in_pairs(cut, source)
-                    return count is not None and constant(count) == 2 and not in_pairs
-                case cst.Tuple(elements=values):
-                    return bool(values) and all(_is_cut(value.value) for value in values)
+                    return cut if count is not None and constant(count) == 2 and not in_pairs else None
+                case cst.Tuple(elements=[cst.Element(value=first), *_] as values):
+                    return _cut(first) if all(_cut(value.value) for value in values) else None
         case cst.AssignTarget() as target:
             stored = source.parent(target)
-            return isinstance(stored, cst.Assign) and _is_cut(stored.value)
-    return False
+            return _cut(stored.value) if isinstance(stored, cst.Assign) else None
+    return None
 
 
-def _is_cut(node: cst.BaseExpression) -> bool:
-    """`x[..., :half]` or `x[..., half:]`."""
-    match elements(node.slice) if isinstance(node, cst.Subscript) else ():
-        case [cst.Ellipsis(), cst.Slice(lower=lower, upper=upper, step=None)]:
-            return (lower is None) != (upper is None)
+def _cut(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """x of `x[..., :half]` or `x[..., half:]`."""
+    match node:
+        case cst.Subscript(value=array, slice=slices):
+            match elements(slices):
+                case [cst.Ellipsis(), cst.Slice(lower=lower, upper=upper, step=None)]:
+                    return array if (lower is None) != (upper is None) else None
+    return None
+
+
+def _is_weight(array: cst.BaseExpression | None, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether this is a parameter of a module, in whatever dtype: that of a rotation is small beside what it turns."""
+    match array:
+        case cst.Name() if depth:
+            return _is_weight(source.value(array), source, depth - 1)
+        case cst.Call(func=cst.Attribute(value=cst.Name("self"), attr=cst.Name("param"))):
+            return True
+        case cst.Call(func=cst.Attribute(value=of, attr=cst.Name("astype"))):
+            return _is_weight(of, source, depth)
+        case cst.Call(args=[cst.Arg(value=of), *_]) if source.calls(array, "jax.numpy.asarray", "jax.numpy.array"):
+            return _is_weight(of, source, depth)
     return False
 
 
