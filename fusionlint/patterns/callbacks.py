@@ -16,6 +16,7 @@ from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.source.project import TREE_MAPS, Place
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 PRINT = "jax.debug.print"
 RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
@@ -24,6 +25,7 @@ _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.ma
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 _SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = regex(r"progress|tqdm|pbar", re.I)
+_RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 # A helper of a body is seldom further away than this.
 DEPTH = 3
 
@@ -82,6 +84,15 @@ def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
     if not values or not runs_a_loop(body, source):
         return False
     return _is_reduced(values[0], source) and all(_is_count(v) or _is_reduced(v, source) for v in values[1:])
+
+
+def is_rare(node: cst.Call, body: Body, source: Source) -> bool:
+    """Whether each call of `body` goes through many small steps, and says that it evaluates what came of them, or saves
+    it: that is told at once, or lost with the program."""
+    names = {body.name.value} if isinstance(body, cst.FunctionDef) else set()
+    if node.args and isinstance(called := node.args[0].value, cst.Name | cst.Attribute):
+        names.add(dotted(called).rpartition(".")[2])
+    return any(map(_RARE.search, names)) and runs_a_loop(body, source)
 
 
 def _is_count(value: cst.BaseExpression) -> bool:

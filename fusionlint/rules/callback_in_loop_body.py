@@ -13,6 +13,7 @@ from fusionlint.patterns.callbacks import (
     RETURNS,
     is_asked_for,
     is_progress,
+    is_rare,
     is_summary,
     is_switched,
     loop_around,
@@ -36,7 +37,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if name not in RETURNS and (is_asked_for(node, source) or is_progress(node, source)):
         return
-    if is_summary(node, body, source):
+    if is_summary(node, body, source) or is_rare(node, body, source):
         return
     if name in RETURNS:
         message = "each step of the loop waits for Python on the host"

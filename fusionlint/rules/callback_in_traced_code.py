@@ -23,6 +23,7 @@ _BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.check
 # What is made to tell somebody something; and files that run once, to be looked at.
 _TELLS = regex(r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook", re.I)
 _SCRIPT = regex(r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|(^|/)(train|main|run)\w*\.py$")
+_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 
 
@@ -82,7 +83,14 @@ def _is_to_be_read(node: cst.CSTNode, source: Source) -> bool:
     place = source.place(node)
     if is_idle(source.project, place) or _SCRIPT.search(source.facts.inside):
         return True
-    return any(_TELLS.search(scope) for scope in place.scope.split("."))
+    return any(_TELLS.search(scope) for scope in place.scope.split(".")) or _measures_itself(place, source)
+
+
+def _measures_itself(place: Place, source: Source) -> bool:
+    """Whether a function around takes the time of what it does, on the host: what it has printed is its report."""
+    timed = {called.scope for name in _CLOCKS for called, _ in source.called(name)}
+    scopes = place.scope.split(".")
+    return any(".".join(scopes[:n]) in timed for n in range(1, len(scopes) + 1))
 
 
 def _is_default(switch: cst.CSTNode, part: cst.CSTNode, name: str, function: cst.FunctionDef) -> bool:

@@ -97,3 +97,14 @@ def test_one_number_of_one_small_step_is_no_report() -> None:
 def test_progress_is_shown_to_who_asks_for_it(line: str, number: int) -> None:
     text = SMALL.replace("jax.debug.callback(log, x.mean())", line)
     assert len(check_text(text.encode(), "m.py", ONLY)) == number
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("update", "train_and_eval_step"), ("(log, rewards)", "(save_checkpoint, rewards)")],
+)
+def test_an_evaluation_or_a_checkpoint_of_many_steps_is_told_at_once(old: str, new: str) -> None:
+    code = LARGE.format(report="jax.debug.callback(log, rewards)")
+    assert len(check_text(code.encode(), "m.py", ONLY)) == 1
+    assert not check_text(code.replace(old, new).encode(), "m.py", ONLY)
+    assert len(check_text(SMALL.replace("log", "save_checkpoint").encode(), "m.py", ONLY)) == 1
