@@ -32,6 +32,7 @@ ARGUMENTS = {
     "noise": "f32[64,64], key",
     "rollout": "f32[256,2]",
     "until": "f32[512]",
+    "handed_on": "f32[512]",
     "stages": "f32[512]",
 }
 
@@ -152,6 +153,12 @@ def test_stages_count_every_form_of_the_program(reports: dict[str, Report]) -> N
     assert stages.before["sine"] == 2
     assert stages.after["sine"] == 1
     assert stages.kernels == {"loop": 1}
+
+
+def test_a_function_that_hands_its_argument_on_has_no_lines_to_miss(reports: dict[str, Report]) -> None:
+    assert reports["handed_on"].launches == 1
+    assert not reports["handed_on"].lines
+    assert reports["handed_on"].notes == ()
 
 
 def test_json_has_the_documented_fields(reports: dict[str, Report]) -> None:

@@ -121,6 +121,26 @@ def test_a_line_of_an_installed_package_is_named_from_the_package_on(file: str, 
     )
 
 
+def test_a_line_that_a_library_reaches_by_itself_names_the_users_call(file: str) -> None:
+    """Which call of the library is meant is seen at the user's line alone."""
+    inside, above = (Frame(f"/venv/site-packages/diffrax/{name}.py", 7, 1, function=name) for name in ("term", "solve"))
+    own = Frame(file, 3, 1, function="fit")
+
+    def heading(*stack: Frame) -> str:
+        return report_text(report(ExplainedBarrier(replace(barrier(None), stack=stack), "", "")))
+
+    assert " in term, from solve:7, called at env.py:3  " in heading(inside, above, own)
+    assert " in term, called at" not in heading(inside, own)
+    assert " in term, from fit:3  " in heading(inside, own, above)
+    assert " in term, from solve:7  " in heading(inside, above)
+    assert " in fit, from solve:7  " in heading(own, above)
+
+
+def test_what_launches_nothing_takes_no_time() -> None:
+    nothing = replace(report(), totals=Totals(0, 0, 0, 0, 0.0, 0.0), loops=())
+    assert "\n0 launches, 0 B; compiled in 0.9 s\n" in report_text(nothing)
+
+
 def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
     one = barrier(frame(file))
     two = replace(one, value="get-tuple-element.7")

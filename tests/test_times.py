@@ -183,7 +183,8 @@ def test_on_a_cpu_there_are_no_microseconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("microseconds", "text"), [(4.21, "4.2 us"), (0.531, "0.53 us"), (131_000, "131 ms"), (1.3e6, "1.3 s"), (0, "0 us")]
+    ("microseconds", "text"),
+    [(4.21, "4.2 us"), (0.531, "0.53 us"), (131_000, "131 ms"), (1.3e6, "1.3 s"), (1e-5, "under 0.01 us"), (0, "0 us")],
 )
 def test_durations_have_two_digits_that_count(microseconds: float, text: str) -> None:
     assert duration(microseconds) == text

@@ -88,6 +88,10 @@ env = Env()
 double = functools.partial(plain, y=3.0)
 number = 3
 
+
+def field(state):
+    return state.x
+
 def with_own_examples(x, n):
     return x[:n]
 with_own_examples.example_args = (jnp.ones((5, 2)), 3)
@@ -174,7 +178,8 @@ FAILS = {
     "Env.stop(f32[4])": ("entry", ":Env has no stop; did you mean step", None),
     "Sized.step(f32[4])": ("entry", "make one in the module, `sized = Sized(...)`, and name sized.step", None),
     "Env": ("entry", "is a class, not a function; name a method of it: Env.step", None),
-    "number": ("entry", "number is a int, not a function", None),
+    "number": ("entry", "number is an int, not a function", None),
+    "field((f32[4], f32[4]))": ("trace", "no attribute 'x'; a SPEC has plain tuples, ", "return state.x"),
     "plain(f32[4], 3, 4)": ("entry", "plain(x, y=2.0) does not take (float32[4], 3, 4): too many positional", None),
     "plain(f32[4], z=3)": ("entry", "plain(x, y=2.0) does not take (float32[4], z=3): ", None),
     "plain": ("entry", "plain(x) needs arguments: say its arguments, as in `", None),
@@ -335,6 +340,10 @@ def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) ->
     (tmp_path / "broken.py").write_text("import jax\nimport not_there\n")
     (tmp_path / "typo.py").write_text("import jax\n\ndef f(x:\n")
     (tmp_path / "leaves.py").write_text("import sys\nsys.exit('no display')\n")
+    (tmp_path / "parses.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--power', type=int, default=2)\n"
+        "given = parser.parse_args()\ndef f(x): return x ** given.power\n"
+    )
     specs = {
         "pkg.model:apply(f32[4])": None,
         "pkg/model.py:apply(f32[4])": None,
@@ -345,7 +354,10 @@ def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) ->
         "broken:f(f32[4])": "broken could not be imported: ModuleNotFoundError: No module named 'not_there' "
         f"({tmp_path}/broken.py:2)",
         "typo:f(f32[4])": f"typo could not be imported: SyntaxError: .*({tmp_path}/typo.py:3)",
-        "leaves.py:f(f32[4])": f"leaves.py could not be imported: SystemExit: no display ({tmp_path}/leaves.py:2)",
+        "typo.py:f(f32[4])": f"typo.py could not be imported: SyntaxError: '(' was never closed ({tmp_path}/typo.py:3)",
+        "leaves.py:f(f32[4])": "leaves.py could not be imported: SystemExit: no display; let what reads arguments, or "
+        f'runs, stand below `if __name__ == "__main__":` ({tmp_path}/leaves.py:2)',
+        "parses.py:f(f32[4])": None,
     }
     found = compile_many([parse_spec(spec) for spec in specs], CPU)
     for (spec, says), result in zip(specs.items(), found, strict=True):

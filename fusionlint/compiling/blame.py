@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 import traceback
@@ -55,15 +56,26 @@ _MEANING = {
     "Unknown backend: 'gpu'": "a callback (jax.debug.print, pure_callback) needs the GPU itself; "
     "take it out to compile for one that is not there",
 }
+# What is raised -> what to do about it.
+_REMEDIES = {
+    r"'(tuple|list|dict)' object has no attribute": "a SPEC has plain tuples, lists and dicts: for a class of your own "
+    "put `example_args` beside the function",
+    r"incompatible devices for jitted computation": "it names devices of this machine, by a mesh, a sharding or pmap: "
+    "do without, or name --target cpu",
+    r"on unbound modules": "name a function that calls `module.apply(variables, ...)`, or `module.init_with_output`",
+    r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`',
+}
 
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
     """One line: what was being done, and the first line of what was raised."""
     named = "" if entry is None else entry.module if kind == "import" else entry.name
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    words = error.msg if isinstance(error, SyntaxError) else str(error)  # whose text names the file again
+    said = next((line.strip() for line in words.splitlines() if line.strip()), "")
     meant = next((meaning for words, meaning in _MEANING.items() if words in said), None)
     raised = meant or f"{type(error).__name__}{': ' if said else ''}{said}"
-    return f"{_DOING[kind].format(named)}: {raised}"
+    remedy = next((f"; {remedy}" for pattern, remedy in _REMEDIES.items() if re.search(pattern, raised)), "")
+    return f"{_DOING[kind].format(named)}: {raised.rstrip('.') if remedy else raised}{remedy}"
 
 
 def where(error: BaseException) -> str:

@@ -163,4 +163,5 @@ def _methods(value: Any) -> str:
 
 
 def _a(value: Any) -> str:
-    return "a class" if inspect.isclass(value) else f"a {type(value).__name__}"
+    kind = "class" if inspect.isclass(value) else type(value).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"

@@ -47,6 +47,8 @@ def main(job_file: str, outdir: str) -> int:
     failed = False
     for job, folder in zip(jobs, folders, strict=True):
         folder.mkdir(parents=True)
+        # A module that reads its arguments when it is imported finds those of a script without any.
+        sys.argv = [job.entry.module]
         with isolated():
             failed |= _do(job, target, sharding, tally, folder)
     return 3 if failed else 0

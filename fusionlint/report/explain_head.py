@@ -58,7 +58,7 @@ def _bytes(report: Report) -> str:
 
 def _time(report: Report) -> str:
     totals = report.totals
-    if totals.microseconds is None:
+    if totals.microseconds is None or not totals.timed_by:  # nothing is known, or nothing is launched
         return ""
     again = totals.microseconds_per_iteration
     more = f" and {duration(again)} per iteration" if again else ""

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
@@ -88,6 +88,8 @@ def _group(number: int, group: _Group, totals: Totals) -> Iterator[str]:
     left += f" (x{len(group.members)})" if len(group.members) > 1 else ""
     callers = dict.fromkeys(filter(None, (_caller(member.barrier.stack) for member in group.members)))
     called = f", from {listed([*callers])}" if callers else ""
+    own = dict.fromkeys(filter(None, (_own_call(member.barrier.stack) for member in group.members)))
+    called += f", called at {listed([*own])}" if own else ""
     yield f"{left}  {_where(barrier.stack, barrier.value)}{called}".ljust(COST_COLUMN) + f"  {_cost(group, totals)}"
     if barrier.stack:
         yield from _excerpt(barrier.stack[0])
@@ -118,9 +120,21 @@ def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
 
 def _caller(stack: tuple[hlo.Frame, ...]) -> str:
     """`rollout:120`: who called the function of the innermost frame, and where; "" where nobody is known."""
-    callers = (frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line))
-    caller = next(callers, None)
+    caller = next(_callers(stack), None)
     return f"{_function(caller)}:{caller.line}" if caller else ""
+
+
+def _callers(stack: tuple[hlo.Frame, ...]) -> Iterator[hlo.Frame]:
+    return (frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line))
+
+
+def _own_call(stack: tuple[hlo.Frame, ...]) -> str:
+    """`train.py:31`: where the user's code calls the library that the line and its caller belong to; "" if one of them
+    is the user's own."""
+    if not all(_INSTALLED.search(frame.path) for frame in (*stack[:1], *islice(_callers(stack), 1))):
+        return ""
+    own = next((frame for frame in stack if not _INSTALLED.search(frame.path)), None)
+    return f"{_path(own.path)}:{own.line}" if own else ""
 
 
 def _function(frame: hlo.Frame) -> str:

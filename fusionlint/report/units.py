@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_LEAST = 0.01  # of microseconds
+
 
 def size(count: float) -> str:
     """`count` bytes, in powers of 1000: `131 MB`, `4.2 kB`, `12 B`."""
@@ -12,7 +14,10 @@ def size(count: float) -> str:
 
 
 def duration(microseconds: float) -> str:
-    """`microseconds` with two digits that count: `4.2 us`, `0.53 us`, `131 ms`, `1.3 s`."""
+    """`microseconds` with two digits that count: `4.2 us`, `0.53 us`, `131 ms`, `1.3 s`; nobody counts those below
+    `0.01 us`."""
+    if 0 < microseconds < _LEAST:
+        return f"under {_LEAST} us"
     value, unit = _scaled(microseconds, ["us", "ms", "s"])
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.2g} {unit}"
 
