@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.mapped import differs, is_mapped_by
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -21,6 +21,7 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 # Which argument says where.
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
+_LONG = 30
 
 
 @rule.source("Call", calls=(_SLICE, _UPDATE))
@@ -32,7 +33,7 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
         return
-    yield from _finding(node, name, source)
+    yield from _finding(node, name, source, _rows(node, starts, source) if name == _UPDATE else None)
 
 
 @rule.source("Call", calls=(_VMAP,))
@@ -46,7 +47,7 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield from _finding(node, name, source)
 
 
-def _finding(node: cst.Call, name: str, source: Source) -> Iterator[Finding]:
+def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:
     write = {
         _SLICE: "x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], the start clipped to what fits",
         _UPDATE: "jnp.where of a mask, jnp.arange of each axis compared with where the piece begins and ends",
@@ -54,9 +55,30 @@ def _finding(node: cst.Call, name: str, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         "each element of the batch moves a window of its own: a loop over the batch on a TPU",
-        write=write[name],
-        pair=1 if name == _UPDATE else 0,
+        write=rows or write[name],
+        pair=2 if rows else 1 if name == _UPDATE else 0,
     )
+
+
+def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str | None:
+    """What writes whole rows to their numbers, where a window is free along one of several axes alone."""
+    if isinstance(starts, cst.Name) and (value := source.value(starts)) is not None:
+        starts = value
+    places = [e.value for e in starts.elements] if isinstance(starts, cst.Tuple | cst.List) else []
+    free = [axis for axis, place in enumerate(places) if not _is_zero(place)]
+    if len(places) < 2 or len(free) != 1:
+        return None
+    array, piece = argument(update, 0, "operand"), argument(update, 1, "update")
+    x, rows = (
+        brief(source.code(a), _LONG, name) if a is not None else name for a, name in ((array, "x"), (piece, "rows"))
+    )
+    jnp, (axis,) = source.alias("jax.numpy") or "jnp", free
+    numbers = f"{brief(source.code(places[axis]), _LONG, 'start')} + {jnp}.arange({rows}.shape[{axis}])"
+    return f"{x}.at[{':, ' * axis}{numbers}].set({rows}), as far as {rows} is as wide as {x}"
+
+
+def _is_zero(place: cst.BaseExpression) -> bool:
+    return isinstance(place, cst.Integer) and place.evaluated_value == 0
 
 
 def _is_looped_over(name: str, starts: cst.BaseExpression, sizes: cst.BaseExpression | None, source: Source) -> bool:
