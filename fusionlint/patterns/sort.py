@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,6 +16,7 @@ SORTS = ("jax.numpy.sort", "jax.numpy.argsort")
 # The axis of `sort(x, axis=None)`: that of all elements in a row.
 FLAT = "flat"
 End = Literal["smallest", "largest"]
+_ORDER = "argsort"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,43 @@ def taken(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Taken
             return Taken(ends[0], None if constant(count) == 1 else count, False, length, from_back=False)
         case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=count), upper=None, step=None):
             return Taken(ends[1], None if constant(count) == 1 else count, False, length, from_back=True)
+    return None
+
+
+def sorting(source: Source) -> Iterator[str]:
+    """The scopes that make an order of something, by a function or by a method of an array: asked of the facts."""
+    for value, scope, *_ in source.facts.raw.calls if _ORDER in source.facts.attributes else ():
+        if isinstance(value[0], str) and value[0].rpartition(".")[2] == _ORDER:
+            yield scope
+
+
+def is_order(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether `node` is what sorts an array, or a name for that: `jnp.argsort(x)`, `x.argsort()`, either reversed."""
+    if isinstance(node, cst.Name):
+        node = source.value(node) or node
+    match node:
+        case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=part)]) if _is_reversal(part):
+            node = value
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method)) as function) if method == _ORDER:
+            return source.qualified_name(function) in (None, *SORTS)
+    return False
+
+
+def end_cut(above: cst.CSTNode | None, value: cst.CSTNode) -> tuple[str, cst.BaseExpression | None] | None:
+    """From which end of its rows `above` reads some of `value`, and how many, None for one: `x[:k]`, `x[-k:]`, `x[0]`.
+    None for anything else."""
+    if not isinstance(above, cst.Subscript) or above.value is not value:
+        return None
+    match elements(above.slice)[0]:
+        case cst.Integer() as place if place.evaluated_value == 0:
+            return "first", None
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer("1")):
+            return "last", None
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None) if not _is_negative(count):
+            return "first", count
+        case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=count), upper=None, step=None):
+            return "last", count
     return None
 
 

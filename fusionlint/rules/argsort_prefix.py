@@ -1,4 +1,5 @@
-"""A whole sort of which only k are read: `jnp.argsort(-x)[:k]`, `jnp.sort(x)[-k:]`, of rows `jnp.argsort(d)[:, :k]`."""
+"""A whole sort of which only k are read: `jnp.argsort(-x)[:k]`, `jnp.sort(x)[-k:]`, of rows `jnp.argsort(d)[:, :k]`;
+and rows that are all put in order before k are kept: `x[jnp.argsort(f)][:k]`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
-from fusionlint.patterns.sort import SORTS, Sorted, Taken, reads_of
+from fusionlint.patterns.sort import SORTS, Sorted, Taken, end_cut, is_order, reads_of, sorting
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -25,7 +26,7 @@ rule = Rule(__name__, harm="fusion")
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
-@rule.source(cst.Call, calls=SORTS)
+@rule.source("Call", calls=SORTS)
 def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the sorted array takes some of the largest, along the last axis: what `top_k` takes.
 
@@ -51,6 +52,28 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=_instead(made, counted[0], source),
         pair=int("smallest" in ends),
     )
+
+
+@rule.source("Subscript", when=sorting)
+def rows_cut_after_the_sort(node: cst.Subscript, source: Source) -> Iterator[Finding]:
+    """Every read of the rows in order takes some from one end: the order can be cut, before anything is gathered."""
+    match node:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=order))]) if is_order(order, source):
+            name = source.assigned_name(node)
+            reads: list[cst.CSTNode] = [*source.reads(name)] if name is not None else [node]
+            cuts = [end_cut(source.parent(read), read) for read in reads]
+            ends = {cut[0] for cut in cuts if cut is not None}
+            counts = [cut[1] for cut in cuts if cut is not None and cut[1] is not None]
+            if not counts or None in cuts or len(ends) > 1:
+                return
+            end, k = ends.pop(), source.code(counts[0])
+            cut = f":{k}" if end == "first" else f"-{k}:"
+            yield source.finding(
+                node,
+                f"all rows are put in order, and only the {end} `{k}` are kept",
+                write=f"cut the order, not the rows: {source.code(node.value)}[{source.code(order)}[{cut}]]",
+                pair=2,
+            )
 
 
 @rule.barrier
