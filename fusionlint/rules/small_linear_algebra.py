@@ -1,4 +1,5 @@
-"""A library's factorization of a matrix of two or three rows: `jnp.linalg.solve(jnp.array([[a, b], [c, d]]), r)`."""
+"""A library's factorization of a matrix of two or three rows, `jnp.linalg.solve(jnp.array([[a, b], [c, d]]), r)`, and
+numbers that go through an array for a product: `x, y = jnp.dot(jnp.array([[a, b], [c, d]]), jnp.array([p, q]))`."""
 
 from __future__ import annotations
 
@@ -8,14 +9,21 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.choice import listed
+from fusionlint.patterns.elementwise import is_worked_on, worked_on
 from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
 # `det` is not among them: jax writes it out for up to three rows.
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
+
+_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
+_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
 
 
 @rule.source("Call", calls=_CALLS)
@@ -40,3 +48,52 @@ def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:
         return "the inverse written out, [[d, -b], [-c, a]] over a * d - b * c, times the right-hand side"
     jnp = source.alias("jax.numpy") or "jnp"
     return f"the inverse {jnp}.array([[{d}, -{b}], [-{c}, {a}]]) / ({a} * {d} - {b} * {c}), and products with it"
+
+
+@rule.source("Call", calls=_ARRAYS)
+def numbers_multiplied_as_arrays(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A small matrix and a vector are written out for one product, whose numbers are taken apart again."""
+    if small_matrix(node, source) is None:
+        return
+    name = source.assigned_name(node)
+    reads: list[cst.CSTNode] = [*source.reads(name)] if name is not None else [node]
+    product = _product(reads[0], source) if len(reads) == 1 else None
+    if product is None or not _is_computed_with(worked_on(product, source), source) or under_vmap(product, source):
+        return  # of many at once a GPU and a TPU make one kernel
+    yield source.finding(
+        product,
+        "numbers are put into a matrix and a vector for one product, and taken out again",
+        write="each row of it as it is: a * x + b * y",
+        pair=1,
+    )
+
+
+def _product(matrix: cst.CSTNode, source: Source) -> cst.Call | cst.BinaryOperation | None:
+    """What multiplies `matrix` by a vector that is written out."""
+    match above := source.parent(matrix):
+        case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=vector) if left is matrix:
+            return above if listed(vector, source) else None
+        case cst.Arg():
+            match call := source.parent(above):
+                case cst.Call(args=[first, cst.Arg(keyword=None, value=vector), *_]) if first is above:
+                    return call if _is_product(call.func, source) and listed(vector, source) else None
+    return None
+
+
+def _is_product(function: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.dot`, or a name for `partial(jnp.dot, precision=...)`."""
+    value = source.value(function) if isinstance(function, cst.Name) else None
+    match value:
+        case cst.Call(func=maker, args=[cst.Arg(value=of), *_]) if source.qualified_name(maker) in PARTIAL:
+            function = of
+    return source.qualified_name(function) in _PRODUCTS
+
+
+def _is_computed_with(product: cst.CSTNode, source: Source) -> bool:
+    """Whether `product` is taken apart into numbers, and elementwise work goes on with each."""
+    match source.parent(product):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=elements))]):
+            names = [element.value for element in elements if isinstance(element.value, cst.Name)]
+            used = [any(is_worked_on(read, source) for read in source.reads(name)) for name in names]
+            return len(used) == len(elements) and all(used)
+    return False
