@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, is_whole
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
@@ -26,15 +26,22 @@ _MAKES_NO_KERNEL = frozenset(
      "jax.numpy.bool_", "jax.numpy.asarray", "jax.numpy.array", "jax.lax.stop_gradient", "jax.lax.rsqrt",
      "jax.numpy.expand_dims", "jax.numpy.broadcast_to")
 )  # fmt: skip
+# Each a kernel of its own, and what is elementwise around it goes into that.
+_REDUCTIONS = (
+    *("jax.numpy.sum", "jax.numpy.max", "jax.numpy.min", "jax.numpy.mean", "jax.numpy.prod", "jax.numpy.any"),
+    *("jax.numpy.all", "jax.numpy.argmax", "jax.numpy.argmin", "jax.numpy.amax", "jax.numpy.amin"),
+    *("jax.nn.logsumexp", "jax.nn.softmax", "jax.nn.log_softmax", "jax.nn.one_hot", "jax.scipy.special.logsumexp"),
+)
+_REDUCING = frozenset(("sum", "max", "min", "mean", "prod", "any", "all", "argmax", "argmin"))
 _BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
 _METHODS = frozenset(("astype", "clip", "squeeze"))
 _LOOPS = frozenset(("For", "While", "ListComp", "GeneratorExp", "DictComp", "SetComp", "FunctionDef", "Lambda"))
 
 
-def recurrence(scan: cst.Call, source: Source) -> Body | None:
-    """The one function of this file that a scan over rows runs as it is, where it is a short elementwise step that
-    uses what the one before it left. Steps that only repeat are a simulation, which seldom stays so small; those that
-    read nothing of what was carried are one `vmap`."""
+def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | None:
+    """The one function of this file that a scan over rows runs as it is, where it is a short elementwise step, with so
+    many `reductions` at most, that uses what the one before it left. Steps that only repeat are a simulation, which
+    seldom stays so small; those that read nothing of what was carried are one `vmap`."""
     rows = argument(scan, 2, "xs")
     if rows is None or (isinstance(rows, cst.Name) and rows.value == "None"):
         return None
@@ -44,7 +51,7 @@ def recurrence(scan: cst.Call, source: Source) -> Body | None:
         return None
     (body,) = functions
     filled = _filled(scan, body, source)
-    if len(filled) != 2 or not is_elementwise_step(body, source) or _only_counts(body, filled[0], source):
+    if len(filled) != 2 or not is_elementwise_step(body, source, reductions) or _only_counts(body, filled[0], source):
         return None
     return body if source.reads(filled[0]) else None
 
@@ -82,9 +89,10 @@ def except_on_cpu(steps: int, source: Source) -> str:
     return f'{steps} if {source.alias("jax") or "jax"}.default_backend() != "cpu" else 1'
 
 
-def is_elementwise_step(body: Body, source: Source) -> bool:
-    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it."""
-    operations = 0
+def is_elementwise_step(body: Body, source: Source, reductions: int = 0) -> bool:
+    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it; so many `reductions` aside,
+    of arrays that may get an axis for it."""
+    operations, reduced = 0, 0
     for node in inside(body.body):
         match node:
             case cst.BinaryOperation(operator=operator):
@@ -95,13 +103,26 @@ def is_elementwise_step(body: Body, source: Source) -> bool:
                 operations += 1
             case cst.Call():
                 operations += 1
-                if not _is_plain(node, source):
+                if reductions and _reduces(node, source):
+                    reduced += 1
+                elif not _is_plain(node, source):
                     return False
+            case cst.Slice() if reductions and is_whole(node):
+                pass
             case cst.Attribute(attr=cst.Name("at")) | cst.Slice():
                 return False
             case _ if type(node).__name__ in _LOOPS:
                 return False
-    return 0 < operations <= _MOST_OPERATIONS
+    return 0 < operations <= _MOST_OPERATIONS and reduced <= reductions
+
+
+def _reduces(call: cst.Call, source: Source) -> bool:
+    if source.calls(call, *_REDUCTIONS):
+        return True
+    match call.func:
+        case cst.Attribute(attr=cst.Name(value=method)):
+            return method in _REDUCING and source.qualified_name(call.func) is None
+    return False
 
 
 def _is_plain(call: cst.Call, source: Source) -> bool:

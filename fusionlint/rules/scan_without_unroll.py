@@ -20,6 +20,8 @@ _SCAN = "jax.lax.scan"
 # Whoever writes four has thought of it.
 _FEW = 4
 _STEPS = 16
+# What every step reduces stays a kernel of its own.
+_REDUCTIONS = 2
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -30,13 +32,19 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     given = argument(node, 5, "unroll")
     if given is not None and ((number := constant(given)) is None or number >= _FEW):
         return
-    if recurrence(node, source) is None or is_concrete(node, source):
+    is_elementwise = recurrence(node, source) is not None
+    if not (is_elementwise or recurrence(node, source, _REDUCTIONS)) or is_concrete(node, source):
         return
     steps = "each step is" if given is None else f"each {source.code(given)} steps are"
+    if is_elementwise:
+        does, gain = "a few elementwise operations", "that many steps fuse into one kernel, but a CPU repeats them"
+    else:
+        does, gain = "a small reduction and little more", "a kernel a step is left, but a CPU repeats steps"
     yield source.finding(
         node,
-        f"{steps} a few elementwise operations, in kernels of their own",
-        write=f"`unroll={except_on_cpu(_STEPS, source)}`: that many steps fuse into one kernel, but a CPU repeats them",
+        f"{steps} {does}, in kernels of their own",
+        pair=0 if is_elementwise else 1,
+        write=f"`unroll={except_on_cpu(_STEPS, source)}`: {gain}",
         edits=(_edit(node, given, source),) if source.alias("jax") else (),
     )
 
