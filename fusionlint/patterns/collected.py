@@ -5,6 +5,8 @@ In: a `for` or comprehension of a Source. Out: what each iteration adds, where n
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import libcst as cst
 
 from fusionlint.patterns.at import inside
@@ -19,7 +21,7 @@ FEW = 3
 # What stands between the parts of a name: "NORTH_EAST". Lines and words can be many.
 _MARKS = frozenset(("_", "-", ".", "/", ":"))
 
-Comprehension = cst.ListComp | cst.GeneratorExp
+Comprehension: TypeAlias = "cst.ListComp | cst.GeneratorExp"
 
 
 def collected(loop: cst.For | Comprehension, source: Source) -> list[cst.BaseExpression]:

@@ -9,6 +9,7 @@ import re
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.source.tree import Source
@@ -17,9 +18,7 @@ from fusionlint.source.walk import children, dotted
 # Up to so many iterations nobody writes a scan.
 _FEW = 10
 
-_DEVICE = re.compile(
-    r"^(jax|numpy|math|functools|operator|chex|jaxtyping|copy)\.(?!random\.|load|save|device_get|io|from)"
-)
+_DEVICE = regex(r"^(jax|numpy|math|functools|operator|chex|jaxtyping|copy)\.(?!random\.|load|save|device_get|io|from)")
 _JAX_RANDOM = "jax.random."
 _BUILTIN = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "sum", "min", "max",
                       "reversed", "sorted", "print"))  # fmt: skip
@@ -28,18 +27,18 @@ _COUNTERS = frozenset(("range", "tqdm.trange", "tqdm.auto.trange", "tqdm.noteboo
 _BARS = frozenset(("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "enumerate", "reversed", "rich.progress.track",
                    "zip"))  # fmt: skip
 # What a scan can do after, or at the end of, as many steps as one likes.
-_NOTES = re.compile(
+_NOTES = regex(
     r"^(append|extend|set_description|set_postfix|set_postfix_str|update|write|info|debug|warning|log|format|join|items"
     r"|keys|values|copy|item|tolist|block_until_ready)$"
 )
-_NOTING = re.compile(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
-_PACING = re.compile(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
+_NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
+_PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
 _WAITS = frozenset(
     ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns", "time.sleep",
      "jax.block_until_ready", "datetime.datetime.now", "datetime.datetime.utcnow")
 )  # fmt: skip
 # What is not compiled and called so takes steps of its own, as many as the host finds it needs.
-_SOLVES = re.compile(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
+_SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
 
 def is_short(loop: Loop, source: Source) -> bool:

@@ -5,15 +5,12 @@ In: a Project. What tests, benchmarks and pictures call, and how often, says not
 
 from __future__ import annotations
 
-import re
-
+from fusionlint.lazily import regex
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import is_idle
 
-_STEP = re.compile(
-    r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$"
-)
-_ONCE = re.compile(
+_STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$")
+_ONCE = regex(
     r"^_?(main|__init__|__post_init__|setup|set_up|init|build|make|create|compile|load|save)(_|$)|^main"
     # What takes the time of a function is handed another one each time.
     r"|^_?(time_(for|of|fn|func|function|it|jax|jit|jitted)|timeit|timing|profile)(_|$)"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
@@ -19,13 +19,13 @@ rule = Rule(__name__, harm="recompile")
 
 _APPENDS = ("jax.numpy.append",)
 # What a network does takes so long that a join is nothing beside it.
-_BIG = re.compile(r"(^|[._])(encode|decode|denoise|generate|train|fit)(_|$)")
+_BIG = regex(r"(^|[._])(encode|decode|denoise|generate|train|fit)(_|$)")
 # An object joins what its few parts have, once.
 _CONSTRUCTORS = ("__init__", "__post_init__")
 _JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.column_stack")
 
 
-@rule.source(cst.For, cst.While, calls=(*_APPENDS, *_JOINS), where="host", in_loop=True)
+@rule.source("For", "While", calls=(*_APPENDS, *_JOINS), where="host", in_loop=True)
 def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
     """The loop joins an array with more, and goes on with the longer one; the first such array of a loop."""
     if isinstance(node, cst.For) and (is_few(node.iter, source) or source.scope(node).endswith(_CONSTRUCTORS)):

@@ -17,7 +17,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 
-@rule.source(cst.Call, calls=(CHOICE,))
+@rule.source("Call", calls=(CHOICE,))
 def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Draws with replacement and probabilities, in code that runs under a trace."""
     made = choice(node, source)
@@ -32,7 +32,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-@rule.source(cst.Call, calls=(CHOICE,))
+@rule.source("Call", calls=(CHOICE,))
 def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One draw with probabilities that says `replace=False`: several are another distribution."""
     made = choice(node, source, replace=False)

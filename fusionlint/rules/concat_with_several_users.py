@@ -28,7 +28,7 @@ _CONSTANTS = frozenset(f"jax.numpy.{name}" for name in _FRESH)
 _SPLITS = frozenset(("jax.numpy.split", "jax.numpy.array_split", "jax.numpy.unstack"))
 
 
-@rule.source(cst.Call, calls=CONCATENATES, like=lists_parts)
+@rule.source("Call", calls=CONCATENATES, like=lists_parts)
 def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Elementwise work on the whole ends in two places or more, and elementwise work made the parts."""
     if source.qualified_name(node.func) not in CONCATENATES or not source.is_traced(node):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import (
     CONDITIONALS,
@@ -29,10 +29,10 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _DEPTH = 4
-_LONG = re.compile(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
+_LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
 
 
-@rule.source(cst.Call, calls=CONDITIONALS)
+@rule.source("Call", calls=CONDITIONALS)
 def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch writes, the other does nothing, and a loop runs this step by step."""
     found = conditional(node, source)

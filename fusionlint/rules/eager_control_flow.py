@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop, calls
@@ -29,7 +30,7 @@ _FUNCTIONS = {
     "jax.lax.fori_loop": (2,),
 }
 # One vmap more is nothing beside what calls itself so.
-_BIG = re.compile(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulate|compile", re.I)
+_BIG = regex(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulate|compile", re.I)
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
@@ -37,7 +38,7 @@ _TRANSFORMS = frozenset(
 _CONSTRUCTORS = ("__init__", "__post_init__")
 
 
-@rule.source(cst.Call, calls=tuple(_FUNCTIONS), where="host", in_loop=True)
+@rule.source("Call", calls=tuple(_FUNCTIONS), where="host", in_loop=True)
 def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Control flow in host code that is handed a function made anew every time."""
     name = source.qualified_name(node.func)
@@ -55,7 +56,7 @@ def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding
         )
 
 
-@rule.source(cst.Call, calls=_TRANSFORMS, where="host")
+@rule.source("Call", calls=_TRANSFORMS, where="host")
 def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
@@ -20,17 +21,17 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="transfer")
 
 # What calls itself so does many steps in a dispatch, or is looked at because it is slow.
-_BIG = re.compile(
+_BIG = regex(
     r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round"
     # A whole network for each of many steps.
     r"|sampling|denois|generate",
     re.I,
 )
-_LOGS = re.compile(r"^(print|(absl\.)?logging\.\w+)$")
-_KEYS = re.compile(r"rng|key", re.I)
+_LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")
+_KEYS = regex(r"rng|key", re.I)
 
 
-@rule.source(cst.For, cst.While, where="host", when=dispatching_in_a_loop)
+@rule.source("For", "While", where="host", when=dispatching_in_a_loop)
 def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
     if is_short(loop, source) or _is_now_and_then(loop, source):

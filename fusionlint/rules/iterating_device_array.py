@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
@@ -28,11 +30,11 @@ _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", 
 _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # Next to a file an element is read in no time.
-_READS_FILES = re.compile(r"(load|open|parse|read)(_|$)")
+_READS_FILES = regex(r"(load|open|parse|read)(_|$)")
 # What counts axes counts few.
-_AXES = re.compile(r"dim|axis|axes", re.I)
+_AXES = regex(r"dim|axis|axes", re.I)
 
-_Loop = cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp
+_Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp"
 
 
 def _reading_in_a_loop(source: Source) -> Iterator[str]:
@@ -50,7 +52,7 @@ def _reading_in_a_loop(source: Source) -> Iterator[str]:
         yield from found
 
 
-@rule.source(cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp, where="host", when=_reading_in_a_loop)
+@rule.source("For", "ListComp", "GeneratorExp", "SetComp", "DictComp", where="host", when=_reading_in_a_loop)
 def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     """The first element that the loop reads of an array of the device that it does not change."""
     target, iterated, body = _parts(loop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -30,7 +30,7 @@ _MAKES_KEYS = ("_threefry_split", "_threefry_fold_in", "random_split", "random_f
 _REPLACE = ("replace", "_replace")
 _DEPTH = 4
 
-Body = cst.FunctionDef | cst.Lambda
+Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
 def _making_keys(source: Source) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _making_keys(source: Source) -> Iterator[str]:
     return (place.scope for place in places if _is_small_step(place, source))
 
 
-@rule.source(cst.Call, when=_making_keys)
+@rule.source("Call", when=_making_keys)
 def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first such call of each loop body that is small."""
     body = source.function(node)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, is_timed, yields
@@ -20,26 +21,26 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="dispatch")
 
 # What calls itself so does many steps, or one big one, in a dispatch.
-_BIG = re.compile(
+_BIG = regex(
     r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile"
     # Steps of a network, each as large as the network.
     r"|decod|denois|inference|transformer",
     re.I,
 )
-_BATCHES = re.compile(r"batch|loader|dataset", re.I)
+_BATCHES = regex(r"batch|loader|dataset", re.I)
 # Functions around a loop of training, and what only a step of that hands on.
-_TRAINS = re.compile(r"_?(train|learn)(_|$)")
-_TRAINED = re.compile(r"opt(im(izer)?)?_state$")
+_TRAINS = regex(r"_?(train|learn)(_|$)")
+_TRAINED = regex(r"opt(im(izer)?)?_state$")
 # What only a step of a network hands on, as large as the network.
-_DECODED = re.compile(r"(^|[._])(logits|(kv_?)?caches?)$")
+_DECODED = regex(r"(^|[._])(logits|(kv_?)?caches?)$")
 # What makes a first state runs once, often under a trace after all.
-_INITIALIZES = re.compile(r"_?init(iali[sz]e)?(_|$)")
-_KEYS = re.compile(r"(^|_)(rng|key)s?\d*$")
+_INITIALIZES = regex(r"_?init(iali[sz]e)?(_|$)")
+_KEYS = regex(r"(^|_)(rng|key)s?\d*$")
 # What there are few of.
-_FEW = re.compile(r"(^|[._])(players|agents|dims|axes)$")
+_FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
 
-@rule.source(cst.For, cst.While, where="host", when=dispatching_in_a_loop)
+@rule.source("For", "While", where="host", when=dispatching_in_a_loop)
 def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first compiled call whose outcome the next iteration hands to it again."""
     if is_short(loop, source):

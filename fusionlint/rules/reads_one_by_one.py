@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.fetched import is_needed
@@ -23,8 +23,8 @@ rule = Rule(__name__, harm="transfer")
 
 # So many waits count beside anything.
 _MANY = 4
-_TRAINS = re.compile(r"(^|[._])(train|update)(_|$)")
-_CALCULATES = re.compile(r"(^|\.)(calculate|solve|minimize)$")
+_TRAINS = regex(r"(^|[._])(train|update)(_|$)")
+_CALCULATES = regex(r"(^|\.)(calculate|solve|minimize)$")
 # What computes an array of which `all` and `any` ask the truth.
 _TRUTHS = frozenset(
     f"jax.numpy.{name}"
@@ -33,7 +33,7 @@ _TRUTHS = frozenset(
 )  # fmt: skip
 
 
-@rule.source(cst.Assign, where="host", when=dispatching)
+@rule.source("Assign", where="host", when=dispatching)
 def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     """`state, reward, done = step(state)`, then `float(reward)` and `bool(done)`, in host code that runs often."""
     if not isinstance(node.value, cst.Call) or not is_jitted(node.value.func, source):
@@ -89,7 +89,7 @@ def _asking_for_truths(source: Source) -> Iterator[str]:
     return (place.scope for place, call in computed if call[2] and source.runs(place.scope, "host"))
 
 
-@rule.source(cst.Call, where="host", when=_asking_for_truths)
+@rule.source("Call", where="host", when=_asking_for_truths)
 def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`all(jnp.isfinite(x).all() for x in leaves)`: no trace survives it, so it is host code."""
     match node:
