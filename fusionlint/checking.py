@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import all_rules, pages, usual
+from fusionlint.rule import all_rules, pages
 from fusionlint.source.check import Result
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
-from fusionlint.source.scope import Scope, matters, speaking
+from fusionlint.source.scope import Scope, matters, speaking, usual
 from fusionlint.source.texts import text_of
 
 if TYPE_CHECKING:  # most runs have neither

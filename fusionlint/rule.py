@@ -182,12 +182,6 @@ def pages() -> dict[str, Page]:
     return {name: page(name) for name in sorted(module.replace("_", "-") for module in _modules(package))}
 
 
-def usual() -> tuple[str, ...]:
-    """The rules that a run looks for where neither a target nor a rule is named. What only makes a CPU compute more
-    helps accelerators as a rule, and is written for them: who runs it on a CPU, and minds, says so."""
-    return tuple(name for name, page in pages().items() if not page.is_of_arithmetic)
-
-
 def broken() -> tuple[tuple[str, str], ...]:
     """The packages whose rules cannot be used, and why."""
     return catalogue().broken if _entry_points() else ()

@@ -15,7 +15,6 @@ PACKAGE = Path(__file__).parents[1] / "fusionlint"
 ROOMS = {
     "finding": set(),
     "config": set(),
-    "options": set(),
     "page": {"finding"},
     "installed": set(),
     "lazily": set(),
@@ -41,9 +40,10 @@ ROOMS = {
         *("finding", "source", "hlo", "compiling", "recording", "explained", "stages", "recorded", "diff", "folders"),
     },
     "diffing": {"diff", "recorded", "recording", "report", "revisions"},
-    "cli": {
+    "cli": {"commands"},
+    "commands": {
         *("config", "rule", "source", "compiling", "recording", "explained", "tasks", "recorded", "report", "hlo"),
-        *("baseline", "checking", "diff", "diffing", "options", "revisions"),
+        *("baseline", "checking", "diff", "diffing", "revisions"),
     },
     "__main__": {"cli"},
     "capturing": {"rule", "compiling", "recording", "recorded"},

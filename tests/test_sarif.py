@@ -16,9 +16,8 @@ from commands import CALL, HAZARD, RULE, run
 from fusionlint.checking import Outcome
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.report.sarif import RuleText, findings_sarif
-from fusionlint.rule import usual
 from fusionlint.source.fix import apply
-from fusionlint.source.scope import speaking
+from fusionlint.source.scope import speaking, usual
 
 SCHEMA = Path(__file__).parent / "sarif" / "sarif-schema-2.1.0.json"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
 from fusionlint.lazily import regex
-from fusionlint.rule import usual
 from fusionlint.source.fix import split_lines
+from fusionlint.source.scope import usual
 
 UNUSED = "unused-ignore"
 UNUSED_MEANS = "A `# fusionlint: ignore` comment that silences nothing."

@@ -25,6 +25,12 @@ class Scope:
         return frozenset(self.rules) - self.per_file.silent(path)
 
 
+def usual() -> tuple[str, ...]:
+    """The rules that a run looks for where neither a target nor a rule is named. What only makes a CPU compute more
+    helps accelerators as a rule, and is written for them: who runs it on a CPU, and minds, says so."""
+    return tuple(name for name, page in pages().items() if not page.is_of_arithmetic)
+
+
 def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
     """Those of the rules `names` whose page shows harm on one of `targets` (on any, without targets)."""
     known = pages()

@@ -1,0 +1,207 @@
+"""`fusionlint check`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from fusionlint.commands.errors import one_line_errors
+from fusionlint.commands.options import names, split
+from fusionlint.config import read_config
+
+if TYPE_CHECKING:
+    from fusionlint.checking import Outcome
+    from fusionlint.finding import Problem
+    from fusionlint.report.sarif import RuleText
+    from fusionlint.source.fixing import Fixed
+    from fusionlint.source.scope import Scope
+
+_FORMATS = ["full", "concise", "json", "sarif", "github"]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@names("Only what harms this target, h100 for one; repeatable.", "--target")
+@names("Only these rules.", "--select")
+@names("Not these rules.", "--ignore")
+@click.option("--fix", is_flag=True, help="Apply the safe fixes.")
+@click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change rounding or ties.")
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings it lists.")
+@click.option("--write-baseline", is_flag=True, help="Write the baseline: list what is found now.")
+@click.option(
+    "--evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Confirm and refute findings by what `explain --output-format json` wrote; repeatable.",
+)
+@click.option("--warn-unused-ignores", is_flag=True, help="Also report ignore comments that silence nothing.")
+@click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
+@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
+@click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing that is remembered.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    envvar="FUSIONLINT_CACHE_DIR",
+    help="Remember here what was found, not in .fusionlint_cache at the top of the project.",
+)
+@click.option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    default=Path("stdin.py"),
+    metavar="FILE",
+    help="Where the text that PATHS `-` reads from stdin belongs.",
+)
+def check(
+    paths: Sequence[Path],
+    target: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+    fix: bool,
+    show_diff: bool,
+    unsafe_fixes: bool,
+    baseline: Path | None,
+    write_baseline: bool,
+    evidence: Sequence[Path],
+    warn_unused_ignores: bool,
+    output_format: str,
+    statistics: bool,
+    jobs: int,
+    no_cache: bool,
+    cache_dir: Path | None,
+    stdin_filename: Path,
+) -> None:
+    """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one, or - for stdin."""
+    from fusionlint.checking import baseline_of, chosen, evidence_of, outcome, rewritten, scope_of, weighed
+    from fusionlint.report import text
+    from fusionlint.report.progress import Counter
+    from fusionlint.source.cache import FOLDER, Cache
+    from fusionlint.source.check import check_files, world_of
+    from fusionlint.source.files import project_folder, python_files
+    from fusionlint.source.texts import unsaved
+
+    before = signal.signal(signal.SIGINT, _leave)
+    click.get_current_context().call_on_close(lambda: signal.signal(signal.SIGINT, before))
+    typed = [*paths] == [Path("-")]
+    paths = [stdin_filename] if typed else paths or [Path()]
+    if typed:
+        click.get_current_context().with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
+    with one_line_errors():
+        config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
+        unused = warn_unused_ignores or config.warn_unused_ignores
+        scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused)
+        known = baseline_of(config, baseline, write=write_baseline)
+        reports = evidence_of(evidence)
+        files = paths if typed else python_files(paths, config.exclude)
+        cache = None if no_cache else Cache(cache_dir or project_folder(paths[0]) / FOLDER)
+        with Counter(sys.stderr) as progress:
+            found = check_files(files, scope, jobs, cache, progress)
+        result = weighed(found, reports, scope)
+    noun = "finding" if unused else "hazard"
+    fixed: list[Fixed] = []
+    if fix or show_diff:
+        from fusionlint.source.fixing import fix_files
+
+        choose = chosen(result, None if write_baseline else known)
+        world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache)
+        fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
+    if show_diff:
+        _show_diff(fixed, noun)
+    if typed and fix:
+        _print_fixed(stdin_filename, fixed, found.problems, noun)
+    with one_line_errors():
+        for one in fixed:
+            Path(one.path).write_bytes(one.after)
+        if fixed:
+            found = check_files(files, scope, jobs, cache)
+            result = weighed(found, reports, scope, result, [one.path for one in fixed])
+        if known and write_baseline:
+            known = rewritten(known, result.result, scope, files)
+            known.path.write_bytes(known.text.encode())
+    said = outcome(known, result, scope, files)
+    _print_findings(said, scope, output_format, statistics, text.fixed_summary("Fixed", fixed, noun) if fixed else "")
+    for line in text.notes(said, written=write_baseline):
+        click.echo(line, err=True)
+    sys.exit(1 if said.findings or said.problems else 0)
+
+
+def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:
+    """What fixes would change."""
+    from fusionlint.report import text
+    from fusionlint.source.fixing import diff
+
+    click.echo("".join(diff(one) for one in fixed), nl=False)
+    click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
+    sys.exit(1 if fixed else 0)
+
+
+def _print_fixed(path: Path, fixed: Sequence[Fixed], problems: Sequence[Problem], noun: str) -> NoReturn:
+    """The text that was read from stdin, fixed."""
+    from fusionlint.report import text
+    from fusionlint.source.texts import text_of
+
+    click.echo(fixed[0].after if fixed else text_of(path), nl=False)
+    click.echo(text.fixed_summary("Fixed", fixed, noun), err=True)
+    for problem in problems:
+        click.echo(f"{problem.path}:{problem.line}: {problem.message}", err=True)
+    sys.exit(1 if problems else 0)
+
+
+def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
+    from fusionlint.report.paths import top_folder
+
+    match output_format:
+        case "json":
+            from fusionlint.report import json
+
+            click.echo(json.findings_json(said))
+        case "sarif":
+            from importlib.metadata import version
+
+            from fusionlint.report import sarif
+
+            click.echo(sarif.findings_sarif(said, _rule_texts(scope), version("fusionlint"), top_folder(Path())))
+        case "github":
+            from fusionlint.report import github
+
+            for command in github.commands(said, top_folder(Path())):
+                click.echo(command)
+        case _:
+            from fusionlint.report import text
+
+            for row in text.rows(said.findings, output_format):
+                click.echo(row)
+            if statistics:
+                click.echo(text.statistics(said.findings))
+            if fixed:
+                click.echo(fixed)
+            click.echo(text.summary(said))
+
+
+def _rule_texts(scope: Scope) -> list[RuleText]:
+    """The rules of a run, and what else it may find."""
+    from fusionlint.report.sarif import RuleText
+    from fusionlint.rule import all_rules
+    from fusionlint.source.ignores import UNUSED, UNUSED_MEANS
+
+    rules = [RuleText(r.name, r.harm, r.page.summary, r.page.text) for r in all_rules() if r.name in scope.rules]
+    return [*rules, RuleText(UNUSED, "comments", UNUSED_MEANS, UNUSED_MEANS)] if scope.unused_ignores else rules
+
+
+def _leave(*_: object) -> None:
+    """Ends the run at once. As an exception it could be lost in a callback, or wait for processes half begun."""
+    if processes := sys.modules.get("multiprocessing"):
+        for process in processes.active_children():
+            process.terminate()
+    sys.stderr.write("fusionlint: interrupted\n")
+    sys.stderr.flush()
+    os._exit(130)

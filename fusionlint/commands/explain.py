@@ -1,0 +1,114 @@
+"""`fusionlint explain`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fusionlint.commands import options
+from fusionlint.commands.errors import one_line_errors
+from fusionlint.commands.options import names, split
+from fusionlint.config import ConfigError, read_config
+
+if TYPE_CHECKING:
+    from fusionlint.explained import Report
+    from fusionlint.tasks import Failure
+
+
+@click.command()
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
+@names("Compile for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@click.option("--output-format", type=click.Choice(["full", "json"]), default="full", show_default=True)
+@click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
+@click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
+@options.timeout
+@click.option("--executor", default="", metavar="dask://HOST:PORT", help="Compile on a cluster that runs already.")
+@click.option("--verbose", is_flag=True, help="Where a compilation fails, all that its process wrote to stderr.")
+@click.option(
+    "--recorded",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the arguments of a SPEC without any from what `run --record` wrote.",
+)
+@options.dims
+def explain(
+    specs: Sequence[str],
+    target: Sequence[str],
+    output_format: str,
+    everything: bool,
+    with_stages: bool,
+    timeout: float,
+    executor: str,
+    verbose: bool,
+    recorded: Path | None,
+    dims: Sequence[str],
+) -> None:
+    """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
+
+    SPEC is package.module:function or path/file.py:function, with its arguments by shape:
+    "env.py:step(f32[1024,4], key, n=8)"; without any, those of --recorded, of an `example_args` beside the function, or
+    of its jaxtyping annotations are taken. What is compiled already is given as a path: an optimized HLO text, or a
+    folder of --xla_dump_to; StableHLO and what jax.export serialized are compiled. Exit code 1 means that a rule knows
+    a way around one of the barriers.
+    """
+    from fusionlint.report.explain_json import report_json
+    from fusionlint.report.explain_text import report_text
+    from fusionlint.tasks import Failure
+
+    reports: list[Report] = []
+    errors: list[str] = []
+    for result in _explained(specs, split(target), executor, timeout, recorded, dims):
+        if isinstance(result, Failure):
+            errors.append(result.message)
+            click.echo(f"fusionlint: {result.message}", err=True)
+            click.echo(result.stderr if verbose else "", err=True, nl=False)
+            continue
+        if output_format == "full":
+            click.echo(("\n" if reports else "") + report_text(result, everything, with_stages), nl=False)
+        reports.append(result)
+    if output_format == "json":
+        click.echo(report_json(reports, errors))
+    explained = any(barrier.rule for report in reports for barrier in report.barriers)
+    sys.exit(2 if errors else 1 if explained else 0)
+
+
+def _explained(
+    specs: Sequence[str],
+    wanted: list[str],
+    address: str,
+    timeout: float,
+    recorded: Path | None,
+    dims: Sequence[str],
+) -> Iterator[Report | Failure]:
+    """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
+    from fusionlint.compiling.entry import EntryError, parse_dims
+    from fusionlint.compiling.executing import ExecutorError, executor_at
+    from fusionlint.compiling.targets import TargetError
+    from fusionlint.recorded import tasks_recorded
+    from fusionlint.recording import Recording, RecordingError, read_recording
+    from fusionlint.report.progress import Progress
+    from fusionlint.rule import all_rules
+    from fusionlint.tasks import check_used, explain_all, targets_of
+
+    with ExitStack() as stack:
+        with one_line_errors():
+            wanted = wanted or [*read_config(Path()).target]
+            try:
+                targets = targets_of(specs, wanted, elsewhere=bool(address))
+                executor = stack.enter_context(executor_at(address)) if address else None
+                recording, sizes = read_recording(recorded) if recorded else Recording(), parse_dims(dims)
+                todo = tasks_recorded(specs, targets, recording, sizes)
+                check_used(sizes, todo)
+            except (TargetError, ExecutorError, RecordingError, EntryError) as error:
+                raise ConfigError(str(error)) from None
+        progress = Progress(sum(isinstance(task, tuple) for task in todo), sys.stderr)
+        progress.show()
+        for result in explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done):
+            progress.clear()
+            yield result
+            progress.show()

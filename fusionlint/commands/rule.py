@@ -1,0 +1,38 @@
+"""`fusionlint rule`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import click
+
+from fusionlint.commands.errors import one_line_errors
+from fusionlint.config import ConfigError
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--reasons", is_flag=True, help="XLA's reasons for not fusing, and what they mean.")
+def rule(name: str | None, reasons: bool) -> None:
+    """Show the page of a rule; without NAME, list the rules."""
+    from fusionlint.checking import check_known
+    from fusionlint.hlo.reasons import catalogue
+    from fusionlint.report.page_text import page_text
+    from fusionlint.report.rules_text import rules_text
+    from fusionlint.rule import all_rules
+
+    rules = {r.name: r for r in all_rules()}
+    with one_line_errors():
+        if reasons and name is not None:
+            raise ConfigError("--reasons is a list of its own: leave the rule's name out")
+        check_known([name] if name else [], rules, "rule")
+    if reasons:
+        click.echo(catalogue(), nl=False)
+    elif name:
+        page, width = rules[name].page.text, min(shutil.get_terminal_size().columns, 100)
+        # In a pipe it is the Markdown that it was written in.
+        click.echo(page_text(page, width) if sys.stdout.isatty() else page, nl=False)
+    else:
+        rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
+        click.echo(rules_text(rows, shutil.get_terminal_size().columns), nl=False)
