@@ -14,6 +14,7 @@ from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
 from fusionlint.hlo.limits import limits
 from fusionlint.hlo.lines import Lines, lines, lines_of_kernels
 from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
+from fusionlint.hlo.sites import at_their_calls
 from fusionlint.hlo.thunks import as_launched, loops_as_launched, read_thunks
 from fusionlint.hlo.times import Price, Rates, microseconds, price, spoken_by, timed
 from fusionlint.hlo.tpu import scalars_apart
@@ -137,6 +138,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     """
     after = hlo.parse(artifacts.after)
     before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
+    after = at_their_calls(after, before) if before else after
     platform, rates = _platform(artifacts.target)
     speaking = [rule for rule in rules if rule.barrier_sensors and _speaks_for(rule, platform)]
     every = _kernels(artifacts, after, platform, rates)
