@@ -103,8 +103,12 @@ def test_a_process_that_dies_takes_one_file_with_it(tmp_path: Path, monkeypatch:
     "text",
     ["def first[T](xs: list[T]) -> T: ...", "class Box[T: (int, str), *Ts]: ...", "type Pair[T] = tuple[T, T]",
      "def both[\n    T,\n    U,\n](x: T, y: U) -> None: ...", "x = f'{d['a']}' f'{f'{1}'}'",
-     "x = f'{[\n    1\n]}'; y = f'{'a'}'\ntype A = int"],
-    ids=["def", "class", "type", "over lines", "quotes in an f-string", "lines in an f-string"],
+     "x = f'{[\n    1\n]}'; y = f'{'a'}'\ntype A = int",
+     "text = \"\"\"\nx = f'{d['a']}' is no code\n\"\"\"\ny = f'{d['b']}'",
+     "if d:\n    x = f'{d['a']}'\nelse:\n    @f\n    def g(): return f'{d['b']}'",
+     "\ufeffx = f'{d['a']}'"],
+    ids=["def", "class", "type", "over lines", "quotes in an f-string", "lines in an f-string", "f-strings in a string",
+         "f-strings in branches", "a mark at the start"],
 )  # fmt: skip
 def test_syntax_newer_than_this_python_is_read(text: str, tmp_path: Path) -> None:
     (tmp_path / "newer.py").write_text(text + "\n" + HAZARD)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 import sys
 import warnings
@@ -18,6 +20,8 @@ from fusionlint.source.reading import read_raw
 _PARAMETERS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 _GENERIC = regex(rf"(\b(?:def|class)\s+\w+)({_PARAMETERS})")
 _F_STRING = re.compile(rb"""\b[rR]?[fF][rR]?["']""")
+# A statement of the file's own level begins here, unless a string or a bracket is open.
+_STATEMENT = regex(r"(?!(?:else|elif|except|finally)\b)[^\W\d]|@")
 _ALIAS = regex(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 
@@ -64,7 +68,7 @@ def _without_type_parameters(data: bytes) -> str | None:
     nothing of types.
     """
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
     older = _ALIAS.sub(lambda m: f"{m[1]}{m[2]}{_line_ends(m[3] or '')}{m[4]}", text)
@@ -77,11 +81,37 @@ def _without_f_strings(data: bytes) -> str | None:
     there is none, or where libcst does not read it either. Facts say nothing of strings."""
     if sys.version_info >= (3, 12) or not _F_STRING.search(data):
         return None
+    try:
+        lines = split_lines(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None
+    # To find strings in a tree of libcst's takes a hundred times as long as to read a text: only where `ast` fails.
+    starts = [number for number, line in enumerate(lines) if _STATEMENT.match(line)]
+    texts = ["".join(lines[start:end]) for start, end in itertools.pairwise((0, *starts, len(lines)))]
+    parts = [text if _is_read(text) else _blanked(text) for text in texts]
+    # A text that is cut where no statement begins, in a string of many lines, is read as a whole.
+    text = _blanked("".join(lines)) if None in parts else "".join(filter(None, parts))
+    return None if text is None else _without_type_parameters(text.encode()) or text
+
+
+def _is_read(text: str) -> bool:
+    """Whether `ast` reads a part of a file, as far as f-strings go."""
+    if not _F_STRING.search(text.encode()):
+        return True
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _blanked(text: str) -> str | None:
+    """A text with empty strings for its f-strings; None where libcst does not read it."""
     import libcst as cst  # so rare that nothing else here needs it
     from libcst.metadata import MetadataWrapper, PositionProvider
 
     try:
-        tree = MetadataWrapper(cst.parse_module(data), unsafe_skip_copy=True)
+        tree = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
     except cst.ParserSyntaxError:
         return None
     positions = tree.resolve(PositionProvider).items()
@@ -91,8 +121,7 @@ def _without_f_strings(data: bytes) -> str | None:
     for start, end in sorted(places, reverse=True):
         if not any(first < start and end < last for first, last in places):  # else it is gone with the one around it
             _blank(lines, start, end)
-    text = "".join(lines)
-    return _without_type_parameters(text.encode()) or text
+    return "".join(lines)
 
 
 def _blank(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> None:
