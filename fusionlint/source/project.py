@@ -67,11 +67,19 @@ class Project:
         return modules_of({path: facts.module for path, facts in self.files.items()})
 
     @cached_property
-    def _bound_names(self) -> frozenset[str]:
-        """The names that any scope of the project binds."""
-        return frozenset(
-            name for facts in self.files.values() for names in facts.raw.bindings.values() for name in names
-        )
+    def _perhaps_compiled(self) -> frozenset[str]:
+        """The names that any scope of the project binds to a value or another name, or to a def with decorators. What
+        is called by none of them is a plain def, a class, or nothing of the project's."""
+        found: set[str] = set()
+        for facts in self.files.values():
+            for names in facts.raw.bindings.values():
+                for name, (kind, target, value) in names.items():
+                    if value is not None or (kind == "import" and target.rpartition(".")[2] != name):
+                        found.add(name)
+            for scope, (_, decorators, *_) in facts.raw.functions.items():
+                if decorators:
+                    found.add(scope.rpartition(".")[2].partition("#")[0])
+        return frozenset(found)
 
     def functions(self) -> Iterator[tuple[Place, Function]]:
         """Every def and lambda."""
@@ -282,8 +290,8 @@ class Project:
         """Whether a call at `place` of `called`, whose qualified name is `name`, dispatches a compiled program."""
         if called is None or (isinstance(called, str) and name is not None and ":" not in name):
             return False  # what is of no file of the project is not known to be compiled
-        if isinstance(called, str) and called.rpartition(".")[2] not in self._bound_names:
-            return False  # the methods of lists and strings, which most such calls are of
+        if isinstance(called, str) and called.rpartition(".")[2] not in self._perhaps_compiled:
+            return False  # plain functions, and the methods of lists and strings, which most such calls are of
         return self.is_jitted(place, unpacked(called))
 
     def _is_jitted(self, place: Place, value: Value, depth: int) -> bool:
