@@ -1,0 +1,79 @@
+"""A Python loop in compiled code that takes one step after the other: each of them is in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.carry import Carry, calls, read
+from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.jit import is_jitted
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="compile-time")
+
+_APPLY = "optax.apply_updates"
+# flax's TrainState; what other libraries call so takes pairs, and no `grads=`.
+_APPLY_METHOD = ".apply_gradients"
+
+
+def _stepping_in_a_loop(source: Source) -> Iterator[str]:
+    """The scopes of traced code whose loops update parameters or call what is compiled by itself: asked of the facts,
+    before libcst parses."""
+    project = source.project
+    for (place, name), ((called, _, _), scope, loops, _) in zip(
+        project.calls_in(source.path), source.facts.raw.calls, strict=True
+    ):
+        if not loops or not source.runs(scope, "traced"):
+            continue
+        is_method = isinstance(called, str) and called.endswith(_APPLY_METHOD)
+        if is_method or name == _APPLY or project.dispatches(place, name, called):
+            yield scope
+
+
+@rule.source("For", when=_stepping_in_a_loop)
+def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
+    """The loop goes on with the parameters that it has updated, or counts the steps of a compiled function that it
+    hands its own outcome, in code that is seen to be traced."""
+    if source.context(loop) != "traced" or is_few(loop.iter, source):
+        return
+    carry = Carry(loop)
+    own = [c for c in calls(loop.body) if source.loop(c) is loop]
+    if any(_updates(c, source) and _hands_on(c, carry, source) for c in own):
+        what = "every update is written into the program, gradient and all: it compiles longer with each"
+        write = (
+            "jax.lax.scan over the batches, or their indices or keys, carrying the parameters and the optimizer's state"
+        )
+    elif _is_by_a_setting(loop, source) and any(is_jitted(c.func, source) and _hands_on(c, carry, source) for c in own):
+        what = "every step is written into the program that is compiled here: it compiles longer with each"
+        write = "jax.lax.scan, carrying what one step hands to the next, and returning what each of them stores"
+    else:
+        return
+    yield source.finding(loop, what, write=write)
+
+
+def _updates(call: cst.Call, source: Source) -> bool:
+    if dotted(call.func).endswith(_APPLY_METHOD):
+        return any(arg.keyword is not None and arg.keyword.value == "grads" for arg in call.args)
+    return source.calls(call, _APPLY)
+
+
+def _hands_on(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether `call` is handed what it returned in the iteration before."""
+    own = carry.write_of(call, source)
+    if own is None or not own.always:
+        return False
+    return not set(own.names).isdisjoint(name for node in (call.func, *call.args) for name in read(node))
+
+
+def _is_by_a_setting(loop: cst.For, source: Source) -> bool:
+    """Whether the loop counts to what is not written out: `range(args.num_steps)`."""
+    if not isinstance(loop.iter, cst.Call) or not source.calls(loop.iter, "range"):
+        return False
+    bounds = [arg.value for arg in loop.iter.args]
+    meant = [(source.value(bound) or bound) if isinstance(bound, cst.Name) else bound for bound in bounds]
+    return not all(isinstance(bound, cst.Integer) for bound in meant)
