@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.alternatives import is_one_of_several
+from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import SORTS, Sorted, Taken, end_cut, is_order, reads_of, sorting
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
+_FEW = 8
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
@@ -64,7 +66,7 @@ def rows_cut_after_the_sort(node: cst.Subscript, source: Source) -> Iterator[Fin
             cuts = [end_cut(source.parent(read), read) for read in reads]
             ends = {cut[0] for cut in cuts if cut is not None}
             counts = [cut[1] for cut in cuts if cut is not None and cut[1] is not None]
-            if not counts or None in cuts or len(ends) > 1:
+            if not counts or None in cuts or len(ends) > 1 or all(_is_few(count) for count in counts):
                 return
             end, k = ends.pop(), source.code(counts[0])
             cut = f":{k}" if end == "first" else f"-{k}:"
@@ -81,6 +83,12 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     """A sort whose readers cut several elements from it."""
     length = sliced_to(barrier, module) if "sort" in barrier.opcodes else None
     return "lax.top_k instead of a part of a whole sort" if length is not None and length > 1 else None
+
+
+def _is_few(count: cst.BaseExpression) -> bool:
+    """Whether so few rows are kept that there may be hardly more of them: the corners of a triangle."""
+    number = constant(count)
+    return number is not None and number < _FEW
 
 
 def _is_last_axis(made: Sorted, one: Taken) -> bool:
