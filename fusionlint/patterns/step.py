@@ -51,7 +51,7 @@ def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | No
         return None
     (body,) = functions
     filled = _filled(scan, body, source)
-    if len(filled) != 2 or not is_elementwise_step(body, source, reductions) or _only_counts(body, filled[0], source):
+    if len(filled) != 2 or not is_elementwise_step(body, source, reductions) or only_counts(body, filled[0], source):
         return None
     return body if source.reads(filled[0]) else None
 
@@ -73,7 +73,7 @@ def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
     return [name for name in names[len(value.arguments) - 1 :] if name.value not in dict(value.keywords)]
 
 
-def _only_counts(body: Body, carry: cst.Name, source: Source) -> bool:
+def only_counts(body: Body, carry: cst.Name, source: Source) -> bool:
     """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well."""
     match result(body):
         case cst.Tuple(elements=[cst.Element(value=returned), _]):
@@ -89,9 +89,9 @@ def except_on_cpu(steps: int, source: Source) -> str:
     return f'{steps} if {source.alias("jax") or "jax"}.default_backend() != "cpu" else 1'
 
 
-def is_elementwise_step(body: Body, source: Source, reductions: int = 0) -> bool:
-    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it; so many `reductions` aside,
-    of arrays that may get an axis for it."""
+def is_elementwise_step(body: Body, source: Source, reductions: int | None = None) -> bool:
+    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it. Where `reductions` are
+    counted, so many at most may be among it, and arrays get an axis."""
     operations, reduced = 0, 0
     for node in inside(body.body):
         match node:
@@ -107,13 +107,13 @@ def is_elementwise_step(body: Body, source: Source, reductions: int = 0) -> bool
                     reduced += 1
                 elif not _is_plain(node, source):
                     return False
-            case cst.Slice() if reductions and is_whole(node):
+            case cst.Slice() if reductions is not None and is_whole(node):
                 pass
-            case cst.Attribute(attr=cst.Name("at")) | cst.Slice():
+            case cst.Attribute(attr=cst.Name("at")) | cst.Slice() | cst.AssignTarget(target=cst.Subscript()):
                 return False
             case _ if type(node).__name__ in _LOOPS:
                 return False
-    return 0 < operations <= _MOST_OPERATIONS and reduced <= reductions
+    return 0 < operations <= _MOST_OPERATIONS and reduced <= (reductions or 0)
 
 
 def _reduces(call: cst.Call, source: Source) -> bool:

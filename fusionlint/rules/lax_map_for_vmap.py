@@ -12,6 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.step import only_counts
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
@@ -68,26 +69,38 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.source("Call", calls=(_SCAN,))
 def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """A scan that carries nothing: each step returns None, or what was carried as it was, and reads none of it."""
-    over = argument(node, 2, "xs")
-    if not source.calls(node, _SCAN) or not source.is_traced(node) or not has_only(node, 3, "f", "init", "xs"):
-        return
-    if over is None or (isinstance(over, cst.Name) and over.value == "None") or _is_on_purpose(node, source):
+    """A scan that carries nothing, or the number of the step alone: each step returns None, or what was carried as it
+    was, and reads none of it; or one more."""
+    if not source.calls(node, _SCAN) or not source.is_traced(node) or _is_on_purpose(node, source):
         return
     bodies = bodies_of(node, source)
     found = definitions(bodies, source)
-    if (
-        len(bodies) != 1
-        or len(found) != 1
-        or not _carries_nothing(found[0], source)
-        or not _is_light(bodies[0], source)
-    ):
+    if len(bodies) != 1 or len(found) != 1 or not _is_light(bodies[0], source):
         return
-    yield source.finding(
-        node,
-        "this scan carries nothing from step to step, and still takes one element after the other",
-        write=f"{_jax(source)}.vmap of what a step does with its element, over {brief(source.code(over), 60, 'xs')}",
-    )
+    over = argument(node, 2, "xs")
+    has_rows = over is not None and not (isinstance(over, cst.Name) and over.value == "None")
+    if has_rows and has_only(node, 3, "f", "init", "xs") and _carries_nothing(found[0], source):
+        yield source.finding(
+            node,
+            "this scan carries nothing from step to step, and still takes one element after the other",
+            write=f"{_jax(source)}.vmap of what a step does with its element, over "
+            f"{brief(source.code(over) if over else '', 60, 'xs')}",
+        )
+    elif _counts(found[0], source):
+        yield source.finding(
+            node,
+            "this scan carries nothing but the number of the step, and still takes one step after the other",
+            write=f"a slice and a reshape, or {_jax(source)}.vmap of what a step makes, over the numbers",
+            pair=2,
+        )
+
+
+def _counts(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
+    """Whether a step makes something, and hands on its number and nothing else."""
+    match result(body), body.params.params:
+        case cst.Tuple(elements=[_, cst.Element(value=made)]), [first, _]:
+            return not (isinstance(made, cst.Name) and made.value == "None") and only_counts(body, first.name, source)
+    return False
 
 
 def _carries_nothing(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
