@@ -50,7 +50,7 @@ class Walk:
 def walk(loop: cst.Call, source: Source) -> Walk | None:
     """How `loop` goes over an array one element or row at a time, doing scalar work with each; else None."""
     unroll = argument(loop, 4, "unroll")
-    if unroll is not None or _is_kernel(source):
+    if unroll is not None or writes_kernels(source):
         return None
     bodies = bodies_of(loop, source)
     functions = definitions(bodies, source)
@@ -85,7 +85,7 @@ def turn_of(loop: cst.Call, body: cst.FunctionDef | cst.Lambda, source: Source) 
     return Turn(body, counter, parts, given) if counter is not None else None
 
 
-def _is_kernel(source: Source) -> bool:
+def writes_kernels(source: Source) -> bool:
     """Whether the file writes kernels of its own, whose loops run inside them."""
     bindings = (binding for names in source.facts.bindings.values() for binding in names.values())
     return any(b.kind == "import" and b.target.startswith("jax.experimental.pallas") for b in bindings)

@@ -1,0 +1,98 @@
+"""Rows or columns that Python works on one by one: `jnp.array([mean + x[:, i] for i in range(n)])`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import elements, inside, is_whole
+from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.collected import Comprehension, is_few
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.elementwise import operands
+from fusionlint.patterns.turns import writes_kernels
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_JOINS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.vstack")
+# What the row is called in the advice.
+_ROW = "row"
+
+
+@rule.source("Call", calls=_JOINS)
+def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Elementwise work on the rows, or columns, of one array or several, each by its number, and a stack of it all."""
+    loop = _comprehension(argument(node, 0, "arrays") or argument(node, 0, "object"), source)
+    if loop is None or writes_kernels(source) or is_concrete(node, source):
+        return
+    counter = loop.for_in.target
+    if not isinstance(counter, cst.Name) or operands(loop.elt, source) is None:
+        return
+    rows = list(_rows(loop.elt, counter.value, source))
+    read = [row for row in rows if row is not None]
+    if not read or len(read) < len(rows):
+        return
+    yield source.finding(
+        node,
+        "each row is worked on by itself: operations of its own for every one of them",
+        write=_mapped(loop, read, counter.value, source) + ", or broadcasting",
+    )
+
+
+def _comprehension(given: cst.BaseExpression | None, source: Source) -> Comprehension | None:
+    """The comprehension over a `range` of several that is given, or a name for it that nothing else reads."""
+    if isinstance(given, cst.Name):
+        written = source.written(given)
+        given = source.value(given) if written is not None and len(source.reads(written)) == 1 else None
+    match given:
+        case cst.ListComp(for_in=loop) | cst.GeneratorExp(for_in=loop) if not loop.ifs and loop.inner_for_in is None:
+            over = loop.iter
+            return given if source.calls(over, "range") and not is_few(over, source) else None
+    return None
+
+
+def _rows(made: cst.BaseExpression, counter: str, source: Source) -> Iterator[cst.Subscript | None]:
+    """The rows that elementwise work is done on, None for whatever else depends on the number of the row."""
+    if not _mentions(made, counter):
+        return
+    parts = operands(made, source)
+    if parts is not None:
+        for part in parts:
+            yield from _rows(part, counter, source)
+    else:
+        yield made if isinstance(made, cst.Subscript) and _is_row(made, counter, source) else None
+
+
+def _is_row(read: cst.Subscript, counter: str, source: Source) -> bool:
+    """`x[i]`, `x[:, i]`: of a list or a dict nobody reads by several indices."""
+    index = elements(read.slice)
+    numbers = [part for part in index if isinstance(part, cst.Name) and part.value == counter]
+    if len(numbers) != 1 or not all(part in numbers or is_whole(part) for part in index):
+        return False
+    held = kind(read.value, source)
+    return not _mentions(read.value, counter) and (held == "array" or (held is None and len(index) > 1))
+
+
+def _mapped(loop: Comprehension, rows: list[cst.Subscript], counter: str, source: Source) -> str:
+    """`jax.vmap(lambda row: mean + row, 1)(x[:, :n])`, where only one array is read."""
+    jax = source.alias("jax") or "jax"
+    read, made = source.code(rows[0]), brief(source.code(loop.elt), 60)
+    over = loop.for_in.iter
+    bounds = over.args if isinstance(over, cst.Call) else ()
+    if len({source.code(row) for row in rows}) > 1 or len(bounds) != 1 or made == "...":
+        return f"{jax}.vmap of what is done with one row"
+    parts = [source.code(part) if not isinstance(part, cst.Slice) else ":" for part in elements(rows[0].slice)]
+    axis = parts.index(counter)
+    count = source.code(bounds[0].value)
+    whole = f"{source.code(rows[0].value)}[{', '.join(f':{count}' if part == counter else part for part in parts)}]"
+    place = "" if axis == 0 else f", {axis - len(parts) if '...' in parts else axis}"
+    return f"{jax}.vmap(lambda {_ROW}: {made.replace(read, _ROW)}{place})({whole})"
+
+
+def _mentions(node: cst.CSTNode, name: str) -> bool:
+    return any(isinstance(part, cst.Name) and part.value == name for part in inside(node))
