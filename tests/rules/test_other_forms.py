@@ -127,6 +127,66 @@ FOUND = [
             return lax.scan(lambda carry, p: (carry, jnp.sum(jnp.sin(p))), 0.0, points)[1]  # error
         """,
     ),
+    (
+        "scan-without-unroll",
+        """
+        def targets(returns, best, transitions, decay):
+            def step(carry, transition):
+                returns, best = carry
+                reward, done, values = transition
+                returns = reward + decay * (1 - done) * (0.3 * best + 0.7 * returns)
+                return (returns, jnp.max(values, axis=-1)), returns
+
+            return lax.scan(step, (returns, best), transitions, reverse=True)[1]  # error
+
+        def path(best, moves, rows):
+            def step(best, row):
+                through = best[:, None] + moves
+                return through.max(0) + row, through.argmax(0)
+
+            return lax.scan(step, best, rows)  # error
+        """,
+    ),
+    (
+        "lax-map-for-vmap",
+        """
+        def masses(table, species):
+            def step(i, _):
+                mass = 0.5 * table[species[i]]
+                i = i + 1
+                return i, mass
+
+            return lax.scan(step, 0, jnp.zeros(len(species)))[1]  # error
+        """,
+    ),
+    (
+        "argsort-prefix",
+        """
+        def truncated(fitness, population, k):
+            order = jnp.argsort(fitness)[::-1]
+            population = population[order]  # error
+            return population[:k].repeat(4, axis=0), population[0]
+        """,
+    ),
+    (
+        "small-linear-algebra",
+        """
+        exact = partial(jnp.dot, precision=lax.Precision.HIGHEST)
+
+        def cubic(a, b, c, d):
+            p, q = exact(jnp.array([[a, b], [c, d]]), jnp.array([a - b, c - d])) / (a * d)  # error
+            r, s = jnp.array([[a, -b], [c, d]]) @ jnp.array([p, q])  # error
+            return jnp.sqrt(p * p - q) * r - s
+        """,
+    ),
+    (
+        "rows-one-by-one",
+        """
+        def ramps(x, scale, n):
+            rows = jnp.stack(list(x))
+            return jnp.stack([jnp.exp(-scale * rows[i]) for i in range(n)])  # error
+        """,
+    ),
 ]
 QUIET = [
     (
@@ -240,6 +300,32 @@ QUIET = [
 
         def each(rewards, start):
             return lax.scan(partial(step, decay=0.99), start, rewards)
+        """,
+    ),
+    (
+        "scan-without-unroll",
+        """
+        def stored(table, rows):
+            def step(table, row):
+                table[row, :] = 2.0 * table[row]
+                return table, None
+
+            return lax.scan(step, table, rows)
+
+        def filtered(x, inputs):
+            def step(h, x):
+                x = x - jnp.sum(h * x) / jnp.sum(h * h) * h
+                return x / jnp.linalg.norm(x) * jnp.max(x), None
+
+            return lax.scan(step, x, inputs)
+        """,
+    ),
+    (
+        "rows-one-by-one",
+        """
+        def read_by_others(x, n):
+            rows = [2.0 * x[:, i] for i in range(n)]
+            return jnp.stack(rows), rows[0]
         """,
     ),
 ]
