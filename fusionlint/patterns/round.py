@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,23 +65,47 @@ def is_elementwise(item: hlo.Instruction, module: hlo.Module) -> bool:
     return not any(step.opcode in _WHOLE for step in module.computations[item.called[0]].instructions.values())
 
 
-def shifts(item: hlo.Instruction, module: hlo.Module) -> bool:
+def shifts(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel moves along what it keeps, `concatenate([window[1:], new])`: there is nothing to keep apart."""
-    if item.opcode != "fusion":
-        return False
-    body = module.computations[item.called[0]].instructions
-    return any(step.opcode == "concatenate" and _moves_a_slice(step, body) for step in body.values())
+    item = computation.instructions[name]
+    body = module.computations[item.called[0]] if item.opcode == "fusion" else None
+    for step in body.instructions.values() if body else (item,):
+        for operand, axis, place in _parts(step, body or computation) if joins(step, module) else ():
+            part = _made(operand, item, body, computation)
+            if part.opcode == "slice" and place != int(re.findall(r"\[(\d+):", part.attributes["slice"])[axis]):
+                return True
+    return False
 
 
-def _moves_a_slice(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> bool:
+def _parts(joined: hlo.Instruction, body: hlo.Computation) -> Iterator[tuple[str, int, int]]:
+    """What is joined, along which axis, and where it comes to stand."""
+    if joined.opcode == "pad":
+        (name, _), around = joined.operands, re.findall(r"(?:^|x)(-?\d+)_", joined.attributes["padding"])
+        dims = zip(body.instructions[name].shape.dims, joined.shape.dims, around, strict=True)
+        yield from ((name, axis, int(low)) for axis, (part, whole, low) in enumerate(dims) if part < whole)
+        return
     (axis,) = _axes(joined)
     place = 0
     for name in joined.operands:
-        part = body[name]
-        if part.opcode == "slice" and place != int(re.findall(r"\[(\d+):", part.attributes["slice"])[axis]):
-            return True
-        place += part.shape.dims[axis]
-    return False
+        yield name, axis, place
+        place += body.instructions[name].shape.dims[axis]
+
+
+def _made(
+    name: str, kernel: hlo.Instruction, body: hlo.Computation | None, computation: hlo.Computation
+) -> hlo.Instruction:
+    """The instruction of a value inside of a kernel, or of what the kernel is given."""
+    item = _original((body or computation).instructions[name], body or computation)
+    if body is None or item.opcode != "parameter":
+        return item
+    return _original(computation.instructions[kernel.operands[int(item.literal)]], computation)
+
+
+def fills(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a kernel writes what it makes into a part of an array: a loop's outputs, and not its state."""
+    item = computation.instructions[name]
+    steps = module.computations[item.called[0]].instructions.values() if item.opcode == "fusion" else (item,)
+    return any(step.opcode == "dynamic-update-slice" for step in steps)
 
 
 def _axes(joined: hlo.Instruction) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,9 +11,14 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.recurrence import unrolled_times
 from fusionlint.patterns.step import except_on_cpu, recurrence
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -47,6 +53,15 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`unroll={except_on_cpu(_STEPS, source)}`: {gain}",
         edits=(_edit(node, given, source),) if source.alias("jax") else (),
     )
+
+
+@rule.barrier
+def crosses_between_tiny_steps(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop over rows in tiny elementwise steps."""
+    times = unrolled_times(barrier.computation, module)
+    if times is None or times >= _FEW:
+        return None
+    return f"unroll={_STEPS}: that many steps fuse into one kernel, with what is carried in registers"
 
 
 def _edit(scan: cst.Call, given: cst.BaseExpression | None, source: Source) -> Edit:

@@ -1,0 +1,100 @@
+"""What scan-without-unroll says of the compiled program, on accelerators that need not be here."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_many
+from fusionlint.explained import Report, explain
+from fusionlint.rule import all_rules
+
+pytestmark = pytest.mark.compilers
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+def advantages(rewards, values, dones, last, unroll):
+    def step(carry, transition):
+        gae, next_value = carry
+        reward, value, done = transition
+        delta = reward + 0.99 * next_value * (1 - done) - value
+        gae = delta + 0.99 * 0.95 * (1 - done) * gae
+        return (gae, value), gae
+    return jax.lax.scan(step, (last, last), (rewards, values, dones), reverse=True, unroll=unroll)[1]
+
+def filtered(x, rates):
+    return jax.lax.scan(lambda x, rate: (x * rate + 1.0, None), x, rates)[0]
+
+def simulated(x):
+    return jax.lax.scan(lambda x, _: (x + 0.1 * x * (1 - x), None), x, None, length=100)[0]
+
+def masses(xs):
+    return jax.lax.scan(lambda i, x: (i + 1, x * 2 + i), 0, xs)[1]
+
+def network(x, inputs, w):
+    return jax.lax.scan(lambda h, x: (jnp.tanh(w @ h + x), None), x, inputs)[0]
+
+def centred(x, inputs):
+    return jax.lax.scan(lambda h, x: (h - jnp.mean(h * x), None), x, inputs)[0]
+
+def noisy(x, keys):
+    return jax.lax.scan(lambda x, key: (x + jax.random.normal(key, x.shape), None), x, keys)[0]
+
+def shifted(window, inputs):
+    return jax.lax.scan(lambda w, x: (jnp.concatenate([w[1:], x[None]]) * 0.5, None), window, inputs)[0]
+"""
+ROWS = ", ".join(["f32[128,1024]"] * 3 + ["f32[1024]"])
+LOUD = [f"advantages({ROWS}, 1)", "advantages(f32[128], f32[128], f32[128], f32[], 1)", "filtered(f32[64], f32[100])"]
+QUIET = [
+    f"advantages({ROWS}, 16)",
+    "filtered(f32[1048576], f32[100,1048576])",  # a step takes longer than a launch
+    "filtered(f32[64], f32[3,64])",
+    "simulated(f32[64])",
+    "masses(f32[100,64])",
+    "network(f32[64], f32[100,64], f32[64,64])",
+    "centred(f32[64], f32[100,64])",
+    "noisy(f32[64], key[100])",
+    "shifted(f32[8,64], f32[100,64])",
+]
+
+
+@pytest.fixture(scope="module", params=["h100", "v5e", "cpu"])
+def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    target = targets.get(request.param)
+    if absent := targets.missing(target):
+        pytest.skip(absent)
+    path = tmp_path_factory.mktemp("code") / "scans.py"
+    path.write_text(CODE)
+    specs = [*LOUD, *QUIET]
+    found = {}
+    for spec, result in zip(specs, compile_many([parse_spec(f"{path}:{s}") for s in specs], target), strict=True):
+        assert isinstance(result, Artifacts), result
+        found[spec] = explain(result, all_rules())
+    return found
+
+
+def rules(report: Report) -> set[str]:
+    return {one.rule for one in report.barriers if one.rule}
+
+
+def test_tiny_steps_over_rows_are_told_where_the_page_shows_harm(reports: dict[str, Report]) -> None:
+    for spec in LOUD:
+        assert ("scan-without-unroll" in rules(reports[spec])) == (reports[spec].target != "cpu"), spec
+
+
+def test_what_does_more_in_a_step_or_repeats_one_is_left_alone(reports: dict[str, Report]) -> None:
+    for spec in QUIET:
+        assert not rules(reports[spec]), (spec, reports[spec].target)
+
+
+def test_the_advice_saves_what_it_says(reports: dict[str, Report]) -> None:
+    one, sixteen = (reports[f"advantages({ROWS}, {times})"] for times in (1, 16))
+    if one.target != "cpu":
+        assert sixteen.launches < one.launches / 5
+        assert sixteen.microseconds is not None
+        assert one.microseconds is not None
+        assert sixteen.microseconds < one.microseconds / 4
