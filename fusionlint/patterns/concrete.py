@@ -23,6 +23,8 @@ _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
 # Without a size, the values say how long the result is.
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
+# A trace has to know how long it is.
+_RANGE = "jax.numpy.arange"
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _MAKES = regex(r"^_?(make|build|create|construct|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
@@ -73,6 +75,8 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
             return kind(value, source) == "array" and not _is_gated(call, function, source)
     if source.calls(call, *_OF_NUMPY) and call.args and not _is_gated(call, function, source):
         return kind(call.args[0].value, source) == "array"
+    if source.calls(call, _RANGE) and not _is_gated(call, function, source):
+        return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
 

@@ -48,7 +48,9 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", 
 _HOST_FILE = regex(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
 # Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
 _IDLE_NAME = regex(
-    r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*)$"
+    r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
+    # what a fast form is compared with
+    r"|_?naive_.*|.*_(naive|ref|reference))$"
 )
 _HOST_NAME = regex(
     r"^(main|_main|__init__|__post_init__|parse_args|get_args"
