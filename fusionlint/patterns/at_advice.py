@@ -22,7 +22,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
-from fusionlint.patterns.at_many import are_arrays
+from fusionlint.patterns.at_many import are_arrays, is_one_of_many
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -94,7 +94,11 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
 def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
     """For the writes of a loop: one scatter or one stack, as long as no piece is of another shape, or where the one
     before is."""
-    return Advice(_at_once(found, found.writes[0], loop, source), _LOOP)
+    write, jnp = found.writes[0], source.alias("jax.numpy") or "jnp"
+    if any(is_one_of_many(part, loop) for part in write.index):
+        joined = f"its places and values joined by {jnp}.concatenate: each may be of another length"
+        return Advice(f"one `{found.arrays[0]}.at[...].{write.method}(...)`, {joined}", _ARRAYS)
+    return Advice(_at_once(found, write, loop, source), _LOOP)
 
 
 def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:

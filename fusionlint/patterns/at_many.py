@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, Write, inside, is_literal
+from fusionlint.patterns.at import Part, Write, inside, is_literal, names_read
 from fusionlint.patterns.at_chain import root
 from fusionlint.source.tree import Source
 
@@ -20,6 +20,7 @@ _MANY = regex(
     r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
     r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
 )
+_LISTS = regex(r"(nodes|ids|idxs|inds|indices|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
 _FRESH_BY_SHAPE = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "full"))
 _FINDS = tuple(
     f"{module}.{name}"
@@ -91,3 +92,26 @@ def _is_range(part: Part, source: Source) -> bool:
     """`jnp.arange(n)`, a name for it, or that in another shape."""
     meant = (source.value(part) or part) if isinstance(part, cst.Name) else part
     return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
+
+
+def is_one_of_many(part: Part, loop: cst.For) -> bool:
+    """Whether each turn of a loop takes an array of places out of a list of them, `node_inds_list[i]`."""
+    match part:
+        case cst.Subscript(
+            value=cst.Name(name) | cst.Attribute(attr=cst.Name(name)),
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(counter)))],
+        ):
+            counted = {each.value for each in names_read(loop.target)}
+            return counter in counted and bool(_LISTS.search(name))
+    return False
+
+
+def are_added_up(writes: Sequence[Write], source: Source) -> bool:
+    """Whether many places are set and then added to, `.at[sinks].set(0.0).at[sinks].add(flows)`: of those that are
+    there twice one write keeps the last alone."""
+    first, *others = writes
+    is_said_once = any(arg.keyword is not None and arg.keyword.value == "unique_indices" for arg in first.call.args)
+    if first.method != "set" or any(write.method != "add" for write in others) or is_said_once:
+        return False
+    same = {tuple(map(source.code, write.index)) for write in writes}
+    return len(same) == 1 and any(is_many(part, source) for part in first.index)

@@ -432,3 +432,27 @@ def offsets(x, n):
     (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert (found.suggestion.text == "jnp.where(jnp.arange(n) < 3, first, second)") == is_chosen
+
+
+@pytest.mark.parametrize(("places", "is_joined"), [("mesh.node_inds_list", True), ("faces", True), ("starts", False)])
+def test_sets_of_places_in_a_list_are_joined(places: str, is_joined: bool) -> None:
+    code = f"""\
+def bounded(u, mesh, faces, starts):
+    for i in range(len({places})):
+        u = u.at[{places}[i], 1].set(mesh.values[i])
+    return u
+"""
+    assert ("joined by jnp.concatenate" in advice(code)) == is_joined
+
+
+@pytest.mark.parametrize(
+    ("writes", "count"),
+    [
+        (".at[sink_ids].set(0.0).at[sink_ids].add(flows)", 0),
+        (".at[sink_ids].set(0.0, unique_indices=True).at[sink_ids].add(flows)", 1),
+        (".at[sink].set(0.0).at[sink].add(flows)", 1),
+    ],
+)
+def test_what_is_added_up_at_places_that_may_be_there_twice_is_left_alone(writes: str, count: int) -> None:
+    code = f"{HEAD}@jax.jit\ndef f(v, sink, sink_ids, flows):\n    return v{writes}\n"
+    assert len(list(check_text(code.encode(), "m.py", SCOPE))) == count
