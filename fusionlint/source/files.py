@@ -22,10 +22,12 @@ _NEVER = frozenset(
      "dist", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 )  # fmt: skip
 
-# Nobody minds how fast these are: tests, benchmarks, pictures, and what a quicker form is held against. What they do to
-# a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
+# Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated.
+# What they do to a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and
+# numpyro.
 _IDLE_FILE = regex(
-    r"(^|/)(tests?|test_\w+|testing|benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference)/"
+    r"(^|/)(tests?|test_\w+|testing|benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference"
+    r"|deprecated|outdated|obsolete)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
     r"\.py$"
