@@ -24,7 +24,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _LONG = 40
-_DEPTH = 6
+_DEPTH = 12
 # Which of the devices this is: one number, as long as no axis is gathered.
 _PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
 
@@ -112,6 +112,8 @@ def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
     if is_literal(value) or kind(value, source) == "scalar" or source.calls(value, *_PLACES):
         return True
     match value:
+        case cst.Call(args=[cst.Arg(value=each), *_]) if source.calls(value, "jax.lax.psum"):
+            return is_literal(each)  # how many devices there are
         case cst.Name() if depth:
             meant = _stored(value, source)
             return meant is not None and _is_number(meant, source, depth - 1)

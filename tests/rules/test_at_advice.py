@@ -425,8 +425,8 @@ def test_two_numbers_that_fill_a_row_are_chosen_by_place(first: str, shape: str,
     code = f"""{HEAD}
 @jax.jit
 def offsets(x, n):
-    i = jax.lax.axis_index("devices")
-    first, second = {first}, 2 * i
+    i, size = jax.lax.axis_index("devices"), jax.lax.psum(1, "devices")
+    first, second = {first}, 2 * size - i
     return jnp.zeros({shape}).at[:3].set(first).at[3:].set(second)
 """
     (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
