@@ -55,6 +55,8 @@ def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:
     numpy = source.alias("jax.numpy") or "jax.numpy"
     first, second = (source.code(value) for value in values)
     thrown = coin(made.key, _chance(chances[0], chances[1], source), made.shape, source)
+    if (first, second) == ("True", "False"):
+        return thrown
     return f"{numpy}.where({thrown}, {first}, {second})"
 
 

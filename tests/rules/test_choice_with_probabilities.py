@@ -34,3 +34,16 @@ def treasure(key, p, q):
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
     assert found.suggestion.text == f"jnp.where(jax.random.bernoulli(key, {probability}), 7, 8)"
+
+
+def test_a_coin_is_true_or_false_as_it_is() -> None:
+    code = """\
+import jax
+import jax.numpy as jnp
+
+def alive(key, p):
+    return jax.random.choice(key, jnp.array([True, False]), (8,), p=jnp.array([p, 1 - p]))
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text == "jax.random.bernoulli(key, p, shape=(8,))"
