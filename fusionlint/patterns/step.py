@@ -51,7 +51,9 @@ def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | No
         return None
     (body,) = functions
     filled = _filled(scan, body, source)
-    if len(filled) != 2 or not is_elementwise_step(body, source, reductions) or only_counts(body, filled[0], source):
+    if len(filled) != 2 or not is_elementwise_step(body, source, reductions):
+        return None
+    if _hands_on(body, filled[0]) or only_counts(body, filled[0], source):
         return None
     return body if source.reads(filled[0]) else None
 
@@ -71,6 +73,14 @@ def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
         return names
     value = bound[1].value
     return [name for name in names[len(value.arguments) - 1 :] if name.value not in dict(value.keywords)]
+
+
+def _hands_on(body: Body, carry: cst.Name) -> bool:
+    """Whether a step hands on what it was handed, as it is: `return carry, x * x`."""
+    match result(body):
+        case cst.Tuple(elements=[cst.Element(value=cst.Name(name)), _]):
+            return name == carry.value
+    return False
 
 
 def only_counts(body: Body, carry: cst.Name, source: Source) -> bool:

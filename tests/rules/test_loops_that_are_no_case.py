@@ -152,3 +152,15 @@ def main(x, tol, residual, seen, count=0):
     return x
 """
     assert rules(code, "host-sync-in-step-loop") == ["host-sync-in-step-loop"] * count
+
+
+@pytest.mark.parametrize(("carried", "count"), [("carry", 0), ("carry + 1", 0), ("jnp.maximum(carry, x)", 1)])
+def test_a_scan_that_hands_on_what_it_was_handed_is_a_vmap(carried: str, count: int) -> None:
+    code = f"""
+def counted(rows, mask):
+    def step(carry, x):
+        return {carried}, jnp.sum(mask & (rows <= x))
+
+    return jax.lax.scan(step, 0.0, rows)[1]
+"""
+    assert rules(code, "scan-without-unroll") == ["scan-without-unroll"] * count
