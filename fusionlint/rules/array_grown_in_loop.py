@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -11,6 +12,9 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.jit import is_jitted
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -22,6 +26,9 @@ _APPENDS = ("jax.numpy.append",)
 _BIG = regex(r"(^|[._])(encode|decode|denoise|generate|train|fit)(_|$)")
 # An object joins what its few parts have, once.
 _CONSTRUCTORS = ("__init__", "__post_init__")
+_COMPUTES = ("jax.numpy.", "jax.nn.", "jax.scipy.", "jax.lax.")
+# What a method does with an array that it only takes.
+_KEEPS = regex(r"log|save|write|print|store|add|append|put|record|plot|render|check|set_", re.I)
 _JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.column_stack")
 
 
@@ -30,15 +37,26 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
     """The loop joins an array with more, and goes on with the longer one; the first such array of a loop."""
     if isinstance(node, cst.For) and (is_few(node.iter, source) or source.scope(node).endswith(_CONSTRUCTORS)):
         return
-    if any(_BIG.search(dotted(call.func)) for call in calls(node.body)):
-        return
+    is_beside_more = any(_BIG.search(dotted(call.func)) for call in calls(node.body))
     for call in inside(node.body):
         name = _grown(call, source) if isinstance(call, cst.Call) and source.loop(call) is node else None
-        if name is not None and _only_grows(name, node, source) and _is_on_host(node, source):
+        if name is None or not _is_on_host(node, source):
+            continue
+        reads = _reads_between(name, node, source)
+        if reads == [] and not is_beside_more:
             yield source.finding(
                 call,
                 f"`{name.value}` is longer in every iteration: each length is compiled anew, and all of it copied",
                 write=f"a list, `{name.value}.append(value)` in the loop, and one jnp.concatenate after it",
+            )
+            return
+        if any(_is_computed_with(read, node, source) for read in reads or ()):
+            yield source.finding(
+                call,
+                f"`{name.value}` is longer in every iteration: what computes with it is compiled anew for each length",
+                write=f"an array as long as `{name.value}` will get, `.at[i].set(value)` in the loop, and a mask or "
+                "the length so far: one shape, which is compiled once",
+                pair=1,
             )
             return
 
@@ -55,17 +73,29 @@ def _grown(call: cst.Call, source: Source) -> cst.Name | None:
     return None
 
 
-def _only_grows(name: cst.Name, loop: cst.For | cst.While, source: Source) -> bool:
-    """Whether nothing in the loop makes the array short again, and the loop is not what it is made for: an array that
-    each iteration computes with has to be whole."""
-    here = [use for use in source.uses(name) if loop in source.ancestors(use.node)]
-    for use in here:
-        if not use.is_write and not _is_joined(use.node, source):
-            return False
+def _reads_between(name: cst.Name, loop: cst.For | cst.While, source: Source) -> list[cst.Name] | None:
+    """Where the loop reads the array but to make it longer; None where anything in it makes the array short again."""
+    found = []
+    for use in (use for use in source.uses(name) if loop in source.ancestors(use.node)):
         statement = source.parent(source.parent(use.node) or loop)
         if use.is_write and (not isinstance(statement, cst.Assign) or not _is_growth(statement.value, source)):
-            return False
-    return True
+            return None
+        if not use.is_write and not _is_joined(use.node, source):
+            found.append(use.node)
+    return found
+
+
+def _is_computed_with(read: cst.Name, loop: cst.For | cst.While, source: Source) -> bool:
+    """Whether `read` is what jax, a compiled function or a network of `self` computes with, in every iteration."""
+    argument = source.parent(read)
+    call = source.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(call, cst.Call) or is_gated(call, loop, source):
+        return False
+    match call.func:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(network)):
+            return not _KEEPS.search(network)
+    is_of_jax = (source.qualified_name(call.func) or "").startswith(_COMPUTES)
+    return is_of_jax or is_jitted(call.func, source)
 
 
 def _is_growth(value: cst.BaseExpression, source: Source) -> bool:
@@ -83,7 +113,7 @@ def _is_joined(read: cst.Name, source: Source) -> bool:
 
 def _is_on_host(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code is seen to be host code, or to select by a mask, which no trace survives."""
-    if source.context(node) == "host":
+    if source.context(node) == "host" or is_concrete(node, source):
         return True
     function = source.function(node)
     return function is not None and any(_selects(part, source) for part in inside(function))

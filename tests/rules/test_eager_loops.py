@@ -52,6 +52,26 @@ def test_joins_that_are_few_or_beside_a_network(made: str, name: str, number: in
     assert found("array-grown-in-loop", GROWN.format(made), name) == number
 
 
+@pytest.mark.parametrize(
+    ("computed", "number"),
+    [
+        ("n = compiled(y)", 1),
+        ("n = jnp.tanh(y)", 1),
+        ("n = self.decoder(ids=y)", 1),
+        ("n = fns(y)", 0),  # nobody knows what it does
+        ("self.log(y)", 0),
+        ("n = len(y)", 0),
+        ("if n: n = compiled(y)", 0),
+        ("n = compiled(y)\n    y = y[1:]", 0),  # keeps its length
+    ],
+)
+def test_what_computes_with_a_longer_array_is_compiled_anew(computed: str, number: int) -> None:
+    body = (
+        f"compiled = jax.jit(fns)\ny = jnp.zeros(0)\nfor x in xs:\n    y = jnp.append(y, x)\n    {computed}\nprint(n)"
+    )
+    assert found("array-grown-in-loop", body) == number
+
+
 STATIC = """@partial(jax.jit, static_argnames="i")
 def f(x, i):
     {}
