@@ -22,6 +22,10 @@ SEEN = [
     "DUS and DS index mismatch",
     "Unsupported opcode scatter",
     "No users to fuse",
+    "unrecognized inplace update non-elementwise output pair",
+    "Producer fusion has multiple non-elementwise ops, bailing.",
+    "Non-elementwise ops in consumer lead to inplace conflict after fusion",
+    "expensive producer would be duplicated",
 ]
 
 

@@ -20,6 +20,8 @@ class Reason:
 
 
 _SUM_TWICE = "make both sums from the same input, or accept one kernel for each"
+_IN_PLACE = "the reader writes into that memory in place: fused, it could overwrite what is still to be read"
+_AT_ONCE = "write all places at once: one .at[indices].set(values), or jnp.stack of the parts"
 _ONE_READER = "read the value in one place, or let every reader make it anew from what it is made of"
 
 REASONS: tuple[Reason, ...] = (
@@ -89,11 +91,18 @@ REASONS: tuple[Reason, ...] = (
         "what is read and what is written are different slices of one array: it is read before",
         "read from another array than the one that is updated, or update where you read",
     ),
+    Reason("multiple dus ops", "one kernel updates one slice in place", _AT_ONCE),
+    Reason("multiple non-elementwise ops", _IN_PLACE, _AT_ONCE),
+    Reason("unrecognized inplace update", _IN_PLACE, _AT_ONCE),
+    Reason("inplace conflict after fusion", _IN_PLACE),
+    Reason("same value as the in-place buffer", _IN_PLACE),
+    Reason("shape than the update shape", "a part of the array is read and a part of another size is written in place"),
     Reason("dus and slice index mismatch", "what is read and what is written are different slices of one array"),
     Reason(
         "may result in expensive op duplication",
         "an expensive operation with several readers is made once",
     ),
+    Reason("expensive producer would be duplicated", "an expensive operation with several readers is made once"),
     Reason("is too expensive to duplicate", "an expensive operation with several readers is made once"),
     # both
     Reason("too many reductions inside single fusion", "a kernel holds only so many sums"),

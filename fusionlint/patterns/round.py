@@ -101,6 +101,14 @@ def _made(
     return _original(computation.instructions[kernel.operands[int(item.literal)]], computation)
 
 
+def is_random(item: hlo.Instruction, module: hlo.Module) -> bool:
+    """Whether what a kernel joins are random bits, or keys: jax.random does that, and not the user."""
+    from fusionlint.hlo.causes import RANDOM
+
+    steps = module.computations[item.called[0]].instructions.values() if item.opcode == "fusion" else (item,)
+    return any(RANDOM.search(step.op_name) for step in steps if joins(step, module))
+
+
 def fills(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel writes what it makes into a part of an array: a loop's outputs, and not its state."""
     item = computation.instructions[name]

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
+# An update in place, and the look at what stood there, which stays where the index is outside.
+_OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
+
 
 @rule.source("Call", calls=WRITES)
 def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
@@ -88,12 +91,36 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
 
 @rule.barrier
 def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) -> str | None:
-    """What one scatter has written and another kernel's scatter writes to again."""
-    if barrier.opcodes[-1:] != ("scatter",) or barrier.readers == (barrier.writer,):
+    """What one scatter has written and another kernel's scatter writes to again, or an update in place of one slice
+    that XLA has made of either."""
+    if barrier.readers == (barrier.writer,):
         return None
     dims = value_of(barrier, module).shape.dims
-    again = any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
+    if barrier.opcodes[-1:] == ("scatter",):
+        again = any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
+    else:
+        here = module.computations[barrier.computation]
+        written = _slices_set(barrier.writer, dims, here, module)
+        again = any(written & _slices_set(name, dims, here, module) for name in barrier.readers)
+        again &= all(use.opcode in _OF_ONE_SLICE for use in first_uses(barrier, module))  # nothing needs it in between
     return "write all places at once: one .at[indices].set(values), with arrays of indices" if again else None
+
+
+def _slices_set(
+    name: str, dims: tuple[int, ...], computation: hlo.Computation, module: hlo.Module
+) -> set[tuple[int, ...]]:
+    """The sizes of the slices that a kernel sets in an array of `dims`, where `.at[...].set` said so."""
+    item = computation.instructions.get(name)  # a loop's condition, or a branch, has its own
+    if item is None:
+        return set()
+    body = (module.computations[item.called[0]] if item.opcode == "fusion" else computation).instructions
+    return {
+        body[step.operands[1]].shape.dims
+        for step in (body.values() if item.opcode == "fusion" else (item,))
+        if step.opcode == "dynamic-update-slice"
+        and step.shape.dims == dims
+        and step.op_name.rpartition("/")[2] == "scatter"
+    }
 
 
 def _could_be_one(writes: Sequence[Write], source: Source) -> bool:

@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.columns import columns, fit
 from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
-from fusionlint.patterns.round import copied, fills, goes_round, joiners, joins, shifts
+from fusionlint.patterns.round import copied, fills, goes_round, is_random, joiners, joins, shifts
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT
 from fusionlint.source.tree import Source
@@ -56,7 +56,7 @@ def stack_that_goes_round(barrier: Barrier, module: hlo.Module) -> str | None:
     computation = module.computations[barrier.computation]
     if not joins(maker, module) or not goes_round(maker.name, barrier, module):
         return None
-    if shifts(maker.name, computation, module) or fills(maker.name, computation, module):
+    if is_random(maker, module) or shifts(maker.name, computation, module) or fills(maker.name, computation, module):
         return None
     return "keep the parts apart in the carry: a tuple costs nothing there"
 

@@ -36,21 +36,42 @@ def apart(cells):
 @jax.vmap
 def in_a_loop(cells):
     return jax.lax.scan(lambda b, c: (b.at[c[0], c[1]].set(1.0), b.sum()), jnp.zeros((10, 10)), cells)
+
+def on_one_board(x, y):
+    board = jnp.zeros((10, 10)).at[x, 0].set(1.0)
+    return board.at[y, 1].set(2.0)
+
+def row_and_column(board, x):
+    return board.at[x].set(jnp.sin(board[0])).at[:, x].set(2.0)
+
+def needed(row, x, y):
+    row = row.at[x].set(jnp.sin(row).sum())
+    return row.at[y].set(jnp.cos(row).sum())
+
+def outputs(x, rows):
+    return jax.lax.scan(lambda x, row: (x * row + 1.0, x), x, rows, unroll=4)
 """
+BOARDS = "i32[512,4,2]"
+CALLS = {
+    **dict.fromkeys(("one_by_one", "at_once", "apart", "in_a_loop"), BOARDS),
+    "on_one_board": "i32[], i32[]",
+    "row_and_column": "f32[64,64], i32[]",
+    "needed": "f32[64], i32[], i32[]",
+    "outputs": "f32[64], f32[100,64]",
+}
 
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
-    """By function, of 512 boards with four cells each."""
+    """By function; those of many boards have 512 with four cells each."""
     target = targets.get("h100")
     if absent := targets.missing(target):
         pytest.skip(absent)
     path = tmp_path_factory.mktemp("code") / "boards.py"
     path.write_text(CODE)
-    names = ("one_by_one", "at_once", "apart", "in_a_loop")
-    made = compile_many([parse_spec(f"{path}:{name}(i32[512,4,2])") for name in names], target)
+    made = compile_many([parse_spec(f"{path}:{name}({given})") for name, given in CALLS.items()], target)
     found = {}
-    for name, one in zip(names, made, strict=True):
+    for name, one in zip(CALLS, made, strict=True):
         assert isinstance(one, Artifacts), one
         found[name] = explain(one, (rule,))
     return found
@@ -65,6 +86,10 @@ def test_each_scatter_but_the_last_of_a_chain_is_spoken_of(reports: dict[str, Re
     assert reports["one_by_one"].launches > reports["at_once"].launches
 
 
-@pytest.mark.parametrize("name", ["at_once", "apart", "in_a_loop"])
+def test_a_chain_that_xla_made_updates_in_place_of_is_spoken_of_too(reports: dict[str, Report]) -> None:
+    assert spoken_of(reports["on_one_board"])
+
+
+@pytest.mark.parametrize("name", ["at_once", "apart", "in_a_loop", "row_and_column", "needed", "outputs"])
 def test_one_scatter_and_scatters_to_different_arrays_are_not(reports: dict[str, Report], name: str) -> None:
     assert not spoken_of(reports[name])

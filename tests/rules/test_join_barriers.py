@@ -41,6 +41,13 @@ def outputs(state, xs):
         return state * x + 1.0, state
     return jax.lax.scan(body, state, xs, unroll=8)
 
+def walk(x, key):
+    def body(carry, _):
+        x, key = carry
+        key, own = jax.random.split(key)
+        return (x + jax.random.normal(own, x.shape), key), None
+    return jax.lax.scan(body, (x, key), None, length=64)[0]
+
 def window(state, xs):
     def body(state, x):
         state = jnp.concatenate([state[1:], jnp.sin(x)[None]])
@@ -65,6 +72,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         "padded": f"{path}:padded(f32[1024,512])",
         "layers": f"{path}:layers(f32[1024,512], f32[1024,512], f32[512,512])",
         "outputs": f"{path}:outputs(f32[1024], f32[130,1024])",
+        "walk": f"{path}:walk(f32[1024], key)",
         "window": f"{path}:window(f32[16,256], f32[100,256])",
     }
     found: dict[str, set[tuple[str, str]]] = {}
@@ -87,6 +95,10 @@ def test_a_concatenate_that_two_kernels_make_again(told: dict[str, set[tuple[str
 @pytest.mark.parametrize("name", ["stacked", "padded", "layers"])
 def test_what_the_page_says_is_no_case_is_none(told: dict[str, set[tuple[str, str]]], name: str) -> None:
     assert not told[name]
+
+
+def test_a_key_that_goes_round_is_no_state_of_columns(told: dict[str, set[tuple[str, str]]]) -> None:
+    assert {rule for _, rule in told["walk"]} <= {"key-split-in-scan"}
 
 
 def test_neither_a_window_that_shifts_nor_the_outputs_of_unrolled_steps_are_a_state_of_columns(
