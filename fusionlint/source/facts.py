@@ -181,6 +181,12 @@ class Facts:
         """The scopes of the code that looks so."""
         return [scope for name, scope in self.raw.shapes if name == shape]
 
+    @cached_property
+    def inner_names(self) -> frozenset[str]:
+        """What some scope below the module's own binds; `self` and `cls` mean something else in each class."""
+        scopes = (names for scope, names in self.raw.bindings.items() if scope)
+        return frozenset(("self", "cls")).union(*scopes)
+
     def bound(self, scope: str, name: str) -> Binding | None:
         """What `scope` itself binds `name` to, None where it does not."""
         try:

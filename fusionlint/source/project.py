@@ -116,6 +116,8 @@ class Project:
         """
         if depth < _DEPTH:
             return self._qualified_name(place, name, depth)
+        if place.scope and name.partition(".")[0] not in self.files[place.path].inner_names:
+            place = Place(place.path, "")  # what no inner scope of the file binds means the same in all of them
         key = (place, name)
         if key not in self._names:
             self._names[key] = self._qualified_name(place, name, depth)
