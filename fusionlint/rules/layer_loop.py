@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
@@ -32,6 +34,8 @@ _FEW = 4
 _LARGE = 4
 _LARGE_MODULE = 9
 _DEPTH = 3
+# What is given to a module under such a name is no block of layers.
+_PLAIN = regex(r"norm|act|pool|drop|conv|dense|linear", re.I)
 
 
 def _handing_on(source: Source) -> Iterator[str]:
@@ -222,8 +226,8 @@ def _is_block(constructor: cst.BaseExpression, source: Source) -> bool:
     name = source.qualified_name(constructor)
     if name is None:
         match constructor:
-            case cst.Attribute(value=cst.Name("self")):
-                return True  # a class that the module was given: self.block_cls
+            case cst.Attribute(value=cst.Name("self"), attr=cst.Name(given)):
+                return not _PLAIN.search(given)  # a class that the module was given: self.block_cls
             case cst.Name():
                 return any(_is_block(cls, source) for cls in _stored_classes(constructor, source))
         return False

@@ -26,7 +26,7 @@ _NEVER = frozenset(
 # What they do to a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and
 # numpyro.
 _IDLE_FILE = regex(
-    r"(^|/)(tests?|test_\w+|testing|benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference"
+    r"(^|/)(tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference"
     r"|deprecated|outdated|obsolete)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"

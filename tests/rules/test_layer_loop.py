@@ -142,3 +142,21 @@ class Level(nn.Module):
         return x
 """
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(("given", "count"), [("normalizer", 0), ("conv_cls", 0), ("block_cls", 1)])
+def test_a_norm_that_a_module_was_given_is_no_block(given: str, count: int) -> None:
+    code = f"""\
+class Pooled(nn.Module):
+    stages: int
+    {given}: type
+
+    @nn.compact
+    def __call__(self, x, y):
+        path = x
+        for _ in range(self.stages):
+            path = self.{given}()(path, y)
+            x = x + path
+        return x
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
