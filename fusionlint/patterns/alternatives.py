@@ -5,6 +5,7 @@ In: a node of a Source. Who offers the better way too knows what each costs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -38,3 +39,26 @@ def _branches(node: cst.If) -> Iterator[cst.CSTNode]:
     yield node.body
     if node.orelse is not None:
         yield node.orelse
+
+
+def is_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> bool:
+    """Whether a setting that is called as this `way` of doing it decides that `node` runs: `if style == "matmul"`."""
+    below: cst.CSTNode = node
+    for above in source.ancestors(node):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            return False
+        if isinstance(above, cst.If) and below is above.body and any(map(way.search, _said(above.test))):
+            return True
+        below = above
+    return False
+
+
+def _said(test: cst.BaseExpression) -> Iterator[str]:
+    """The words and names of a test that says yes to them."""
+    parts = list(inside(test))
+    if any(isinstance(part, cst.Not | cst.NotEqual | cst.NotIn) for part in parts):
+        return
+    for part in parts:
+        match part:
+            case cst.SimpleString(value=said) | cst.Name(value=said):
+                yield said

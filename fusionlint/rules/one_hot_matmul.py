@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.one_hot import (
     OneHot,
     factors,
@@ -24,12 +26,19 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="fusion")
 
 _FEW = regex(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
+_WAY = regex(r"one_?hot|mat_?mul|iota", re.I)
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
 @rule.source("BinaryOperation", "Call", when=making_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
-    """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot."""
+    """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot; not where a
+    setting asks for that."""
+    found = list(_products(node, source))
+    yield from found if found and not is_asked_for(node, _WAY, source) else ()
+
+
+def _products(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     if (sides := factors(node, source)) is not None:
         yield from _picked(node, *sides, source)
     elif is_einsum(node, source):

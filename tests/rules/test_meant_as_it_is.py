@@ -67,6 +67,13 @@ class Bias(nn.Module):
         chosen = jax.nn.one_hot(distance, self.buckets)
         return jnp.einsum("NX,BTSX->BNTS", self.weights, chosen)
 """
+STYLES = """
+@jax.jit
+def embedded(self, ids, table):
+    if self.style == "matmul":
+        return jnp.einsum("...y,yz->...z", jax.nn.one_hot(ids, 4096), table)
+    raise ValueError(self.style)
+"""
 FIRST = """
 def fori_loop(low, high, body, state):
     return jax.lax.fori_loop(low, high, body, state)
@@ -103,6 +110,7 @@ CASES = {
     "first weights": ("write-on-diagonal", WEIGHTS, (".init(", ".of(")),
     "one number a step": ("default-searchsorted", FORCING, ("time: float", "time")),
     "buckets of distances": ("one-hot-matmul", BIAS, ("buckets", "positions")),
+    "a product that was chosen": ("one-hot-matmul", STYLES, ('== "matmul"', '!= "matmul"')),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),
