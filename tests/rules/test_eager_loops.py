@@ -30,6 +30,14 @@ def test_a_write_an_epoch_is_nothing(body: str, number: int) -> None:
     assert found("eager-at-set-loop", body) == number
 
 
+@pytest.mark.parametrize(("name", "number"), [("make_table", 0), ("_build_strip", 0), ("load_table", 1)])
+def test_what_makes_something_is_called_once(name: str, number: int) -> None:
+    body = "y = jnp.zeros(n)\nfor i in range(n):\n    y = y.at[i].set(xs[i])\nreturn y"
+    code = f"{HEAD}def {name}(xs, n):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    code += f"def main(xs, n):\n    print({name}(xs, n))\n{name}([1.0], 1)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))) == number
+
+
 @pytest.mark.parametrize(("mark", "number"), [("_", 0), (",", 1)])
 def test_a_name_has_few_parts(mark: str, number: int) -> None:
     body = f"y = jnp.zeros(n)\nfor i, part in enumerate(fns.split('{mark}')):\n    y = y.at[i].set(xs[part])\nreturn y"
