@@ -53,7 +53,7 @@ def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | No
     filled = _filled(scan, body, source)
     if len(filled) != 2 or not is_elementwise_step(body, source, reductions):
         return None
-    if _hands_on(body, filled[0]) or only_counts(body, filled[0], source):
+    if _hands_on(body, filled[0], source) or only_counts(body, filled[0], source):
         return None
     return body if source.reads(filled[0]) else None
 
@@ -75,11 +75,12 @@ def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
     return [name for name in names[len(value.arguments) - 1 :] if name.value not in dict(value.keywords)]
 
 
-def _hands_on(body: Body, carry: cst.Name) -> bool:
-    """Whether a step hands on what it was handed, as it is: `return carry, x * x`."""
+def _hands_on(body: Body, carry: cst.Name, source: Source) -> bool:
+    """Whether a step hands on what it was handed, as it is: `return carry, x * x`. What was bound to the name since is
+    something else."""
     match result(body):
-        case cst.Tuple(elements=[cst.Element(value=cst.Name(name)), _]):
-            return name == carry.value
+        case cst.Tuple(elements=[cst.Element(value=cst.Name() as returned), _]):
+            return any(read is returned for read in source.reads(carry))
     return False
 
 

@@ -139,6 +139,13 @@ FOUND = [
 
             return lax.scan(step, (returns, best), transitions, reverse=True)[1]  # error
 
+        def chain(momentum, masses, order):
+            def step(new, m):
+                new = jnp.exp(-new / masses[m + 1]) * momentum[m]
+                return new, new
+
+            return lax.scan(step, momentum[0], order)[1]  # error
+
         def path(best, moves, rows):
             def step(best, row):
                 through = best[:, None] + moves
