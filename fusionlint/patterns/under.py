@@ -1,6 +1,6 @@
-"""What the code at a node runs inside of, near or far: a `vmap`, or a loop of jax.lax.
+"""What the code at a node runs inside of, near or far: a `vmap`, a gradient, or a loop of jax.lax.
 
-In: nodes of a Source. A function that nobody is seen to map or to loop over is in neither: unknown is unknown.
+In: nodes of a Source. A function that nobody is seen to hand to one is in none: unknown is unknown.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from fusionlint.source.tree import Source
 VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
 _LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
                     "flax.nnx.scan", "haiku.scan", "jax.lax.associative_scan"))  # fmt: skip
+_GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
+                        "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
 
 
 def under_vmap(node: cst.CSTNode, source: Source) -> bool:
@@ -24,6 +26,11 @@ def under_vmap(node: cst.CSTNode, source: Source) -> bool:
 def under_loop(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is seen to run in every step of a loop of jax.lax."""
     return _is_in(node, source, _LOOPS)
+
+
+def under_gradient(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to be differentiated in reverse."""
+    return _is_in(node, source, _GRADIENTS)
 
 
 def under_map(node: cst.CSTNode, source: Source) -> bool:

@@ -1,0 +1,67 @@
+"""A log-softmax of everything of which a loss reads one entry a row: `take_along_axis(log_softmax(x), labels, -1)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.under import under_gradient
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_LOG_SOFTMAX = ("jax.nn.log_softmax", "flax.linen.log_softmax", "flax.nnx.log_softmax")
+_TAKE = "jax.numpy.take_along_axis"
+_DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagonal", "jax.numpy.trace")
+# What is differentiated by somebody else, by the names of functions, classes and modules.
+_LOSS = regex(r"(^|[/._])(loss(es)?|nll|xent|cross_entropy|objectives?)([/._]|$)")
+
+
+@rule.source("Call", calls=_LOG_SOFTMAX)
+def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """All that is read of it is one entry of each row, or the diagonal, on the way to a gradient."""
+    logits = argument(node, 0, "x")
+    if logits is None or not source.calls(node, *_LOG_SOFTMAX) or not source.is_traced(node):
+        return
+    axis = argument(node, 1, "axis")
+    along = -1 if axis is None else constant(axis)
+    name = source.assigned_name(node)
+    reads: list[cst.CSTNode] = [*source.reads(name)] if name is not None else [node]
+    if along is None or not reads or not all(_is_pick(read, along, source) for read in reads):
+        return
+    if not under_gradient(node, source) and not _LOSS.search(f"{source.path}.{source.scope(node)}"):
+        return  # forward alone it is no more work for a GPU
+    x = brief(source.code(logits), 40, "x")
+    jax = source.alias("jax") or "jax"
+    yield source.finding(
+        node,
+        "all logits are normalised, and kept for the gradient, for the few that are picked",
+        write=f"pick from {x} itself, and subtract {jax}.nn.logsumexp({x}, axis={along})",
+    )
+
+
+def _is_pick(read: cst.CSTNode, along: int, source: Source) -> bool:
+    """Whether `read` is only read at one place of each row along the axis."""
+    match above := source.parent(read):
+        case cst.Arg():
+            call = source.parent(above)
+            if not isinstance(call, cst.Call) or call.args[0] is not above:
+                return False
+            if source.calls(call, *_DIAGONALS):
+                return len(call.args) == 1
+            if not source.calls(call, _TAKE):
+                return False
+            taken = argument(call, 2, "axis")
+            axis = -1 if taken is None else constant(taken)
+            return axis is not None and (axis == along or (-1 in (axis, along) and max(axis, along) > 0))
+        case cst.Subscript(value=value, slice=slices) if value is read and along in (-1, 1):
+            match elements(slices):
+                case [cst.Call() as rows, cst.Name() | cst.Attribute()]:
+                    return source.calls(rows, "jax.numpy.arange")
+    return False
