@@ -181,6 +181,7 @@ FAILS = {
     "number": ("entry", "number is an int, not a function", None),
     "field((f32[4], f32[4]))": ("trace", "no attribute 'x'; a SPEC has plain tuples, ", "return state.x"),
     "plain(f32[4], 3, 4)": ("entry", "plain(x, y=2.0) does not take (float32[4], 3, 4): too many positional", None),
+    "half_annotated(key, f32[4])": ("entry", "half_annotated(x) does not take (key, float32[4]): too many", None),
     "plain(f32[4], z=3)": ("entry", "plain(x, y=2.0) does not take (float32[4], z=3): ", None),
     "plain": ("entry", "plain(x) needs arguments: say its arguments, as in `", None),
     "half_annotated": ("entry", 'half_annotated needs a size for n (x: "8 n"): say --dim n=8', None),
@@ -337,6 +338,9 @@ def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) ->
     (tmp_path / "pkg" / "__init__.py").write_text("")
     (tmp_path / "pkg" / "shared.py").write_text("SCALE = 2.0\n")
     (tmp_path / "pkg" / "model.py").write_text("from .shared import SCALE\ndef apply(x): return x * SCALE\n")
+    (tmp_path / "src" / "far").mkdir(parents=True)
+    (tmp_path / "src" / "far" / "__init__.py").write_text("")
+    (tmp_path / "src" / "far" / "away.py").write_text("def f(x): return x\n")
     (tmp_path / "broken.py").write_text("import jax\nimport not_there\n")
     (tmp_path / "typo.py").write_text("import jax\n\ndef f(x:\n")
     (tmp_path / "leaves.py").write_text("import sys\nsys.exit('no display')\n")
@@ -347,6 +351,8 @@ def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) ->
     specs = {
         "pkg.model:apply(f32[4])": None,
         "pkg/model.py:apply(f32[4])": None,
+        "far.away:f(f32[4])": None,
+        "far.home:f(f32[4])": "no module far.home",
         "pkg.modle:apply(f32[4])": "no module pkg.modle; did you mean pkg.model?",
         "pgk.model:apply(f32[4])": "no module pgk (for pgk.model); did you mean pkg?",
         "pkg.model.apply:apply(f32[4])": "a function is named pkg.model:apply",

@@ -77,7 +77,13 @@ def check(function: Function, called: str, arguments: Arguments) -> None:
         signature.bind(*args, **kwargs)
     except TypeError as error:
         given = ", ".join([*map(show, args), *(f"{name}={show(one)}" for name, one in kwargs.items())])
-        raise EntryError(f"{called}{signature} does not take ({given}): {error}") from None
+        raise EntryError(f"{called}{_short(signature)} does not take ({given}): {error}") from None
+
+
+def _short(signature: inspect.Signature) -> inspect.Signature:
+    """Without annotations, which may be long, and are not what is wrong."""
+    parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=signature.empty)
 
 
 def signature_of(function: Function) -> inspect.Signature | None:

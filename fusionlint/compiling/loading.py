@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable
@@ -34,11 +36,14 @@ def load(entry: Entry) -> Function:
 
 
 def module(entry: Entry) -> ModuleType:
-    """The entry's module, imported at the first call: a dotted name with the working directory on sys.path, a file
-    with its own. Raises EntryError, and whatever the module raises."""
+    """The entry's module, imported at the first call: a dotted name with the working directory on sys.path, or its
+    `src` if that has it, a file with its own. Raises EntryError, and whatever the module raises."""
     if entry.is_file:
-        return _module_of_file(Path(entry.module))
+        return _module_of_file(Path(os.path.normpath(Path(entry.module).absolute())))
     _on_path(Path.cwd())
+    package = entry.module.partition(".")[0]
+    if importlib.util.find_spec(package) is None and importlib.machinery.PathFinder.find_spec(package, ["src"]):
+        _on_path(Path.cwd() / "src")
     try:
         return importlib.import_module(entry.module)
     except ModuleNotFoundError as error:
@@ -49,7 +54,6 @@ def module(entry: Entry) -> ModuleType:
 
 
 def _module_of_file(path: Path) -> ModuleType:
-    path = path.absolute()
     if not path.is_file():
         near = _near(path.name, (other.name for other in path.parent.glob("*.py")))
         raise EntryError(f"there is no file {path}{near}")

@@ -77,7 +77,10 @@ def random_array(struct: Any, random: np.random.Generator) -> Any:
 def show(value: Any) -> str:
     """As a SPEC would write it."""
     if isinstance(value, Array) or is_array(value):
-        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
+        dims = f"[{','.join(map(str, value.shape))}]"
+        if str(value.dtype).startswith("key<"):
+            return f"key{dims}" if value.shape else "key"
+        return f"{value.dtype}{dims}"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {show(part)}" for name, part in value.items()) + "}"
     if isinstance(value, (tuple, list)):
