@@ -51,16 +51,16 @@ BOTH = {
     'BFloat16[Array, "3"]': "bfloat16[3]",
     'UInt8[Array, "3"]': "uint8[3]",
     'Float8e4m3fn[Array, "3"]': "float8_e4m3fn[3]",
-    'Key[Array, ""]': "key<fry>[]",
-    'Key[Array, "4"]': "key<fry>[4]",
-    "PRNGKeyArray": "key<fry>[]",
-    "jaxtyping.PRNGKeyArray": "key<fry>[]",
+    'Key[Array, ""]': "key",
+    'Key[Array, "4"]': "key[4]",
+    "PRNGKeyArray": "key",
+    "jaxtyping.PRNGKeyArray": "key",
     'jaxtyping.Float[np.ndarray, "rows=3 #4"]': "float32[3,4]",
     'Float[Array, "3"] | None': "float32[3]",
     'None | Float[Array, "3"]': "float32[3]",
     'Optional[Float[Array, "3"]]': "float32[3]",
     'Union[Float[Array, "3"], Int[Array, "4"]]': "float32[3]",
-    'tuple[Float[Array, "3"], tuple[Key[Array, ""], Int[Array, "2"]]]': "(float32[3], (key<fry>[], int32[2]))",
+    'tuple[Float[Array, "3"], tuple[Key[Array, ""], Int[Array, "2"]]]': "(float32[3], (key, int32[2]))",
 }
 
 
