@@ -183,6 +183,28 @@ def test_host_files_are_known_by_where_they_are(path: str) -> None:
     assert context("def f(x): return x", "f", path=path) == "host"
 
 
+def test_tools_inside_of_a_package_are_a_library() -> None:
+    assert context("def f(x): return x", "f", path="pkg/tools/cluster.py") == "library"
+    assert context("def f(x): return x", "f", path="pkg/scripts/train.py") == "host"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("def draw(state): return state", "library"),
+        ("def _draw_samples(self, key, n): return key", "library"),
+        ("def draw(ax, state): return ax", "host"),
+        ("def draw(self): return self", "host"),
+        ("def draw_board(state): return state", "host"),
+        ("def _load_balancing_loss(probs): return probs", "library"),
+        ("def load_params(path): return path", "host"),
+    ],
+)
+def test_cards_and_numbers_are_drawn_as_pictures_are(function: str, expected: str) -> None:
+    name = function.partition("(")[0].removeprefix("def ")
+    assert context(function, name) == expected
+
+
 @pytest.mark.parametrize(
     ("path", "scope", "idle"),
     [

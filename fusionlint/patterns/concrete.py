@@ -44,7 +44,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return False
     if _is_factory(function, source) or is_made_once(source.project, source.contexts, source.place(node)):
         return True
-    ends = (_is_cut_by_a_mask, _takes_from_a_list, _is_kept, _asks_an_array)
+    ends = (_is_cut_by_a_mask, _is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
@@ -100,6 +100,15 @@ def _is_cut_by_a_mask(part: cst.CSTNode, function: cst.FunctionDef, source: Sour
             mask = (source.value(index) or index) if isinstance(index, cst.Name) else index
             is_mask = isinstance(mask, cst.Comparison) and kind(mask, source) == "array"
             return is_mask and kind(value, source) == "array" and not _is_gated(part, function, source)
+    return False
+
+
+def _is_cut_at_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """`x[:i]`, where what is in an array says how long it is."""
+    match part:
+        case cst.Slice(lower=lower, upper=upper) if source.function(part) is function:
+            bounds = [bound for bound in (lower, upper) if bound is not None]
+            return any(kind(b, source) == "array" for b in bounds) and not _is_gated(part, function, source)
     return False
 
 

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import Call, Value, unpacked
+from fusionlint.source.facts import Call, Facts, Value, unpacked
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 
@@ -45,16 +45,22 @@ CALLBACKS = frozenset(
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 
 # Host code by every project's habit: files, names of functions, and calls that no trace survives.
-_HOST_FILE = regex(r"(^|/)(docs?|scripts?|tools?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
+_HOST_FILE = regex(r"(^|/)(docs?|scripts?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
+# A folder of a project; of a package it is a part of the library, as any other is.
+_TOOLS = regex(r"(^|/)tools?/")
 # Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
 _IDLE_NAME = regex(
     r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
     # what a fast form is compared with
     r"|_?naive_.*|.*_(naive|ref|reference))$"
 )
+# Cards and random numbers are drawn too.
+_DRAWS = regex(r"^_?draw(_(samples?|weights|uniform|normal|noise|prior|posterior|random|cards?|tiles?)(_.*)?)?$")
+_DRAWN_FROM = frozenset(("key", "rng", "rng_key", "state"))
+_DRAWN_ON = frozenset(("ax", "axes", "fig", "figure", "canvas", "screen", "surface", "image", "img", "frame", "raster"))
 _HOST_NAME = regex(
     r"^(main|_main|__init__|__post_init__|parse_args|get_args"
-    r"|_?init_(fn|fun|params?|weights?|variables)|_?initializer|.*_initializer|_?(save|load|print|report).*"
+    r"|_?init_(fn|fun|params?|weights?|variables)|_?initializer|.*_initializer|_?(save|load(?!_balanc)|print|report).*"
     # not log_prob, log_scale, log_likelihood
     r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
     r"|message|sync|request|iteration|param).*)$"
@@ -112,8 +118,25 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
 def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern, or of a Pallas
     kernel, which XLA never sees."""
-    named = is_idle_file(project.files[place.path].inside) or any(map(_is_idle_name, place.scope.split(".")))
+    named = is_idle_file(project.files[place.path].inside) or _is_in_idle(project, place)
     return named or place in _kernels(project)
+
+
+def _is_in_idle(project: Project, place: Place) -> bool:
+    """Whether the function at `place`, or one around it, is called as tests, benchmarks and pictures are."""
+    names = place.scope.split(".")
+    for depth, name in enumerate(names, start=1):
+        if _is_idle_name(name) and not _draws_from(project.files[place.path], ".".join(names[:depth])):
+            return True
+    return False
+
+
+def _draws_from(facts: Facts, scope: str) -> bool:
+    """Whether a function called `draw` draws a number or a card, by what it is handed, and no picture."""
+    if not _DRAWS.match(scope.rpartition(".")[2]) or scope not in facts.raw.functions:
+        return False
+    parameters = facts.raw.functions[scope][2]
+    return not _DRAWN_FROM.isdisjoint(parameters) and _DRAWN_ON.isdisjoint(parameters)
 
 
 @cache
@@ -234,11 +257,18 @@ def _reached(
 def _host_seeds(project: Project) -> Iterator[Place]:
     yield from _callback_functions(project)
     for path, facts in project.files.items():
-        is_of_host = _HOST_FILE.search(facts.inside) is not None
+        is_of_host = _is_host_file(facts)
         for place in (Place(path, scope) for scope in facts.raw.functions):
             if is_of_host or _is_host_name(place.scope.rpartition(".")[2]) or is_idle(project, place):
                 yield place
         yield from _calling_the_host(project, path)
+
+
+def _is_host_file(facts: Facts) -> bool:
+    """Whether a file holds what is run by hand: a folder of scripts, or of tools beside the package, not inside it."""
+    _, _, inner = facts.module.partition(".")
+    is_of_tools = _TOOLS.search(facts.inside) is not None and not {"tool", "tools"} & {*inner.split(".")}
+    return is_of_tools or _HOST_FILE.search(facts.inside) is not None
 
 
 @cache

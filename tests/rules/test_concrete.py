@@ -60,6 +60,8 @@ def rules(code: str) -> list[str]:
             ["blocks-by-at-set"],
             id="asked where somebody wants it",
         ),
+        pytest.param("ends, n = [0, 1], parts[: jnp.argmax(parts[0])]", [], id="cut at an array"),
+        pytest.param("ends, n = [0, 1], parts[: len(parts) - 1]", ["blocks-by-at-set"], id="cut at a length"),
         pytest.param("ends = [0, 1]\n    print(len(parts))", ["blocks-by-at-set"], id="prints and returns"),
     ],
 )
