@@ -25,6 +25,7 @@ _RANDOM = "jax.random."
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
 # A trace has to know how long it is.
 _RANGE = "jax.numpy.arange"
+_SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _MAKES = regex(r"^_?(make|build|create|construct|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
@@ -136,10 +137,13 @@ def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bo
 
 
 def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`."""
+    """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`, `ends[i - 1] if i >= 1 else 0`."""
     match part:
         case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
             return source.calls(_asked_first(test), *_TRUTHS) and not _is_gated(part, function, source)
+        case cst.IfExp(test=cst.Comparison(left=cst.Name() as found)) if source.function(part) is function:
+            is_searched = source.calls(source.value(found) or found, *_SEARCHES)
+            return is_searched and not _is_gated(part, function, source)
     return False
 
 

@@ -29,6 +29,7 @@ def rules(code: str) -> list[str]:
         pytest.param("ends, n = [0, 1], int(jnp.sum(parts[0]))", [], id="an int of a sum"),
         pytest.param("ends, n = [0, 1], jnp.nonzero(parts[0])", [], id="as many as there are"),
         pytest.param("ends, n = [0, 1], jnp.arange(1, jnp.max(parts[0]))", [], id="as many as an array says"),
+        pytest.param("i = jnp.argmax(parts[0])\n    ends = [0, 1 if i > 0 else 0]", [], id="a place of an array"),
         pytest.param("ends, n = [0, 1], jnp.arange(1, max(SIZES))", ["blocks-by-at-set"], id="as many as Python says"),
         pytest.param(
             "ends, n = [0, 1], jnp.nonzero(parts[0], size=3)", ["blocks-by-at-set"], id="a size that is given"
