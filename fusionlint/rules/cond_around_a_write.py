@@ -73,11 +73,9 @@ def _writes_little(branch: Branch, source: Source) -> bool:
 
 
 def _works_long(function: Function, source: Source, depth: int = _DEPTH) -> bool:
-    """Whether a branch multiplies matrices or sorts, itself or by a helper: a whole step, which is best left out where
-    it is not wanted, and beside which the buffer is no cost."""
+    """Whether a branch sorts, or calls a function for products, itself or by a helper: a whole step, which is best left
+    out where it is not wanted, and beside which the buffer is no cost. The `@` of a few joints is none."""
     for part in inside(function.body) if depth else ():
-        if isinstance(part, cst.MatrixMultiply):
-            return True
         if isinstance(part, cst.Call):
             if _LONG.search(source.qualified_name(part.func) or ""):
                 return True

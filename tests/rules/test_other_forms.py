@@ -25,6 +25,19 @@ def lines(rule: str, text: str) -> tuple[list[int], list[int]]:
 
 FOUND = [
     (
+        "cond-around-a-write",
+        """
+        def propagated(parents, inertias, moved):
+            def step(inertias, i):
+                def onto(inertias):
+                    return inertias.at[parents[i]].add(moved[i].T @ inertias[i] @ moved[i])
+
+                return lax.cond(parents[i] != 0, onto, lambda inertias: inertias, inertias), None  # error
+
+            return lax.scan(step, inertias, jnp.arange(8))[0]
+        """,
+    ),
+    (
         "inverse-then-matmul",
         """
         def placed(a, b, c, matrix, world):
