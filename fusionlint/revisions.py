@@ -78,6 +78,7 @@ def explained_here(asked: Asked) -> dict[str, Any]:
 
 
 def _explain(asked: Asked, cwd: Path, environment: Mapping[str, str], specs: Sequence[str]) -> dict[str, Any]:
+    specs = [_where_it_is(spec, cwd) for spec in specs]
     command = [sys.executable, "-m", "fusionlint", "explain", "--output-format", "json", f"--timeout={asked.timeout}"]
     command += [*(f"--target={name}" for name in asked.targets), *(f"--dim={dim}" for dim in asked.dims)]
     command += ["--", *specs]
@@ -144,6 +145,18 @@ def _below(spec: str, top: Path, cwd: Path) -> str:
     if not path.is_absolute() or not path.resolve().is_relative_to(top):
         return spec
     return os.path.relpath(path.resolve(), cwd.resolve()) + spec[len(str(path)) :]
+
+
+def _where_it_is(spec: str, cwd: Path) -> str:
+    """A SPEC of a file that is not there, in the one file of that name that the repository has around `cwd`: it may
+    have moved between the revisions."""
+    name, dot, rest = spec.partition(".py:")
+    path = Path(f"{name}.py")
+    if not dot or (cwd / path).exists():
+        return spec
+    listed = _git("ls-files", "-z", "--", f":(top,glob)**/{path.name}", cwd=cwd).stdout.split("\0")
+    found = [other for other in listed if other]
+    return f"{found[0]}:{rest}" if len(found) == 1 else spec
 
 
 def _check_what_was_compiled(document: Mapping[str, Any], revision: str, top: Path, worktree: Path) -> None:

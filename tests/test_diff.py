@@ -235,6 +235,11 @@ def test_a_function_whose_file_is_elsewhere_is_compared_and_it_is_said() -> None
         (program,) = function.programs
         assert (function.name, function.word, program.barriers) == (after.functions[0].name, "same", ())
         assert program.notes == (f"it was {before.functions[0].name}",)
+    # What is gone was where it was.
+    other = barrier(OTHER, location={"path": "/repo/fixed/fit.py", "line": 15, "function": "f"})
+    (function,) = compare(told("", "fit.py"), side(report("fixed/fit.py:step(f32[8])", other))).functions
+    shown = [(one.word, one.shown.path) for one in function.programs[0].barriers]
+    assert shown == [("appeared", "fixed/fit.py"), ("gone", "fit.py")]
     # Of a file that is still there as well, and of two that it could have been, nothing is said.
     both = side(report("fit.py:step()"), report("fixed/fit.py:step()"))
     assert words(compare(side(report("fit.py:step()")), both)) == {"fit.py:step": "same", "fixed/fit.py:step": "new"}

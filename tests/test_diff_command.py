@@ -117,6 +117,25 @@ def test_code_that_only_moved_is_no_change_even_where_it_is_not_committed(reposi
     assert (done.exit_code, "env.py:" in done.stdout) == (0, False)
 
 
+def test_a_file_that_moved_between_the_revisions_is_found_in_each(repository: Path) -> None:
+    (repository / "lib").mkdir()
+    git("mv", "env.py", "lib/env.py", folder=repository)
+    commit(repository)
+    done = run("diff", "stacked", "HEAD", SPEC, *ON_CPU, "--all")
+    assert (done.exit_code, done.stdout.startswith("stacked -> HEAD: 1 function unchanged\n")) == (0, True), done.stderr
+    assert "\nlib/env.py:step on cpu\nit was env.py:step\n" in done.stdout
+    done = run("diff", "fused", ".", f"lib/{SPEC}", *ON_CPU)
+    assert done.stdout.startswith("fused -> .: 1 function worse\n")
+    # Of two files of that name nobody knows which it was.
+    (repository / "far").mkdir()
+    git("mv", "lib/env.py", "far/env.py", folder=repository)
+    (repository / "lib" / "env.py").parent.mkdir(exist_ok=True)
+    (repository / "lib" / "env.py").write_text("")
+    commit(repository)
+    done = run("diff", "stacked", "HEAD", SPEC, *ON_CPU)
+    assert (done.exit_code, "HEAD: there is no file env.py" in done.stdout) == (2, True)
+
+
 def test_dims_are_the_sizes_of_annotations_on_both_sides(repository: Path) -> None:
     pytest.importorskip("jaxtyping")
     annotated = (

@@ -232,7 +232,11 @@ def _compared(before: Program, after: Program, tolerance: float, was: str, name:
     sizes = before.arguments == after.arguments
     there = {one.path for one in after.barriers}
     moved = [replace(one, path=as_moved(one.path, was, name, there)) for one in before.barriers]
-    barriers = barrier_changes(moved, after.barriers, sizes=sizes)
+    then = {id(one): before.barriers[number] for number, one in enumerate(moved)}
+    barriers = tuple(
+        one if one.after else replace(one, before=then[id(one.before)])  # what is gone was where it was
+        for one in barrier_changes(moved, after.barriers, sizes=sizes)
+    )
     return ProgramChange(before.target, before, after, _word(quantities, tolerance), quantities, barriers, was)
 
 
