@@ -33,6 +33,7 @@ ARGUMENTS = {
     "rollout": "f32[256,2]",
     "until": "f32[512]",
     "handed_on": "f32[512]",
+    "summed": "f32[512]",
     "stages": "f32[512]",
 }
 
@@ -153,6 +154,22 @@ def test_stages_count_every_form_of_the_program(reports: dict[str, Report]) -> N
     assert stages.before["sine"] == 2
     assert stages.after["sine"] == 1
     assert stages.kernels == {"loop": 1}
+
+
+def test_what_xla_rewrote_without_a_line_is_at_that_of_the_only_such_work(reports: dict[str, Report]) -> None:
+    """A cumulative sum becomes several sums over windows, and none of them says where it was written."""
+    stacks = [e.barrier.stack for e in reports["summed"].barriers]
+    line = next(n for n, text in enumerate(SOURCE.read_text().splitlines(), 1) if "cumsum(x) * 2.0" in text)
+    assert stacks
+    assert {stack[0].line for stack in stacks} == {line}
+
+
+def test_of_two_works_that_xla_rewrote_nobody_knows_which_it_was(tmp_path: Path) -> None:
+    (twice,) = compile_many([parse_spec(f"{SOURCE}:summed_twice(f32[512])")], get("cpu"), 300, tmp_path)
+    assert isinstance(twice, Artifacts)
+    found = explain(twice).barriers
+    assert found
+    assert not any(e.barrier.stack for e in found)
 
 
 def test_a_function_that_hands_its_argument_on_has_no_lines_to_miss(reports: dict[str, Report]) -> None:

@@ -68,6 +68,15 @@ def handed_on(x):
     return x
 
 
+def summed(x):
+    return jnp.cumsum(x) * 2.0
+
+
+def summed_twice(x):
+    x = jnp.cumsum(x)
+    return jnp.cumsum(x)
+
+
 def stages(x):
     a = jnp.sin(x) + jnp.cos(jnp.float32(2.0))
     b = jnp.sin(x) * jnp.float32(3.0)
