@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -42,7 +44,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     last = at_write(node)
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
-    writes = chain(last, source)
+    writes = _of_one_kind(chain(last, source), source)
     if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source):
         return
     # Rules of their own say what to write instead of these.
@@ -62,7 +64,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     yield source.finding(
         writes[0].call,
         f"{subject} is written {len(writes)} times in a row, each time by kernels of its own",
-        until=node,
+        until=writes[-1].call,
         write=instead.text,
         pair=instead.pair,
     )
@@ -130,16 +132,18 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
         return True
     if any(isinstance(part, cst.Comparison) for write in writes for part in write.index):
         return False  # a mask: not code of a trace
-    if _are_many_and_one(writes, source):
-        return False
     forms = Counter(_form(write.index, source) for write in writes)
     return max(forms.values()) > 1
 
 
-def _are_many_and_one(writes: Sequence[Write], source: Source) -> bool:
-    """Whether an array of places is written, and a number's place: no scatter has both, and a `where` saves nothing."""
-    many = any(is_many(part, source) for write in writes for part in write.index)
-    return many and any(all(constant(part) is not None for part in write.index) for write in writes)
+def _of_one_kind(writes: list[Write], source: Source) -> list[Write]:
+    """All of `writes`; where some are to an array of places and some to a number's, which no scatter has both of, the
+    most numbers' in a row."""
+    numbers = [all(constant(part) is not None for part in write.index) for write in writes]
+    if not any(numbers) or not any(is_many(part, source) for write in writes for part in write.index):
+        return writes
+    runs = (list(run) for is_number, run in groupby(zip(numbers, writes, strict=True), itemgetter(0)) if is_number)
+    return [write for _, write in max(runs, key=len)]
 
 
 def _form(index: Sequence[Part], source: Source) -> tuple[str, ...]:

@@ -123,6 +123,13 @@ def test_columns_among_other_writes_are_one_chain() -> None:
     assert rules("def f(x, y):\n    return x.at[:, 0].set(y).at[:, 1].set(y).at[0].set(1)\n") == ["chained-at-set"]
 
 
+def test_numbers_beside_an_array_of_places_are_one_write_among_themselves() -> None:
+    code = "def f(mask, ids, a, b):\n    mask = mask.at[ids].set(True)\n    mask = mask.at[3].set(mask[3] | a)\n"
+    assert rules(f"{code}    return mask\n") == []
+    (finding,) = found(f"{code}    mask = mask.at[7].set(mask[7] | b)\n    return mask.at[ids].set(True)\n")
+    assert (finding.location.line, finding.location.end_line) == (5, 6)
+
+
 def test_one_column_twice_is_no_two_columns() -> None:
     (finding,) = found("def f(x, y):\n    return x.at[:, 0].set(y).at[:, 0].add(y)\n")
     assert finding.rule == "chained-at-set"
