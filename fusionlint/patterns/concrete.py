@@ -25,6 +25,7 @@ _RANDOM = "jax.random."
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
 # A trace has to know how long it is.
 _RANGE = "jax.numpy.arange"
+_RESULTS = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "argmax", "argmin"))
 _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _MAKES = regex(r"^_?(make|build|create|construct|get)_")
@@ -39,7 +40,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if not isinstance(function, cst.FunctionDef):
         return False
     calls = list(_own(function, source))
-    if any(_is_past(node, call, source) for call in calls):
+    if any(_is_past(node, call, source) or _counts_to_a_result(call, function, source) for call in calls):
         return True
     if source.context(node) == "traced":
         return False
@@ -80,6 +81,14 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
+
+
+def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
+    """`jnp.arange(jnp.max(n))`: whoever is said to trace the function, no trace gets there."""
+    if not source.calls(call, _RANGE) or _is_gated(call, function, source):
+        return False
+    meant = ((source.value(a.value) or a.value) if isinstance(a.value, cst.Name) else a.value for a in call.args)
+    return any(source.calls(each, *_RESULTS) for each in meant)
 
 
 def _is_factory(function: cst.FunctionDef, source: Source) -> bool:

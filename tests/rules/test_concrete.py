@@ -125,3 +125,15 @@ def filled(x, a, b, i, j):
     return x.at[places[0]].set(a).at[places[1]].set(b)
 """
     assert rules(code) == ["chained-at-set"]
+
+
+@pytest.mark.parametrize(("last", "expected"), [("jnp.max(orders)", []), ("len(orders)", ["chained-at-set"])])
+def test_no_trace_counts_to_what_jax_computes(last: str, expected: list[str]) -> None:
+    code = f"""\
+@jax.jit
+def polynomials(x, orders, i, j):
+    last = {last}
+    terms = x * jnp.arange(1, last)[:, None]
+    return terms.at[i].set(1.0).at[j].set(x)
+"""
+    assert rules(code) == expected
