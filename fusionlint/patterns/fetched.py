@@ -79,12 +79,24 @@ def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int =
 
 def _is_read_on(statement: cst.CSTNode, target: cst.BaseExpression, loop: Loop, source: Source, depth: int) -> bool:
     if isinstance(target, cst.Subscript):
-        return False
+        return _is_picked_by(target.value, statement, loop)
     if depth == 0 or any(isinstance(part, cst.Attribute | cst.Subscript) for part in inside(target)):
         return True
     names = [name for name in inside(target) if isinstance(name, cst.Name)]
     reads = (r for name in names for r in source.reads(name) if loop in source.ancestors(r))
     return any(statement not in source.ancestors(r) and is_needed(r, loop, source, depth - 1) for r in reads)
+
+
+def _is_picked_by(array: cst.BaseExpression, statement: cst.CSTNode, loop: Loop) -> bool:
+    """Whether what is stored in an array says which elements of another are taken, `candidates = points[mask]`: the
+    host has to know how many before it goes on."""
+    own = {id(part) for part in inside(statement)}
+    picked = (part for part in inside(loop.body) if isinstance(part, cst.Subscript) and id(part) not in own)
+    return any(
+        isinstance(element.slice, cst.Index) and element.slice.value.deep_equals(array)
+        for part in picked
+        for element in part.slice
+    )
 
 
 def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:

@@ -34,6 +34,7 @@ def lines(body: str) -> list[int]:
         "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    c.append(float(y))",
         # A table of steps is none of settings.
         "for j in range(b):\n    for i in range(b):\n        state, y = step(state)\n        c[i, j] = np.array(y)",
+        "for x in a:\n    points = state[b]\n    _, y = step(points, x)\n    c[b] = np.asarray(y)",
         "for x in a:\n    if b: print(x)\n    state, y = step(state, x)\n    c.append(float(y))",
         "for j in b:\n    for x in a:\n        state, y = step(state, x)\n        c.append(float(y))",
         "for x in a:\n    b += int(step(state, x)[1])",  # of the state too
@@ -47,6 +48,8 @@ def test_steps_that_are_waited_for(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
+        # What came back says which are gone on with.
+        "for x in a:\n    points = state[c]\n    _, y = step(points, x)\n    c[c] = np.asarray(y)",
         "for x in a:\n    state, y = step(state, x)\n    print(f'{y:.3f}')",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    time.sleep(1)",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    jax.block_until_ready(state)",
