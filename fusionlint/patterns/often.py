@@ -11,7 +11,7 @@ from fusionlint.source.traced import is_idle
 
 _STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$")
 _ONCE = regex(
-    r"^_?(main|__init__|__post_init__|setup|set_up|init|build|make|create|compile|load|save)(_|$)|^main"
+    r"^_?(main|__init__|__post_init__|setup|set_up|init(iali[sz](e|ation))?|build|make|create|compile|load|save)(_|$)|^main"
     # What takes the time of a function is handed another one each time.
     r"|^_?(time_(for|of|fn|func|function|it|jax|jit|jitted)|timeit|timing|profile)(_|$)"
 )

@@ -17,8 +17,8 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="recompile")
 
-# jax.pmap is not among them: it finds bound methods again (evidence C).
-_JIT = frozenset(("jax.jit", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "flax.nnx.jit"))
+_PMAP = "jax.pmap"  # finds bound methods again (evidence C), and nothing else
+_JIT = frozenset(("jax.jit", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "flax.nnx.jit", _PMAP))
 _WRAPPERS = PARTIAL | _JIT | frozenset(
     ("jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian",
      "jax.checkpoint", "jax.remat", "jax.shard_map", "jax.experimental.shard_map.shard_map",
@@ -53,6 +53,9 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return
     if source.calls(node, _BY_VALUE):
         what = _new_by_value(node.args[0].value, where, source)
+    elif source.calls(node, _PMAP):
+        function = node.args[0].value
+        what = made_anew(function, where, source, _WRAPPERS) if not _is_a_barrier(function, source) else None
     else:
         what = _new(node.args[0].value, where, source)
     if what:
@@ -90,8 +93,14 @@ def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
 def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
     reads = source.reads(name)
     calls = [p for read in reads if isinstance(p := source.parent(read), cst.Call) and p.func is read]
-    if len(calls) == len(reads) and all(source.scope(read) == source.scope(name) for read in reads):
+    # What is `global` is kept.
+    if len(calls) == len(reads) and all(source.scope(use.node) == source.scope(name) for use in source.uses(name)):
         yield from calls
+
+
+def _is_a_barrier(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether a sum over the devices is all that `function` does: hosts wait for each other by it, now and then."""
+    return isinstance(function, cst.Lambda) and source.calls(function.body, "jax.lax.psum")
 
 
 def _new_by_value(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> str | None:

@@ -30,6 +30,9 @@ def in_function(body: str, name: str = "step") -> str:
         "return jax.jit(jax.grad(f))(x)",
         "return jax.jit(jax.vmap(f))(x)",
         "return jax.jit(jax.jit(f))(x)",
+        "return jax.pmap(lambda y: y)(x)",
+        "return jax.pmap(jax.vmap(f))(x)",
+        "@functools.partial(jax.pmap, axis_name='i')\ndef g(y): return a * y\nreturn g(x)",
         "return functools.partial(jax.jit, donate_argnums=0)(lambda y: y)(x)",
         "def g(y): return a * y\nreturn jax.jit(g)(x)",
         "g = lambda y: a * y\nreturn jax.jit(g)(x)",
@@ -61,7 +64,9 @@ def test_a_function_made_anew_in_a_step_is_compiled_anew(body: str) -> None:
         "@jax.jit\ndef g(y): return y\nreturn g",
         "return jax.jit(lambda y: y).lower(x).compile()(x)",
         "return jax.jit(lambda y: y).eval_shape(x)",
-        "return jax.pmap(lambda y: y)(x)",
+        "return jax.pmap(a.step)(x)",
+        "return jax.pmap(lambda y: jax.lax.psum(y, 'i'), 'i')(x)",  # a barrier
+        "return jax.pmap(f)(x)",
         "return jax.vmap(lambda y: y)(x)",
         "return jax.jit()(x)",
     ],
@@ -71,6 +76,12 @@ def test_a_jit_that_is_cached_kept_or_used_often_is_left_alone(body: str) -> Non
 
 
 CALL = "return jax.jit(lambda y: y)(x)"
+
+
+def test_what_is_global_is_kept() -> None:
+    code = "def step(x):\n    {}\n    if g is None: g = jax.jit(lambda y: y)\n    return g(x)\n"
+    assert count("g = None\n" + code.format("global g")) == 0
+    assert count("def step(x):\n    g = jax.jit(lambda y: y)\n    return g(x)\n") == 1
 
 
 @pytest.mark.parametrize(
