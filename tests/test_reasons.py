@@ -26,6 +26,7 @@ SEEN = [
     "Producer fusion has multiple non-elementwise ops, bailing.",
     "Non-elementwise ops in consumer lead to inplace conflict after fusion",
     "expensive producer would be duplicated",
+    "Number of operands and output buffers is larger than allowed budget per fusion",
 ]
 
 

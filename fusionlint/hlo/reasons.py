@@ -104,6 +104,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason("expensive producer would be duplicated", "an expensive operation with several readers is made once"),
     Reason("is too expensive to duplicate", "an expensive operation with several readers is made once"),
+    Reason("larger than allowed budget", "the kernel would read and write more arrays than one can"),
     # both
     Reason("too many reductions inside single fusion", "a kernel holds only so many sums"),
 )
