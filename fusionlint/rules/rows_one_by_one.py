@@ -69,13 +69,12 @@ def _rows(made: cst.BaseExpression, counter: str, source: Source) -> Iterator[cs
 
 
 def _is_row(read: cst.Subscript, counter: str, source: Source) -> bool:
-    """`x[i]`, `x[:, i]`: of a list or a dict nobody reads by several indices."""
+    """`x[:, i]`, `x[i, :]`: what nobody reads so is a list or a dict, and `x[i]` of an array may be a number."""
     index = elements(read.slice)
     numbers = [part for part in index if isinstance(part, cst.Name) and part.value == counter]
     if len(numbers) != 1 or not all(part in numbers or is_whole(part) for part in index):
         return False
-    held = kind(read.value, source)
-    return not _mentions(read.value, counter) and (held == "array" or (held is None and len(index) > 1))
+    return len(index) > 1 and not _mentions(read.value, counter) and kind(read.value, source) in ("array", None)
 
 
 def _mapped(loop: Comprehension, rows: list[cst.Subscript], counter: str, source: Source) -> str:

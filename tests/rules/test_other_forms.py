@@ -204,7 +204,7 @@ FOUND = [
         """
         def ramps(x, scale, n):
             rows = jnp.stack(list(x))
-            return jnp.stack([jnp.exp(-scale * rows[i]) for i in range(n)])  # error
+            return jnp.stack([jnp.exp(-scale * rows[i, :]) for i in range(n)])  # error
         """,
     ),
 ]
