@@ -19,6 +19,8 @@ rule = Rule(__name__, harm="compile-time")
 _APPLY = "optax.apply_updates"
 # flax's TrainState; what other libraries call so takes pairs, and no `grads=`.
 _APPLY_METHOD = ".apply_gradients"
+# A step hands on a state and a key, or parameters and what the optimizer keeps; a sum or a picture is one value.
+_OF_A_STEP = 2
 
 
 def _stepping_in_a_loop(source: Source) -> Iterator[str]:
@@ -43,12 +45,14 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         return
     carry = Carry(loop)
     own = [c for c in calls(loop.body) if source.loop(c) is loop]
-    if any(_updates(c, source) and _hands_on(c, carry, source) for c in own):
+    if any(_updates(c, source) and _handed_on(c, carry, source) for c in own):
         what = "every update is written into the program, gradient and all: it compiles longer with each"
         write = (
             "jax.lax.scan over the batches, or their indices or keys, carrying the parameters and the optimizer's state"
         )
-    elif _is_by_a_setting(loop, source) and any(is_jitted(c.func, source) and _hands_on(c, carry, source) for c in own):
+    elif _is_by_a_setting(loop, source) and any(
+        is_jitted(c.func, source) and _handed_on(c, carry, source) >= _OF_A_STEP for c in own
+    ):
         what = "every step is written into the program that is compiled here: it compiles longer with each"
         write = "jax.lax.scan, carrying what one step hands to the next, and returning what each of them stores"
     else:
@@ -62,12 +66,12 @@ def _updates(call: cst.Call, source: Source) -> bool:
     return source.calls(call, _APPLY)
 
 
-def _hands_on(call: cst.Call, carry: Carry, source: Source) -> bool:
-    """Whether `call` is handed what it returned in the iteration before."""
+def _handed_on(call: cst.Call, carry: Carry, source: Source) -> int:
+    """How many of the names that `call` writes it was handed in the iteration before."""
     own = carry.write_of(call, source)
     if own is None or not own.always:
-        return False
-    return not set(own.names).isdisjoint(name for node in (call.func, *call.args) for name in read(node))
+        return 0
+    return len({name for node in (call.func, *call.args) for name in read(node)}.intersection(own.names))
 
 
 def _is_by_a_setting(loop: cst.For, source: Source) -> bool:
