@@ -51,7 +51,7 @@ def _is_of_a_module(scope: str, source: Source) -> bool:
     return bool(around) and source.project.inherits(Place(source.path, around), _MODULES)
 
 
-@rule.source(cst.For, when=_handing_on)
+@rule.source("For", when=_handing_on)
 def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`for i in range(depth): x = Block(...)(x)`, `x = block(x, w[i])` of stacked parameters, or
     `for block in self.blocks: x = block(x)` of blocks that were built alike."""
