@@ -15,9 +15,10 @@ from fusionlint.rule import pages
 from fusionlint.source import check, known
 from fusionlint.source.cache import FOLDER, Cache
 from fusionlint.source.check import Result, check_files
+from fusionlint.source.facts import Facts
 from fusionlint.source.files import python_files
 from fusionlint.source.scope import Scope, speaking
-from fusionlint.source.world import join
+from fusionlint.source.world import Names, World, join
 
 EVERYTHING = Scope(speaking(tuple(pages()), ()))
 
@@ -213,16 +214,23 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
 ) -> None:
     monkeypatch.setattr(check, "_LARGE", 1)
     before = checked(project, Cache(tmp_path / "cache"))
-    joined = list[int]()
-    monkeypatch.setattr(check, "join", lambda facts: joined.append(len(facts)) or join(facts))
+    joined = list[set[str]]()
+
+    def noted(facts: dict[str, Facts], names: Names | None = None) -> World:
+        joined.append({Path(path).name for path in names or {}})
+        return join(facts, names)
+
+    monkeypatch.setattr(check, "join", noted)
     (project / "physics.py").write_text("# one more line\n" + PHYSICS)
     after = checked(project, Cache(tmp_path / "cache"))
     assert not joined
     assert after == checked(project)
     assert after != before
     (project / "physics.py").write_text(PHYSICS + "\ndef more(x):\n    return stages(x)\n")
-    checked(project, Cache(tmp_path / "cache"))
-    assert joined
+    joined.clear()
+    after = checked(project, Cache(tmp_path / "cache"))
+    assert joined == [{"driver.py"}]  # in the others what mentions `stages` may call something else now
+    assert after == checked(project)
 
 
 @pytest.mark.parametrize("kind", ["run-*", "facts-*", "world-*"])

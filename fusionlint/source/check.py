@@ -27,7 +27,7 @@ from fusionlint.source.known import Known, content_of, died, size
 from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, shared, sharing, silent
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import World, join
+from fusionlint.source.world import Names, World, join, names_called
 
 if TYPE_CHECKING:
     from fusionlint.source.judging import Checked
@@ -138,34 +138,55 @@ def _run(
     groups = components(leaves)
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
+    since: dict[Component, Since | None] = {}
     if last is not None:
         for group in groups:
-            kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, leaves, known, seen, last)}
+            if any(path in last.kept and last.kept[path].key != keys.get(path) for path in group.paths):
+                since[group] = _since(group, leaves, known)
+            kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, since.get(group), seen, last)}
     todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
-    for path, found in _judge(todo, groups, known, scope, jobs, cache, progress):
+    for path, found in _judge(todo, groups, since, known, scope, jobs, cache, progress):
         kept[path] = Kept(keys[path], found)
     return Run(seen, around, listed(), {path: kept[path] for path in readable})
 
 
-def _still_true(
-    group: Component, leaves: Mapping[str, Leaf], known: Known, seen: Mapping[str, bytes], last: Run
-) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """The files of a component for which the last run found what this one would, and what it found."""
-    mine = {path: last.kept[path] for path in group.paths if path in seen and path in last.kept}
-    todo = {path for path, kept in mine.items() if kept.key != digest(seen[path], group.digest)}
-    yield from ((path, kept.found) for path, kept in mine.items() if path not in todo)
-    # Of the others those that were found among the texts of before, and to which what changed since cannot matter.
+class Since(NamedTuple):
+    """What became of a component since the last run: the digest that it had then, and the files to which what changed
+    may matter, the changed ones among them; None for any file."""
+
+    digest: bytes
+    touched: frozenset[str] | None
+
+
+def _since(group: Component, leaves: Mapping[str, Leaf], known: Known) -> Since | None:
+    """None where not all of the component was known then."""
     before = {path: known.before[path] for path in group.paths if path in known.before}
-    if not todo or len(before) < len(group.paths):
-        return
+    if len(before) < len(group.paths):
+        return None
     then = said_by(group.paths, {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths})
-    todo = {path for path in todo if mine[path].key == digest(seen[path], then)}
-    changed = [path for path in group.paths if before[path].outline != leaves[path].outline] if todo else []
-    if changed:
-        facts = {path: known.texts[path].facts for path in group.paths}
-        old = {path: Raw.unpacked(before[path].facts) for path in changed}
-        touched = affected(old, {path: Raw.unpacked(facts[path]) for path in changed}, facts)
-        yield from ((path, mine[path].found) for path in todo if touched is not None and path not in touched)
+    changed = frozenset(path for path in group.paths if before[path].outline != leaves[path].outline)
+    if not changed:
+        return Since(then, changed)
+    facts = {path: known.texts[path].facts for path in group.paths}
+    old = {path: Raw.unpacked(before[path].facts) for path in changed}
+    touched = affected(old, {path: Raw.unpacked(facts[path]) for path in changed}, facts)
+    return Since(then, None if touched is None else changed | touched)
+
+
+def _still_true(
+    group: Component, since: Since | None, seen: Mapping[str, bytes], last: Run
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The files of a component for which the last run found what this one would, and what it found: the component says
+    what it said, or what it says otherwise cannot matter to them."""
+    for path in group.paths:
+        if path not in seen or path not in last.kept:
+            continue
+        key, found = last.kept[path].key, last.kept[path].found
+        is_untouched = since is not None and since.touched is not None and path not in since.touched
+        if key == digest(seen[path], group.digest) or (
+            since is not None and is_untouched and key == digest(seen[path], since.digest)
+        ):
+            yield path, found
 
 
 def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
@@ -187,6 +208,7 @@ class _Shared(NamedTuple):
 def _judge(
     todo: Sequence[str],
     groups: Sequence[Component],
+    since: Mapping[Component, Since | None],
     known: Known,
     scope: Scope,
     jobs: int,
@@ -216,7 +238,7 @@ def _judge(
 
     def join_large() -> None:
         for group in dict.fromkeys(large.values()):
-            common.worlds.update(dict.fromkeys(group.paths, _world(group, known, cache)))
+            common.worlds.update(dict.fromkeys(group.paths, _world(group, since.get(group), known, cache)))
 
     # While other processes look into the small components, this one joins the large ones.
     first = small if len(small) >= WORTH_A_POOL else []
@@ -231,17 +253,23 @@ def _judge(
         _joined.cache_clear()
 
 
-def _world(group: Component, known: Known, cache: Cache | None) -> World:
-    """What a large component says together; that it has said so before saves most of the time after a change that says
-    nothing to other files."""
+def _world(group: Component, since: Since | None, known: Known, cache: Cache | None) -> World:
+    """What a large component says together. That it has said so before saves most of the time; that it said something
+    else, what has changed since mattering to a few files, saves looking up what the calls of the others call."""
     facts = {path: known.facts(path) for path in group.paths}
-    key = digest(definition(), group.digest) if cache else b""
-    if cache is None or (packed := cache.world(key)) is None:
-        world = join(facts)
-        if cache is not None:
-            cache.keep_world(key, world.packed())
-        return world
-    return World.unpacked(facts, packed)
+    if cache is None:
+        return join(facts)
+    key = digest(definition(), group.digest)
+    if (packed := cache.world(key)) is not None:
+        return World.unpacked(facts, packed)
+    names: Names = {}
+    if since is not None and since.touched is not None and since.digest != group.digest:
+        then = cache.world(digest(definition(), since.digest))
+        known_names = names_called(then) if then is not None else {}
+        names = {path: called for path, called in known_names.items() if path not in since.touched}
+    world = join(facts, names)
+    cache.keep_world(key, world.packed())
+    return world
 
 
 def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:

@@ -48,11 +48,11 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """Answers about names. `files` maps a path to its facts; `known_calls` is what `called` was before, where it is
-    known."""
+    """Answers about names. `files` maps a path to its facts, `known_names` one to the names of what its calls call, as
+    far as that is known already."""
 
     files: dict[str, Facts]
-    known_calls: dict[str, list[tuple[Place, int]]] | None = field(default=None, repr=False)
+    known_names: Mapping[str, Sequence[str | None]] = field(default_factory=dict, repr=False)
     _jitted: dict[Bound, bool] = field(default_factory=dict, repr=False)
     _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
@@ -400,8 +400,6 @@ class Project:
     @cached_property
     def called(self) -> dict[str, list[tuple[Place, int]]]:
         """Qualified name -> the calls of it, each as its scope and its place among the file's calls."""
-        if self.known_calls is not None:
-            return self.known_calls
         found: dict[str, list[tuple[Place, int]]] = {}
         for path in self.files:
             for i, (place, name) in enumerate(self.calls_in(path)):
@@ -416,6 +414,11 @@ class Project:
         return self._calls[path]
 
     def _calls_in(self, path: str) -> Iterator[tuple[Place, str | None]]:
+        if path in self.known_names:
+            places = {scope: Place(path, scope) for _, scope, _, _ in self.files[path].raw.calls}
+            calls = zip(self.files[path].raw.calls, self.known_names[path], strict=True)
+            yield from ((places[scope], name) for (_, scope, _, _), name in calls)
+            return
         scopes: dict[str, tuple[Place, dict[RawValue, str | None]]] = {}
         for (called, _, _), scope, _, _ in self.files[path].raw.calls:
             if scope not in scopes:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fusionlint.source.facts import Facts
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context, contexts
+
+Names = Mapping[str, Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +26,23 @@ class World:
         found: dict[str, dict[str, Context]] = defaultdict(dict)
         for place, context in self.contexts.items():
             found[place.path][place.scope] = context
-        called = {name: [(*place, i) for place, i in calls] for name, calls in self.project.called.items()}
-        return dict(found), called
+        names = {path: tuple(name for _, name in self.project.calls_in(path)) for path in self.project.files}
+        return dict(found), names
 
     @classmethod
     def unpacked(cls, facts: dict[str, Facts], packed: tuple[Any, ...]) -> World:
-        found, called = packed
-        calls = {name: [(Place(path, scope), i) for path, scope, i in calls] for name, calls in called.items()}
+        found, names = packed
         contexts = {Place(path, scope): context for path, scopes in found.items() for scope, context in scopes.items()}
-        return cls(Project(facts, calls), contexts)
+        return cls(Project(facts, names), contexts)
 
 
-def join(facts: dict[str, Facts]) -> World:
-    """What the files say together."""
-    project = Project(facts)
+def names_called(packed: tuple[Any, ...]) -> Names:
+    """Of a world that was packed what each file's calls call, in their order."""
+    _, names = packed
+    return dict(names)
+
+
+def join(facts: dict[str, Facts], names: Names | None = None) -> World:
+    """What the files say together; `names` of what the calls of some of them call are known."""
+    project = Project(facts, names or {})
     return World(project, contexts(project))
