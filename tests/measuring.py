@@ -19,6 +19,8 @@ from fusionlint.report.text import nbytes
 
 JAX = importlib.metadata.version("jax")
 TARGETS = ("cpu", "h100", "v5e")
+# What may stand before the call in a block's spec; what is compiled for every target and counted has none.
+_WORDS = ("run", "memory", "lower", "flops", "accelerators")
 Cell = tuple[str, int, str]  # a page, the number of a pair, a target
 
 
@@ -53,17 +55,24 @@ def is_of_flops(pair: Pair) -> bool:
     return pair.bad.spec.startswith("flops ")
 
 
+def is_of_accelerators(pair: Pair) -> bool:
+    """Whether the page claims nothing of a CPU: `benchmarks/cpu_times.py` found the good form to be the slower one."""
+    return pair.bad.spec.startswith("accelerators ")
+
+
 def targets_of(pair: Pair) -> tuple[str, ...]:
     """The targets that a pair's table has rows of."""
     if is_run(pair) or is_lowered(pair):
         return ("any",)
+    if is_of_accelerators(pair):
+        return tuple(target for target in TARGETS if target != "cpu")
     return ("cpu",) if is_of_flops(pair) else TARGETS
 
 
 def call_of(block: Block) -> str:
-    """`update(f32[8])` of a block's spec, with or without `run`, `memory`, `lower` or `flops`."""
+    """`update(f32[8])` of a block's spec, with or without the word before it that says what is told of it."""
     first, _, rest = block.spec.partition(" ")
-    return rest.strip() if first in ("run", "memory", "lower", "flops") else block.spec.strip()
+    return rest.strip() if first in _WORDS else block.spec.strip()
 
 
 def write_block(block: Block, folder: Path, name: str) -> Path:

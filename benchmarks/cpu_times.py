@@ -1,0 +1,105 @@
+"""Times the bad and the good form of the rules' pages on this machine's CPU: `python benchmarks/cpu_times.py [RULE]...`
+
+A CPU's launches are calls of functions: fewer of them, and fewer bytes, can still take longer. A page that claims harm
+on a CPU where the good form is clearly the slower one has to be told so: `accelerators` before the call in the specs of
+its blocks leaves the CPU out. Exit code 1 names such pages. Both forms take turns, and the quickest of each counts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import jax
+import measuring
+
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.running import prepared
+from fusionlint.page import Block, Page, Pair, pages_folder, read_page
+
+ROUNDS, SECONDS = 100, 2.0  # a pair is timed so often at most, and so long
+CLEARLY = 1.25  # what is slower by less is noise
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pair of a page, its forms timed in seconds, and whether the page claims that the bad one harms a CPU."""
+
+    page: str
+    number: int
+    bad: float
+    good: float
+    is_claimed: bool
+
+    @property
+    def is_refuted(self) -> bool:
+        return self.is_claimed and self.good > CLEARLY * self.bad
+
+    def text(self) -> str:
+        said = "refutes the page" if self.is_refuted else "" if self.is_claimed else "(no claim)"
+        times = f"{self.bad * 1e6:9.1f} -> {self.good * 1e6:9.1f} us"
+        return f"{self.page:32} {self.number}  {times}  {self.bad / self.good:6.2f} x  {said}".rstrip()
+
+
+def rows(names: Sequence[str]) -> Iterator[Row]:
+    """The pairs of these pages that are compiled for hardware at all."""
+    with tempfile.TemporaryDirectory(prefix="cpu-times-") as folder:
+        for page in (read_page(name, pages_folder()) for name in names):
+            for number, pair in enumerate(pair for pair in page.pairs if page.measured(pair)):
+                if not (measuring.is_run(pair) or measuring.is_lowered(pair)):
+                    yield _row(page, number, pair, Path(folder))
+
+
+def _row(page: Page, number: int, pair: Pair, folder: Path) -> Row:
+    calls = [_call(block, folder, f"{page.name}_{number}_{i}") for i, block in enumerate((pair.bad, pair.good))]
+    for call in calls:
+        call()  # compiles
+    quickest = [float("inf"), float("inf")]
+    end = time.perf_counter() + SECONDS
+    for _ in range(ROUNDS):
+        for i, call in enumerate(calls):
+            begin = time.perf_counter()
+            call()
+            quickest[i] = min(quickest[i], time.perf_counter() - begin)
+        if time.perf_counter() > end:
+            break
+    return Row(page.name, number, *quickest, is_claimed="cpu" in page.targets_of[number])
+
+
+def _call(block: Block, folder: Path, name: str) -> Callable[[], Any]:
+    """A call of the block's function, compiled, with arrays of the spec's shapes, that waits for what it returns."""
+    entry = parse_spec(measuring.spec_of(block, folder, name.replace("-", "_")))
+    function, given = prepared(entry)
+    leaves, tree = jax.tree.flatten(given)
+    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+
+    @jax.jit
+    def compiled(arrays: list[jax.Array]) -> Any:
+        given = iter(arrays)  # in the order of the leaves; what is no array is part of the program
+        args, kwargs = tree.unflatten([next(given) if isinstance(leaf, jax.Array) else leaf for leaf in leaves])
+        return function(*args, **kwargs)
+
+    return lambda: jax.block_until_ready(compiled(arrays))
+
+
+def main() -> int:
+    refuted = []
+    for row in rows(sys.argv[1:] or sorted(path.stem for path in pages_folder().glob("*.md"))):
+        print(row.text(), flush=True)
+        refuted += [row.page] if row.is_refuted else []
+    if refuted:
+        print(f"slower on this CPU than what they advise against: {', '.join(dict.fromkeys(refuted))}")
+    return int(bool(refuted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
