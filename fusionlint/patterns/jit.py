@@ -57,6 +57,22 @@ def _is_switched_off(callee: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
+def runs_on_the_cpu(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether the compiled program is told to run on the CPU wherever its arguments are: `jax.jit(f, backend="cpu")`,
+    or a def that is decorated so."""
+    wrapped = source.value(callee) if isinstance(callee, cst.Name) else callee
+    place = source.project.find(source.qualified_name(callee))
+    function = source.definition(place.scope) if place is not None and place.path == source.path else None
+    decorators = function.decorators if isinstance(function, cst.FunctionDef) else ()
+    return any(_is_told_the_cpu(node) for node in (wrapped, *(each.decorator for each in decorators)))
+
+
+def _is_told_the_cpu(node: cst.CSTNode | None) -> bool:
+    args = node.args if isinstance(node, cst.Call) else ()
+    said = (arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "backend")
+    return any(isinstance(value, cst.SimpleString) and value.evaluated_value == "cpu" for value in said)
+
+
 def dispatching(source: Source) -> Iterator[str]:
     """The scopes whose host code calls a compiled program: asked of the facts, before libcst parses."""
     return (scope for scope, _ in _dispatches(source))

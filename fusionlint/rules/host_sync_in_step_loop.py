@@ -13,7 +13,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
 from fusionlint.patterns.host import is_gated, is_part_of_data, is_short, is_timed, yields
-from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop
+from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -45,7 +45,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if yields(loop) or any(_BIG.search(name) for node in head for name in read(node)):
         return
     steps = [c for c in calls(loop.body) if source.loop(c) is loop and is_jitted(c.func, source)]
-    steps = [step for step in steps if not is_gated(step, loop, source)]
+    # What is compiled for the CPU is where the host reads it: no device is kept waiting.
+    steps = [step for step in steps if not is_gated(step, loop, source) and not runs_on_the_cpu(step.func, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
     if is_timed(loop, source):
