@@ -46,7 +46,10 @@ def fetched(loop: Loop, steps: list[cst.Call], source: Source) -> Iterator[cst.B
     for statement in inside(loop.body):
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name() as kept))], value=value):
-                if _is_there(value, there, steps, source) and kind(kept, source) == "numpy":
+                fetch = _fetch(kept, source)
+                # What this iteration has fetched is no record of its steps: the host works on it.
+                is_record = fetch is None or loop not in source.ancestors(fetch)
+                if is_record and _is_there(value, there, steps, source) and kind(kept, source) == "numpy":
                     yield value
 
 
@@ -141,8 +144,16 @@ def _is_there(node: cst.BaseExpression, there: set[str], steps: list[cst.Call], 
         case cst.Attribute(value=value, attr=cst.Name(name)):
             return name not in ("shape", "ndim", "size", "dtype") and _is_there(value, there, steps, source)
         case cst.Name(value=name):
-            return name in there
+            return name in there and _fetch(node, source) is None
     return False
+
+
+def _fetch(read: cst.Name, source: Source) -> cst.Assign | None:
+    """The statement that last wrote the name, where it wrote what a read on the host returned: `x = np.asarray(x)`."""
+    above: cst.CSTNode | None = source.written(read)
+    while isinstance(above, cst.Name | cst.Element | cst.Tuple | cst.List | cst.AssignTarget):
+        above = source.parent(above)
+    return above if isinstance(above, cst.Assign) and source.calls(above.value, *_READERS) else None
 
 
 def _on_device(carry: Carry, steps: list[cst.Call], source: Source) -> set[str]:

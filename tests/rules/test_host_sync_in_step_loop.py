@@ -9,8 +9,9 @@ from fusionlint.source.scope import Scope
 
 ONLY = Scope(("host-sync-in-step-loop",))
 HEAD = (
-    "import jax, logging, time, wandb\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: (s * x, x))\n"
-    "parallel_sampling = jax.jit(lambda s, x: s * x)\n"
+    "import functools, jax, logging, time, wandb\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: (s * x, x))\n"
+    "parallel_sampling = jax.jit(lambda s, x: s * x)\nssim = jax.jit(lambda a, b: a - b, backend='cpu')\n"
+    "@functools.partial(jax.jit, backend='cpu')\ndef psnr(a, b): return a - b\n"
 )
 
 
@@ -38,6 +39,8 @@ def lines(body: str) -> list[int]:
         "for x in a:\n    if b: print(x)\n    state, y = step(state, x)\n    c.append(float(y))",
         "for j in b:\n    for x in a:\n        state, y = step(state, x)\n        c.append(float(y))",
         "for x in a:\n    b += int(step(state, x)[1])",  # of the state too
+        # A record that was copied before the loop.
+        "z = np.array(c)\nfor x in a:\n    state, y = step(state, x)\n    z[0] = z[0] * y",
         "for x in a:\n    state, y = step(state, x)\n    logging.info('%d', b)\n    c.append(float(y))",
     ],
 )
@@ -64,6 +67,13 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "for x in a:\n    state, y = step(state, x)\n    logging.info('%d %f', b, float(y))",
         "for x in a:\n    b += int(step(x)[1])",  # counts what the data hold
         "for x in a:\n    c.append(np.array(parallel_sampling(state, x)))",
+        # On the CPU, where the host is.
+        "for x in a:\n    y = ssim(state, x)\n    c.append(float(y))",
+        "for x in a:\n    c.append(float(psnr(state, x)))",
+        # A part that is fetched whole, and then read on the host.
+        "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    y = np.asarray(y)\n    c.append(float(y[0]))",
+        # What the host works on, and no record of the steps.
+        "for x in a:\n    state, y = step(state, x)\n    z = np.array(b(x))\n    z[0] = z[0] * y",
     ],
 )
 def test_steps_that_are_waited_for_on_purpose(body: str) -> None:
