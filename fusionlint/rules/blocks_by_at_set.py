@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_literal, is_whole, names_read
+from fusionlint.patterns.at import WRITES, Write, at_write, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_loop import piecewise
+from fusionlint.patterns.at_pieces import pieces
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
@@ -42,13 +43,16 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
+    instead = _advice(writes, source)
+    if instead is None:
+        return
     name = source.assigned_name(node)
     subject = f"`{name.value}` is" if name else "an array is"
     yield source.finding(
         writes[0].call,
         f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own",
         until=node,
-        write=_advice(writes, source),
+        write=instead,
     )
 
 
@@ -72,7 +76,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     )
 
 
-def _advice(writes: Sequence[Write], source: Source) -> str:
+def _advice(writes: Sequence[Write], source: Source) -> str | None:
+    """What puts the blocks together at once; None where one lies on another, and is not joined to it."""
     jnp = source.alias("jax.numpy") or "jnp"
     if any(write.method == "add" for write in writes):
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
@@ -82,8 +87,10 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
     filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
     if len(filled) == 1 and len(axes := filled.pop()) == 1:
         axis = axes[0] - len(writes[0].index) if any(isinstance(p, cst.Ellipsis) for p in writes[0].index) else axes[0]
-        in_order = sorted(writes, key=lambda write: _begin(write.index[axes[0]]))
-        joined = ", ".join(_piece(write, write.index[axes[0]], axis, source) for write in in_order)
+        in_order = pieces([write.index[axes[0]] for write in writes], source)
+        if in_order is None:
+            return None
+        joined = ", ".join(_piece(writes[piece.number], axes[0], axis, piece.cut, source) for piece in in_order)
         return f"{jnp}.concatenate([{joined}], axis={axis}), with {jnp}.{rest} where nothing is written"
     is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
     if is_diagonal and rest == "zeros":
@@ -135,26 +142,17 @@ def _stored(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     return source.value(name)
 
 
-def _begin(part: Part) -> tuple[int, int]:
-    """Where along its axis a piece stands, as far as can be seen; what begins at a name stands where it was written."""
-    if isinstance(part, cst.Slice):
-        if part.lower is None:
-            return 0, 0
-        at = constant(part.lower)
-        unseen = 2 if part.upper is None else 1
-    else:
-        at, unseen = constant(part), 1
-    if at is None:
-        return unseen, 0
-    return (0, at) if at >= 0 else (3, at)
-
-
-def _piece(write: Write, part: Part, axis: int, source: Source) -> str:
+def _piece(write: Write, stands: int, axis: int, cut: str, source: Source) -> str:
     """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a number all of them."""
     jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source)
     if write.value is not None and _is_number(write.value, source):
         return f"{jnp}.full(..., {shown})"
-    if isinstance(part, cst.Slice) or write.value is None:
+    if cut:
+        before = [":"] * axis if axis >= 0 else ["..."]
+        index = ", ".join([*before, cut, *[":"] * (-axis - 1)])
+        is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+        return f"{shown}[{index}]" if is_one and shown != "..." else f"({shown})[{index}]"
+    if isinstance(write.index[stands], cst.Slice) or write.value is None:
         return shown
     return f"{jnp}.expand_dims({shown}, {axis})"
 

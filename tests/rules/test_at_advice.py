@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fusionlint.source.judging import check_text
@@ -356,6 +358,53 @@ def test_blocks_are_joined_in_the_order_of_their_places_and_each_has_the_axis(
     (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith(f"jnp.concatenate({expected}")
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        pytest.param(
+            ".at[:-1].set(a - b).at[0].set(c).at[-1].set(d)", "[0(c), (a - b)[1:], 0(d)], axis=0)", id="edges"
+        ),
+        pytest.param(".at[1:].set(a).at[0].set(c).at[-1].set(d)", "[0(c), a[:-1], 0(d)], axis=0)", id="the last of it"),
+        pytest.param(".at[:k].set(a).at[0].set(c).at[k:].set(b)", "[0(c), a[1:], b], axis=0)", id="up to a name"),
+        pytest.param(".at[k:].set(a).at[k].set(c).at[:k].set(b)", "[b, 0(c), a[1:]], axis=0)", id="from a name"),
+        pytest.param(".at[:, 2:5].set(a).at[:, 4].set(c)", "[a[:, :-1], 1(c)], axis=1)", id="an axis further on"),
+        pytest.param(
+            ".at[..., :9, :].set(a).at[..., 0, :].set(c)", "[-2(c), a[..., 1:, :]], axis=-2)", id="from behind"
+        ),
+        pytest.param(".at[:9].set(1.0).at[0].set(c)", "[0(c), jnp.full(..., 1.0)], axis=0)", id="a number"),
+        pytest.param(".at[1:-1].set(a).at[0].set(c).at[-1].set(d)", "[0(c), a, 0(d)], axis=0)", id="beside it"),
+        pytest.param(".at[:k].set(a).at[k].set(c).at[-1].set(d)", "[a, 0(c), 0(d)], axis=0)", id="behind a name"),
+        pytest.param(".at[0].set(c).at[:-1].set(a)", None, id="before it"),
+        pytest.param(".at[:9].set(a).at[4].set(c)", None, id="inside"),
+        pytest.param(".at[:-1].set(a).at[1:].set(b)", None, id="slices"),
+        pytest.param(".at[:-1].add(a).at[1:].add(b)", "a sum of the parts", id="sums"),
+        pytest.param(".at[:4].set(a).at[-2:].set(b)", "[a, b], axis=0)", id="both ends"),
+    ],
+)
+def test_of_a_piece_that_a_place_is_written_over_the_rest_is_joined(writes: str, expected: str | None) -> None:
+    code = f"{HEAD}@jax.jit\ndef f(a, b, c, d, k, like):\n    return jnp.zeros_like(like){writes}\n"
+    found = [*check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))]
+    said = [each.suggestion.text for each in found if each.suggestion is not None]
+    wanted = re.sub(r"(-?\d)\((.)\)", r"jnp.expand_dims(\2, \1)", expected or "")
+    assert len(said) == (expected is not None)
+    assert all(wanted in text for text in said)
+
+
+def test_a_name_that_is_written_in_between_is_another_place() -> None:
+    code = """
+@jax.jit
+def f(a, b, n, m, at):
+    x = jnp.zeros(64)
+    x = x.at[at : at + n].set(a)
+    at = at + n
+    x = x.at[at : at + n].set(b)
+    return jnp.linalg.norm(x)
+"""
+    assert len(list(check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",))))) == 1
+    same = code.replace("    at = at + n\n", "")
+    assert not list(check_text((HEAD + same).encode(), "m.py", Scope(("blocks-by-at-set",))))
 
 
 @pytest.mark.parametrize(

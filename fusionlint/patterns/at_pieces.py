@@ -1,0 +1,102 @@
+"""The pieces that writes along one axis leave of each other: `.at[:-1].set(a).at[0].set(b)` leaves `[b, a[1:]]`.
+
+In: what stands on one axis of a new array in the index of each write, in the order of the writes. Out: the pieces in
+the order of their places, without the ends of a slice that a place is written over later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, constant, names_read
+from fusionlint.source.tree import Source
+
+# Where something stands along an axis: so far from its start, or from its end, or at what is computed.
+_Bound = tuple[str, int]
+_START, _END = "start", "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is left of a write, by its number: all of it, or that without its first or its last element."""
+
+    number: int
+    without_first: bool = False
+    without_last: bool = False
+
+    @property
+    def cut(self) -> str:
+        """`1:`, what is taken of the value; "" where that is all of it."""
+        if not (self.without_first or self.without_last):
+            return ""
+        return f"{'1' if self.without_first else ''}:{'-1' if self.without_last else ''}"
+
+
+def pieces(parts: Sequence[Part], source: Source) -> list[Piece] | None:
+    """What is left of each, in the order of their places; None where one is seen to lie on another, and not as a place
+    at an end of a slice that was written before."""
+    spans = [_span(part, source) for part in parts]
+    left = [Piece(i) for i in range(len(parts))]
+    for later, over in enumerate(spans):
+        for earlier, under in enumerate(spans[:later]):
+            if not _meet(under, over):
+                continue
+            if isinstance(parts[later], cst.Slice) or not isinstance(parts[earlier], cst.Slice):
+                return None
+            if over[0] == under[0]:
+                left[earlier] = replace(left[earlier], without_first=True)
+            elif over[1] == under[1]:
+                left[earlier] = replace(left[earlier], without_last=True)
+            else:
+                return None
+    return sorted(left, key=lambda piece: (*_begin(parts[piece.number]), piece.without_first))
+
+
+def _span(part: Part, source: Source) -> tuple[_Bound, _Bound]:
+    """Where a part of an index begins, and what is the first behind it."""
+    if isinstance(part, cst.Slice):
+        lower = (_START, 0) if part.lower is None else _bound(part.lower, source)
+        return lower, (_END, 0) if part.upper is None else _bound(part.upper, source)
+    kind, at = _bound(part, source)
+    return (kind, at), (kind, at + 1)
+
+
+def _bound(part: Part, source: Source) -> _Bound:
+    at = constant(part)
+    if at is None:
+        # A name that is written in between is another place.
+        meant = (str(id(source.written(name))) for name in names_read(part))
+        return " ".join((source.code(part), *meant)), 0
+    return (_START if at >= 0 else _END), at
+
+
+def _meet(one: tuple[_Bound, _Bound], other: tuple[_Bound, _Bound]) -> bool:
+    """Whether both are seen to hold an element, as long as neither is empty."""
+    if one[0] == other[0] or one[1] == other[1]:
+        return True
+    return _is_before(one[0], other[1]) and _is_before(other[0], one[1])
+
+
+def _is_before(one: _Bound, other: _Bound) -> bool:
+    """Whether one is seen to stand before the other. What is counted from the start stands before what is counted from
+    the end; what is computed stands behind the start and before the end."""
+    if one[0] == other[0]:
+        return one[1] < other[1]
+    return (one[0], other[0]) == (_START, _END) or one == (_START, 0) or other == (_END, 0)
+
+
+def _begin(part: Part) -> tuple[int, int]:
+    """Where along its axis a piece stands, as far as can be seen; what begins at a name stands where it was written."""
+    if isinstance(part, cst.Slice):
+        if part.lower is None:
+            return 0, 0
+        at = constant(part.lower)
+        unseen = 2 if part.upper is None else 1
+    else:
+        at, unseen = constant(part), 1
+    if at is None:
+        return unseen, 0
+    return (0, at) if at >= 0 else (3, at)
