@@ -40,6 +40,47 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
     return Piecewise(tuple(w for w, _ in found), tuple(arrays), source.code(loop.target))
 
 
+def are_apart(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether the windows that a loop writes are seen not to overlap: `i * w : (i + 1) * w` and `i * w : i * w + w` of
+    what is counted in ones, `i : i + w` of what is counted in steps of w."""
+    step = _step(loop, source)
+    return step is not None and any(_is_window(part, loop, step, source) for part in write.index)
+
+
+def _step(loop: cst.For, source: Source) -> str | None:
+    """What the counter of a loop goes on by."""
+    if not isinstance(loop.target, cst.Name) or not source.calls(loop.iter, "range"):
+        return None
+    assert isinstance(loop.iter, cst.Call)
+    return source.code(loop.iter.args[2].value) if len(loop.iter.args) == 3 else "1"
+
+
+def _is_window(part: Part, loop: cst.For, step: str, source: Source) -> bool:
+    if not isinstance(part, cst.Slice) or part.lower is None or part.upper is None or part.step is not None:
+        return False
+    lower, upper = (
+        (source.value(bound) or bound) if isinstance(bound, cst.Name) else bound for bound in (part.lower, part.upper)
+    )
+    counter, begins, ends = source.code(loop.target), source.code(lower), source.code(upper)
+    if begins == counter:
+        return ends in (f"{counter} + {step}", f"{step} + {counter}")
+    width = _width(lower, counter, source) if step == "1" else None
+    if width is None:
+        return False
+    times = [f"{width} * ({counter} + 1)", f"({counter} + 1) * {width}", f"{width} * (1 + {counter})"]
+    start = source.code(part.lower)
+    return ends in (*times, f"{begins} + {width}", f"{start} + {width}")
+
+
+def _width(begin: cst.BaseExpression, counter: str, source: Source) -> str | None:
+    """w of `i * w` and `w * i`."""
+    match begin:
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            sides = source.code(left), source.code(right)
+            return sides[1 - sides.index(counter)] if counter in sides else None
+    return None
+
+
 def _own_calls(loop: cst.For, source: Source) -> Iterator[cst.Call]:
     """The calls in the body of `loop` in order, without those of loops and functions inside it."""
     for node in inside(loop.body):

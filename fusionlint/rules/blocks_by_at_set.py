@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
-from fusionlint.patterns.at_loop import piecewise
+from fusionlint.patterns.at_loop import are_apart, piecewise
 from fusionlint.patterns.at_pieces import pieces
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
 from fusionlint.patterns.calls import brief
@@ -21,6 +21,7 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
@@ -66,12 +67,13 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
-    write = found.writes[0]
-    if _is_vector_of_results(write, source):
+    # Windows that overlap are no blocks: what is added up there, no concatenate says.
+    write = next((w for w in found.writes if w.method == "set" or are_apart(w, node, source)), None)
+    if write is None or _is_vector_of_results(write, source):
         return
     yield source.finding(
         write.call,
-        f"`{found.arrays[0]}` is put together from blocks in a Python loop, each written by a kernel of its own",
+        f"`{dotted(root(write))}` is put together from blocks in a Python loop, each written by a kernel of its own",
         write=_advice_for_a_loop(write, node, source),
     )
 
@@ -217,7 +219,9 @@ def _joined(write: Write, source: Source) -> str:
         return f"one {jnp}.concatenate(blocks, axis={axis - len(write.index) if is_last_axis else axis})"
     if _is_diagonal(write, source) and len(write.index) == 2:
         return "one jax.scipy.linalg.block_diag(*blocks)"
-    return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
+    if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
+        return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
+    return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"
 
 
 def _is_diagonal(write: Write, source: Source) -> bool:

@@ -286,6 +286,12 @@ def moved(self, x, a, b, sets, low_filter, high_filter, pos, goal_pos, nodes):
             "x[i : i + 8, j : j + 8].set(f(i, j))",
             "one jnp.block(rows)",
         ),
+        (
+            "for i in range(4):\n        for k in f(i):",
+            "x[k, i : i + 8].set(f(i, k))",
+            "one jnp.concatenate along the slice's axis for each place, then one jnp.stack",
+        ),
+        ("for i in range(4):", "x[i : i + 8, i : i + 4].set(f(i))", "each padded with jnp.pad to whole rows"),
     ],
 )
 def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expected: str) -> None:
@@ -293,6 +299,30 @@ def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expec
     (found,) = check_text(f"{HEAD}@jax.jit\ndef g(f):\n{body}".encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert expected in found.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("counted", "write", "count"),
+    [
+        ("i in range(0, 64, 16)", "[:, i : i + 24].add(f(i))", 0),
+        ("i in range(0, 64, 16)", "[:, i : i + 24].max(f(i))", 0),
+        ("i in range(0, 64, 16)", "[:, i : i + 24].set(f(i))", 1),
+        ("i in range(0, 64, 16)", "[:, i : i + 16].add(f(i))", 1),
+        ("i in range(64)", "[:, i : i + 16].add(f(i))", 0),
+        ("i in range(64)", "[:, i : i + 1].add(f(i))", 1),
+        ("i in range(4)", "[:, i * w : (i + 1) * w].add(f(i))", 1),
+        ("i in range(4)", "[:, w * i : w * i + w].add(f(i))", 1),
+        ("i in range(4)", "[:, w * i : w * i + v].add(f(i))", 0),
+        ("i in range(0, 64, v)", "[:, w * i : w * (i + 1)].add(f(i))", 0),
+        ("i, v in zip(w, f(w))", "[:, i : i + w].add(v)", 0),
+    ],
+)
+def test_what_a_loop_adds_up_is_put_together_from_blocks_where_none_overlaps(
+    counted: str, write: str, count: int
+) -> None:
+    body = f"    x = jnp.zeros((64, 64))\n    for {counted}:\n        x = x.at{write}\n    return x\n"
+    code = f"{HEAD}@jax.jit\ndef g(f, w, v):\n{body}"
+    assert len(list(check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",))))) == count
 
 
 def test_a_stack_is_advised_where_the_array_is_seen_to_be_no_longer() -> None:
