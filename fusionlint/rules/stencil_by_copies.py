@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.at_places import meant
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.elementwise import worked_on
 from fusionlint.patterns.join import lists_parts
@@ -20,17 +21,23 @@ rule = Rule(__name__, harm="fusion")
 
 _ROLL = "jax.numpy.roll"
 _CONCATENATE = "jax.numpy.concatenate"
+_ZEROS = ("jax.numpy.zeros", "jax.numpy.zeros_like")
+_FULL = ("jax.numpy.full", "jax.numpy.full_like")
+_WRAPPED = ', mode="wrap"'
 _FAR = 4
+_LONG = 40
 
 
 @dataclass(frozen=True, slots=True)
 class _Shifted:
-    """An array that is moved by a few places along one axis, and what fills the gap: None for its other end."""
+    """An array that is moved by a few places along one axis, what fills the gap, and how jnp.pad is told to write
+    that; None where it cannot."""
 
     array: str
     axis: int
     by: int
-    wraps: bool
+    filler: str
+    border: str | None
 
 
 @rule.source("Call", calls=(_ROLL, _CONCATENATE), like=lists_parts)
@@ -42,15 +49,29 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     together = [other for other in _read_with(node, source) if other[1].array == first.array]
     if not together or together[0][0] is not node:
         return
-    if not any(a.axis == b.axis and a.by * b.by < 0 for _, a in together for _, b in together):
+    both = ((a, b) for _, a in together for _, b in together if a.axis == b.axis and a.by < 0 < b.by)
+    ahead, behind = next(both, (None, None))
+    if ahead is None or behind is None:
         return
     x = brief(first.array, 20, "x")
-    mode = ', mode="wrap"' if first.wraps else ""
     yield source.finding(
         node,
         f"each neighbour of `{x}` is a copy of all of it on a TPU",
-        write=f"p = jnp.pad({x}, ((1, 1), ...){mode}) once, and slices of it: p[2:] and p[:-2] beside {x}",
+        write=f"p = {_bordered(x, ahead, behind)} once, and slices of it: p[2:] and p[:-2] beside {x}",
+        pair=0 if _is_padded(ahead, behind) else 1,
     )
+
+
+def _bordered(x: str, ahead: _Shifted, behind: _Shifted) -> str:
+    """The one array that `ahead` and `behind` are slices of: padded, where jnp.pad writes what fills both gaps."""
+    if _is_padded(ahead, behind):
+        return f"jnp.pad({x}, ((1, 1), ...){ahead.border})"
+    start, end = brief(behind.filler, _LONG, "start"), brief(ahead.filler, _LONG, "end")
+    return f"jnp.concatenate([{start}, {x}, {end}])"
+
+
+def _is_padded(ahead: _Shifted, behind: _Shifted) -> bool:
+    return ahead.border is not None and ahead.border == behind.border
 
 
 def _shifted(node: cst.CSTNode, source: Source) -> _Shifted | None:
@@ -63,7 +84,8 @@ def _shifted(node: cst.CSTNode, source: Source) -> _Shifted | None:
         along = constant(axis) if axis is not None else None
         if array is None or not by or along is None or abs(by) > _FAR:
             return None
-        return _Shifted(source.code(array), along, by, wraps=True)
+        x = source.code(array)
+        return _Shifted(x, along, by, f"{x}[{-by}:]" if by > 0 else f"{x}[:{-by}]", _WRAPPED)
     axis = argument(node, 1, "axis")
     if not source.calls(node, _CONCATENATE) or (axis is not None and constant(axis) != 0):
         return None
@@ -85,9 +107,32 @@ def _of_rows(one: cst.BaseExpression, two: cst.BaseExpression, source: Source) -
                         places = -(constant(upper) or 0)
                     case _:
                         continue
-                name = source.code(array)
-                wraps = isinstance(end, cst.Subscript) and source.code(end.value) == name
-                return _Shifted(name, 0, places, wraps) if places and abs(places) <= _FAR else None
+                if not places or abs(places) > _FAR:
+                    return None
+                return _Shifted(source.code(array), 0, places, source.code(end), _border(end, array, places, source))
+    return None
+
+
+def _border(end: cst.BaseExpression, array: cst.BaseExpression, by: int, source: Source) -> str | None:
+    """What jnp.pad is told, to write `end` before or behind `array`: the array's other end, its own, or a number."""
+    made = meant(end, source)
+    match made:
+        case cst.Subscript(value=owner, slice=slices) if owner.deep_equals(array):
+            match elements(slices):
+                case (cst.Slice(lower=None, upper=cst.Integer() as rows, step=None),):
+                    count = -rows.evaluated_value
+                case (cst.Slice(lower=cst.UnaryOperation() as lower, upper=None, step=None),):
+                    count = -(constant(lower) or 0)
+                case _:
+                    return None
+            if count == by:
+                return _WRAPPED
+            return ', mode="edge"' if abs(count) == abs(by) == 1 else None
+        case cst.Call() if source.calls(made, *_ZEROS):
+            return ""
+        case cst.Call() if source.calls(made, *_FULL):
+            value = argument(made, 1, "fill_value")
+            return None if value is None else f", constant_values={source.code(value)}"
     return None
 
 

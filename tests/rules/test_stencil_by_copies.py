@@ -1,0 +1,57 @@
+"""stencil-by-copies: the one array that it advises has at its ends what filled the gap of each shifted copy."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("stencil-by-copies",))
+HEAD = "import jax.numpy as jnp\n"
+
+
+def advice(behind: str, ahead: str) -> str:
+    body = f"    behind = {behind}\n    ahead = {ahead}\n    return ahead - behind\n"
+    (found,) = check_text(f"{HEAD}def slope(x, start, end):\n{body}".encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    return found.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "told"),
+    [
+        pytest.param("x[-1:]", "x[:1]", ', mode="wrap"', id="the other end"),
+        pytest.param("x[:1]", "x[-1:]", ', mode="edge"', id="its own end"),
+        pytest.param("jnp.zeros((1, 8))", "jnp.zeros_like(x[:1])", "", id="zeros"),
+        pytest.param("jnp.full((1, 8), 2)", "jnp.full((1, 8), 2)", ", constant_values=2", id="one number"),
+    ],
+)
+def test_one_pad_where_both_ends_are_alike(start: str, end: str, told: str) -> None:
+    text = advice(f"jnp.concatenate([{start}, x[:-1]])", f"jnp.concatenate([x[1:], {end}])")
+    assert text.startswith(f"p = jnp.pad(x, ((1, 1), ...){told}) once")
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        pytest.param("jnp.zeros((1, 8))", "jnp.full((1, 8), -jnp.inf)", id="two numbers"),
+        pytest.param("x[:1]", "x[:1]", id="the first at both"),
+        pytest.param("start", "end", id="two arrays"),
+        pytest.param("start", "start", id="an array at both"),
+    ],
+)
+def test_no_pad_where_the_ends_differ_or_are_arrays(start: str, end: str) -> None:
+    text = advice(f"jnp.concatenate([{start}, x[:-1]])", f"jnp.concatenate([x[1:], {end}])")
+    assert text.startswith(f"p = jnp.concatenate([{start}, x, {end}]) once")
+
+
+def test_the_end_that_a_roll_brings_round_is_kept_beside_another() -> None:
+    text = advice("jnp.roll(x, 1, axis=0)", "jnp.concatenate([x[1:], end])")
+    assert text.startswith("p = jnp.concatenate([x[-1:], x, end]) once")
+    assert 'jnp.pad(x, ((1, 1), ...), mode="wrap")' in advice("jnp.roll(x, 1, axis=1)", "jnp.roll(x, -1, axis=1)")
+
+
+def test_two_rows_of_its_own_end_are_no_edge() -> None:
+    text = advice("jnp.concatenate([x[:2], x[:-2]])", "jnp.concatenate([x[2:], x[-2:]])")
+    assert text.startswith("p = jnp.concatenate([x[:2], x, x[-2:]]) once")
