@@ -208,14 +208,14 @@ def _may_meet(writes: Sequence[Write], source: Source) -> bool:
     of two that change places."""
     if writes[0].method != "set" or len({source.code(w.value) for w in writes if w.value is not None}) == 1:
         return False
-    if all(_are_apart(one.index, other.index) for one, other in combinations(writes, 2)):
+    if all(are_apart(one.index, other.index) for one, other in combinations(writes, 2)):
         return False
     array = dotted(root(writes[0]))
     taken = {f"{array}[{', '.join(map(source.code, write.index))}]" for write in writes}
     return {source.code(w.value) for w in writes if w.value is not None} != taken
 
 
-def _are_apart(one: Sequence[Part], other: Sequence[Part]) -> bool:
+def are_apart(one: Sequence[Part], other: Sequence[Part]) -> bool:
     """Whether two places are different on an axis where both are written out, and count from the same end."""
     pairs = [(constant(a), constant(b)) for a, b in zip(one, other, strict=False)]
     return any(a is not None and b is not None and a != b and (a < 0) == (b < 0) for a, b in pairs)

@@ -16,6 +16,7 @@ from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_th
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_many import are_added_up, is_many
+from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_windows import are_windows, is_mirrored
@@ -52,7 +53,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
-    if are_added_up(writes, source):
+    if are_added_up(writes, source) or is_one_needed(writes, source):
         return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source):

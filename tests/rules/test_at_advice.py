@@ -535,3 +535,44 @@ def bounded(u, mesh, faces, starts):
 def test_what_is_added_up_at_places_that_may_be_there_twice_is_left_alone(writes: str, count: int) -> None:
     code = f"{HEAD}@jax.jit\ndef f(v, sink, sink_ids, flows):\n    return v{writes}\n"
     assert len(list(check_text(code.encode(), "m.py", SCOPE))) == count
+
+
+ROTATED = """
+@jax.jit
+def rotated(cube, turns, axis, i, rows):
+    faces = jnp.array([[0, 1], [2, 3]])[axis]
+    cube = cube.at[faces].set(jnp.roll(rows, turns))
+    return cube.at[BACK].set(jnp.flip(cube[BACK]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count"),
+    [
+        pytest.param("", "", 0, id="a place that may be among them"),
+        pytest.param("cube[BACK]", "cube[i]", 0, id="another place"),
+        pytest.param("at[BACK].set(jnp.flip(cube[BACK]))", "at[i].set(rows).at[UP].set(cube[UP])", 0, id="in a row"),
+        pytest.param("cube[BACK]", "rows", 1, id="of another array"),
+        pytest.param("return cube", "cube = cube.at[i].set(rows)\n    return cube", 0, id="with one between"),
+        pytest.param("cube[BACK]", "cube[faces]", 1, id="what was just written"),
+        pytest.param("at[faces]", "at[i]", 1, id="one place"),
+        pytest.param("jnp.array([[0, 1], [2, 3]])[axis]", "np.array([0, 1])", 1, id="that Python knows"),
+        pytest.param("at[faces]", "at[FACES]", 1, id="written out before"),
+    ],
+)
+def test_a_value_that_needs_what_a_write_at_traced_places_may_have_left_is_no_chain(
+    old: str, new: str, count: int
+) -> None:
+    code = f"import numpy as np\n{HEAD}{ROTATED.replace(old, new)}"
+    assert len(list(check_text(code.encode(), "m.py", SCOPE))) == count
+
+
+def test_of_other_components_nothing_is_needed() -> None:
+    code = """
+@jax.jit
+def moved(x, faces, a, i):
+    x = x.at[faces, 0].set(a)
+    return x.at[faces, 1].set(x[i, 1])
+"""
+    assert len(list(check_text((HEAD + code).encode(), "m.py", SCOPE))) == 1
+    assert not list(check_text((HEAD + code.replace("x[i, 1]", "x[i, 0]")).encode(), "m.py", SCOPE))

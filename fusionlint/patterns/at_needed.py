@@ -1,0 +1,49 @@
+"""Values that need what an earlier write may have left: `x = x.at[faces].set(a); x = x.at[k].set(f(x[k]))`.
+
+In: writes of a Source that follow one another. Out: whether a value reads a place that the array of places before it,
+which only the run knows, may hold: computed first, the value would be another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, elements, inside, is_literal
+from fusionlint.patterns.at_advice import are_apart
+from fusionlint.patterns.at_many import is_many
+from fusionlint.patterns.values import kind
+from fusionlint.source.tree import Source
+
+
+def is_one_needed(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a value reads what one of the writes before it may have written at places that only the run knows."""
+    return any(
+        any(_is_traced(part, source) for part in earlier.index) and _may_hold(earlier.index, places, source)
+        for before, places in _reads(writes, source)
+        for earlier in before
+    )
+
+
+def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...]]]:
+    """The places that the values read of what was written, each with the writes before."""
+    stored = {id(name): i + 1 for i, w in enumerate(writes) if (name := source.assigned_name(w.call)) is not None}
+    for value in (write.value for write in writes[1:] if write.value is not None):
+        for node in inside(value):
+            match node:
+                case cst.Subscript(value=cst.Name() as array, slice=slices):
+                    yield writes[: stored.get(id(source.written(array)), 0)], elements(slices)
+
+
+def _may_hold(written: Sequence[Part], read: Sequence[Part], source: Source) -> bool:
+    """Whether the places may meet; of those that are the same Python can say what is there."""
+    return [*map(source.code, written)] != [*map(source.code, read)] and not are_apart(written, read)
+
+
+def _is_traced(part: Part, source: Source) -> bool:
+    """Whether this is an array of places, and not one that Python knows: `NODES`, `np.arange(n)`, `[0, 2]`."""
+    if not is_many(part, source) or not isinstance(part, cst.BaseExpression):
+        return False
+    first = next((node.value for node in inside(part) if isinstance(node, cst.Name)), "")
+    return not (first.isupper() or is_literal(part) or kind(part, source) == "numpy")
