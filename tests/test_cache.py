@@ -49,10 +49,11 @@ from tools import wrap
 step = wrap(stages)
 
 def train(x):
+    seen = []
     for i in range(1000):
         x = step(x)
-        print(float(x[0]))
-    return x
+        seen.append(float(x[0]))
+    return x, seen
 """
 GAMES = """
 import jax
