@@ -91,6 +91,9 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     # What only some of the calls replace is needed after the others.
     common = set.intersection(*(set(each) for each in found))
     names = {number: name for number, name in found[0].items() if number in common and not _RANDOM.search(name)}
+    # What is stored in another object, `self.state.params = ...`, that object owns, and hands to whom it likes.
+    if any(name.count(".") > 1 for name in names.values()):
+        return
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
     given = [(call, call.args[number].value) for call in calls for number in names]

@@ -162,3 +162,19 @@ def test_a_part_that_outlives_the_step(body: str) -> None:
 )
 def test_a_part_that_is_read_at_once(body: str, result: str) -> None:
     assert len(findings(LOOP.format(body=body, result=result))) == 1
+
+
+OWNED = """
+class Driver:
+    def __init__(self, state):
+        self._step = jax.jit(_step)
+        {target} = state
+
+    def step(self, batch):
+        {target} = self._step({target}, batch)
+"""
+
+
+@pytest.mark.parametrize(("target", "count"), [("self.train_state", 1), ("self.variational.train_state", 0)])
+def test_what_another_object_holds_is_not_donated(target: str, count: int) -> None:
+    assert len(findings(OWNED.format(target=target))) == count
