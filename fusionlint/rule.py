@@ -109,7 +109,7 @@ class Rule:
 
     def source(
         self,
-        *nodes: str | type[cst.CSTNode],
+        *nodes: str,
         calls: Collection[str] = (),
         where: Where = "traced",
         in_loop: bool = False,
@@ -126,8 +126,7 @@ class Rule:
         """
 
         def register(check: SourceCheck) -> SourceCheck:
-            names = tuple(node if isinstance(node, str) else node.__name__ for node in nodes)
-            self.source_sensors.append(SourceSensor(check, names, frozenset(calls), where, in_loop, like, when))
+            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), where, in_loop, like, when))
             return check
 
         return register
