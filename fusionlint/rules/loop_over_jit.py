@@ -11,7 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, is_timed, yields
+from fusionlint.patterns.fetched import fetched
+from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_gated, is_short, is_timed, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.patterns.pictures import is_drawn
 from fusionlint.rule import Rule
@@ -36,6 +37,8 @@ _DECODED = regex(r"(^|[._])(logits|(kv_?)?caches?)$")
 # What makes a first state runs once, often under a trace after all.
 _INITIALIZES = regex(r"_?init(iali[sz]e)?(_|$)")
 _KEYS = regex(r"(^|_)(rng|key)s?\d*$")
+_SAVES = regex(r"(^|_)(save|dump)", re.I)
+_SHOWS = regex(r"\.set_(description|postfix)(_str)?$")
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -57,10 +60,23 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     # Beside a step that the host feeds, a key that is split is no state that a scan could carry.
     if len(found) < len(steps) and all(_KEYS.search(name) for carried in found.values() for name in carried):
         return
-    if found and not is_drawn(loop, source):
+    if found and not is_drawn(loop, source) and not _is_watched(loop, steps, source):
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
         yield _finding(step, loop, found[step], source)
+
+
+def _is_watched(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether a progress bar shows what each step returned, and files are saved in between: long steps, which somebody
+    wants to follow, and to go on from where they broke off."""
+    if not any(_SAVES.search(dotted(call.func).rpartition(".")[2]) for call in calls(loop.body)):
+        return False
+    for node in fetched(loop, steps, source):
+        around = (node, *source.ancestors(node))
+        shown = (above for above in around if isinstance(above, cst.Call) and _SHOWS.search(dotted(above.func)))
+        if any(not is_gated(bar, loop, source) for bar in shown):
+            return True
+    return False
 
 
 def _loop_of(call: cst.Call, source: Source) -> cst.CSTNode | None:

@@ -119,6 +119,20 @@ def test_what_is_drawn_is_made_once(body: str) -> None:
     assert lines(body) == []
 
 
+@pytest.mark.parametrize(
+    ("shown", "saved", "expected"),
+    [
+        ("c.set_postfix(loss=state.loss.item())", "if i % 9 == 0: a.save_pkl(state)", []),
+        ("c.set_description(f'{state.loss:.3f}')", "if i % 9 == 0: np.savez(a, state)", []),
+        ("c.set_postfix(i=i)", "if i % 9 == 0: a.save_pkl(state)", [2]),  # no result
+        ("c.set_postfix(loss=state.loss.item())", "if i % 9 == 0: print(state)", [2]),  # no file
+        ("if i % 9 == 0: c.set_postfix(loss=state.loss.item())", "if i % 9 == 0: a.save_pkl(state)", [2]),  # at times
+    ],
+)
+def test_steps_that_a_bar_shows_and_files_keep_are_long(shown: str, saved: str, expected: list[int]) -> None:
+    assert lines(f"for i in range(b):\n    state = step(state)\n    {shown}\n    {saved}") == expected
+
+
 def test_other_pictures_say_nothing_of_the_loop() -> None:
     assert lines("for _ in range(b):\n    state = step(state)\nc.render(a)\nreturn state") == [2]
 
