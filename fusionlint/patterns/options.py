@@ -46,11 +46,11 @@ def _default(test: cst.BaseExpression, source: Source) -> bool | None:
             given = (p.default for p in (*params.params, *params.kwonly_params) if p.name.value == flag)
             return _truth(next(given, None))
         case cst.Attribute(attr=cst.Name(flag)):
-            return _truth(_field(flag, test, source))
+            return _truth(default_of(flag, test, source))
     return None
 
 
-def _field(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpression | None:
+def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpression | None:
     """The default of the field `name`: of the class around a read of `self.name`, else of the one class of the file
     that has it."""
     classes = [node for node in source.nodes(cst.ClassDef) if isinstance(node, cst.ClassDef)]

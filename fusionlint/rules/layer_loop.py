@@ -14,7 +14,7 @@ from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.layer_lists import Layers, built_alike
-from fusionlint.patterns.options import is_instead_of_a_scan
+from fusionlint.patterns.options import default_of, is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place, Project
@@ -139,7 +139,7 @@ def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
 
 
 def _default(count: cst.BaseExpression, source: Source) -> int | None:
-    """The default of a parameter, or what the class of `self` gives a field: `depth: int = 12`."""
+    """The default of a parameter, what the class of `self` gives a field, `depth: int = 12`, or what its calls do."""
     match count:
         case cst.Name():
             written = source.written(count)
@@ -154,6 +154,32 @@ def _default(count: cst.BaseExpression, source: Source) -> int | None:
                         body=[cst.AnnAssign(target=cst.Name(name), value=cst.Integer() as value)]
                     ) if name == field:
                         return value.evaluated_value
+            return _given(field, owner, source) if owner is not None else None
+    return None
+
+
+def _given(field: str, owner: cst.ClassDef, source: Source) -> int | None:
+    """The most that a call of the class gives for a field, where all of them stand in this file and are seen to:
+    `Model(depth=3)`, or `Model(depth=config.depth)` of a configuration that says `depth: int = 3`."""
+    name = source.project.name_of(Place(source.path, source.body_scope(owner)))
+    if any(p.path != source.path and not is_idle(source.project, p) for p, _ in source.project.calls_of(name)):
+        return None
+    made = (call for call in source.calls_of((name,)) if source.calls(call, name))
+    found = [_number(call, field, source) for call in made if not is_idle(source.project, source.place(call))]
+    known = [number for number in found if number is not None]
+    return max(known) if known and len(known) == len(found) else None
+
+
+def _number(call: cst.CSTNode, field: str, source: Source) -> int | None:
+    args = call.args if isinstance(call, cst.Call) else ()
+    match next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == field), None):
+        case cst.Integer() as value:
+            return value.evaluated_value
+        case cst.Name() as value:
+            return _default(value, source)
+        case cst.Attribute(attr=cst.Name(setting)) as read:
+            default = default_of(setting, read, source)
+            return default.evaluated_value if isinstance(default, cst.Integer) else None
     return None
 
 

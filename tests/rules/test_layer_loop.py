@@ -160,3 +160,38 @@ class Pooled(nn.Module):
         return x
 """
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(
+    ("built", "count"),
+    [
+        ("Model(depth=config.blocks)", 0),
+        ("Model(depth=config.layers)", 1),
+        ("Model(depth=config.blocks), Model(depth=config.layers)", 1),
+        ("Model(depth=config.blocks), Model(config.unknown)", 1),
+        ("Model(depth=3)", 0),
+        ("Model(depth=n)", 0),
+        ("config", 1),
+    ],
+)
+def test_a_few_layers_by_what_the_module_is_built_with(built: str, count: int) -> None:
+    code = f"""\
+class Config:
+    blocks: int = 3
+    layers: int = 12
+
+class Model(nn.Module):
+    depth: int
+
+    def setup(self):
+        self.blocks = [Block() for _ in range(self.depth)]
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+def make(config, n=3):
+    return {built}
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
