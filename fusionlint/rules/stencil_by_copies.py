@@ -57,7 +57,7 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         f"each neighbour of `{x}` is a copy of all of it on a TPU",
-        write=f"p = {_bordered(x, ahead, behind)} once, and slices of it: p[2:] and p[:-2] beside {x}",
+        write=f"p = {_bordered(x, ahead, behind)} once, and slices of it: {_slices(ahead.axis)} beside {x}",
         pair=0 if _is_padded(ahead, behind) else 1,
     )
 
@@ -65,9 +65,20 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _bordered(x: str, ahead: _Shifted, behind: _Shifted) -> str:
     """The one array that `ahead` and `behind` are slices of: padded, where jnp.pad writes what fills both gaps."""
     if _is_padded(ahead, behind):
-        return f"jnp.pad({x}, ((1, 1), ...){ahead.border})"
+        return f"jnp.pad({x}, ({_widths(ahead.axis)}){ahead.border})"
     start, end = brief(behind.filler, _LONG, "start"), brief(ahead.filler, _LONG, "end")
     return f"jnp.concatenate([{start}, {x}, {end}])"
+
+
+def _widths(axis: int) -> str:
+    """What jnp.pad is told to add: one place at each end of the axis."""
+    before, after = ["(0, 0)"] * axis, ["(0, 0)"] * (-1 - axis)
+    return ", ".join([*before, "(1, 1)", "..."] if axis >= 0 else ["...", "(1, 1)", *after])
+
+
+def _slices(axis: int) -> str:
+    before, after = (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-1 - axis))
+    return f"p[{before}2:{after}] and p[{before}:-2{after}]"
 
 
 def _is_padded(ahead: _Shifted, behind: _Shifted) -> bool:
