@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, is_literal, is_whole, names_read
+from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
+from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.at_loop import are_apart, piecewise
 from fusionlint.patterns.at_pieces import pieces
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
@@ -26,6 +27,8 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="fusion")
 
 _LONG = 40
+# The measured pairs of the page: blocks, and blocks that arithmetic alone reads.
+_ALONE, _READ = 0, 2
 _DEPTH = 12
 # Which of the devices this is: one number, as long as no axis is gathered.
 _PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
@@ -44,8 +47,8 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
-    instead = _advice(writes, source)
-    if instead is None:
+    instead, pair = _advice(writes, source), _pair(writes, source)
+    if instead is None or pair is None:
         return
     name = source.assigned_name(node)
     subject = f"`{name.value}` is" if name else "an array is"
@@ -54,6 +57,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own",
         until=node,
         write=instead,
+        pair=pair,
     )
 
 
@@ -75,7 +79,28 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         write.call,
         f"`{dotted(root(write))}` is put together from blocks in a Python loop, each written by a kernel of its own",
         write=_advice_for_a_loop(write, node, source),
+        pair=_pair_of_a_loop(write, node, source),
     )
+
+
+def _pair(writes: Sequence[Write], source: Source) -> int | None:
+    """Which of the page's pairs this is a case of; None where what reads the blocks is one kernel with them anyway."""
+    array = root(writes[0])
+    made = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    if axis_of(writes) is None or are_columns(writes, made, source) or not is_worked_on_alone(writes[-1].call, source):
+        return _ALONE
+    is_joined = all(write.method == "set" for write in writes)  # a sum of padded parts fuses along every axis
+    return None if is_joined and is_last_of_three(writes, made, source) else _READ
+
+
+def _pair_of_a_loop(write: Write, loop: cst.For, source: Source) -> int:
+    """The same for blocks of a loop: along a last axis too, joined ones are less on a TPU."""
+    array = root(write)
+    before = [use.node for use in source.uses(array) if use.is_write] if isinstance(array, cst.Name) else []
+    made = [value for name in before if (value := _assigned(name, source)) is not None and is_fresh(value, source)]
+    if axis_of([write]) is None or any(are_columns([write], value, source) for value in made):
+        return _ALONE
+    return _READ if is_worked_on_alone(write.call, source, loop) else _ALONE
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str | None:

@@ -576,3 +576,63 @@ def moved(x, faces, a, i):
 """
     assert len(list(check_text((HEAD + code).encode(), "m.py", SCOPE))) == 1
     assert not list(check_text((HEAD + code.replace("x[i, 1]", "x[i, 0]")).encode(), "m.py", SCOPE))
+
+
+EVERYWHERE, TPU = ("cpu", "h100", "v5e"), ("v5e",)
+
+
+@pytest.mark.parametrize(
+    ("shape", "writes", "read", "targets"),
+    [
+        pytest.param("x.shape", ".at[1:].set(a).at[0].set(b)", "x - 2 * y", TPU, id="the first axis"),
+        pytest.param("x.shape", ".at[1:].set(a).at[0].set(b)", "y", EVERYWHERE, id="returned"),
+        pytest.param("x.shape", ".at[1:].set(a).at[0].set(b)", "x - y, y", EVERYWHERE, id="returned too"),
+        pytest.param("x.shape", ".at[1:].set(a).at[0].set(b)", "x - y[1:]", EVERYWHERE, id="a part of it"),
+        pytest.param("x.shape", ".at[1:].set(a).at[0].set(b)", "x @ y", EVERYWHERE, id="a product"),
+        pytest.param("x.shape", ".at[1:].set(a).at[0].set(b)", "[x * y for _ in y.shape]", TPU, id="and its shape"),
+        pytest.param(
+            "x.shape", ".at[1:].set(a).at[0].set(b)", "jax.lax.map(lambda r: r * y, x)", EVERYWHERE, id="loop"
+        ),
+        pytest.param("x.shape", ".at[1:].add(a).at[0].add(b)", "x - 2 * y", TPU, id="sums"),
+        pytest.param("x.shape", ".at[..., 1:].set(a).at[..., 0].set(b)", "x - y", (), id="the last axis"),
+        pytest.param("x.shape", ".at[..., 1:].set(a).at[..., 0].set(b)", "y", EVERYWHERE, id="the last one, returned"),
+        pytest.param("x.shape", ".at[..., 1:].add(a).at[..., 0].add(b)", "x - y", TPU, id="its sums"),
+        pytest.param("x.shape", ".at[:, :, 1:].set(a).at[:, :, 0].set(b)", "x - y", (), id="the last of three"),
+        pytest.param("x.shape", ".at[:, 1:].set(a).at[:, 0].set(b)", "x - y", EVERYWHERE, id="of two"),
+        pytest.param("x.shape", ".at[:, 1:, :].set(a).at[:, 0].set(b)", "x - y", TPU, id="of three"),
+        pytest.param("(8, 9)", ".at[:, 1:].set(a).at[:, 0].set(b)", "x - y", EVERYWHERE, id="columns"),
+        pytest.param("(8, 9)", ".at[..., 1:].set(a).at[..., 0].set(b)", "x - y", EVERYWHERE, id="of a matrix"),
+        pytest.param("(2, 8, 9)", ".at[:, 1:].set(a).at[:, 0].set(b)", "x - y", TPU, id="the middle one"),
+        pytest.param("(2, 8, 9)", ".at[:, :, 1:].set(a).at[:, :, 0].set(b)", "x - y", (), id="seen to be the last"),
+        pytest.param("x.shape", ".at[1:, 1:].set(a).at[:1, 1:].set(b)", "x - y", EVERYWHERE, id="along two"),
+    ],
+)
+def test_blocks_that_arithmetic_alone_reads_cost_a_gpu_nothing(
+    shape: str, writes: str, read: str, targets: tuple[str, ...]
+) -> None:
+    code = f"@jax.jit\ndef f(x, a, b):\n    y = jnp.zeros({shape}){writes}\n    return {read}\n"
+    found = [*check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))]
+    assert [each.targets for each in found] == [targets] * bool(targets)
+
+
+@pytest.mark.parametrize(
+    ("shape", "read", "targets"),
+    [
+        ("(64, 9)", "1 - out", TPU),
+        ("(64, 9)", "out", EVERYWHERE),
+        ("(9, 64)", "1 - out", EVERYWHERE),
+        ("(4, 9, 64)", "1 - out", TPU),
+    ],
+)
+def test_so_do_those_of_a_loop_but_for_columns(shape: str, read: str, targets: tuple[str, ...]) -> None:
+    index = ", ".join([":"] * (shape.count(",") if shape.endswith("64)") else 0) + ["8 * i : 8 * i + 8"])
+    code = f"""{HEAD}
+@jax.jit
+def f(parts):
+    out = jnp.zeros({shape})
+    for i in range(8):
+        out = out.at[{index}].set(jnp.sin(parts[i]))
+    return {read}
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.targets == targets
