@@ -56,6 +56,105 @@ def test_names_are_followed_to_what_they_mean(text: str, name: str, meaning: str
     assert qualified(project_of(m=text), "m.py", "", name) == meaning
 
 
+JOINED = """
+import jax.numpy as np
+
+def above(x): return np.sin(x)
+
+import numpy as np
+
+def below(x):
+    def inner(y): return np.sin(y)
+    return inner(x)
+
+class Box:
+    def method(self): return np.sin(1)
+
+def of_its_own(x):
+    import jax.numpy as np
+    return np.sin(x)
+
+def hidden(np): return np.sin(1)
+
+import jax.numpy as np
+
+def last(x): return np.sin(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "meaning"),
+    [
+        ("above", "jax.numpy.sin"),
+        ("below", "numpy.sin"),
+        ("below.inner", "numpy.sin"),
+        ("Box.method", "numpy.sin"),
+        ("of_its_own", "jax.numpy.sin"),
+        ("hidden", None),
+        ("last", "jax.numpy.sin"),
+    ],
+)
+def test_a_function_reads_the_import_above_it_where_a_name_is_imported_anew(scope: str, meaning: str | None) -> None:
+    assert qualified(project_of(m=JOINED), "m.py", scope, "np.sin") == meaning
+
+
+BRANCHES = """
+import jax.numpy as np
+
+if LLFF:
+    def first(x): return np.sin(x)
+    import numpy as np
+    def second(x): return np.sin(x)
+    import jax.numpy as np
+    def third(x): return np.sin(x)
+elif BLENDER:
+    import numpy as np
+    def fourth(x): return np.sin(x)
+else:
+    def fifth(x): return np.sin(x)
+
+try:
+    def sixth(x): return np.sin(x)
+except ImportError:
+    import numpy as np
+
+match KIND:
+    case "host":
+        import numpy as np
+    case _:
+        def seventh(x): return np.sin(x)
+
+def eighth(x): return np.sin(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "meaning"),
+    [
+        ("first", "jax.numpy.sin"),
+        ("second", "numpy.sin"),
+        ("third", "jax.numpy.sin"),
+        ("fourth", "numpy.sin"),
+        ("fifth", "jax.numpy.sin"),
+        ("sixth", "jax.numpy.sin"),
+        ("seventh", "jax.numpy.sin"),
+        ("eighth", "jax.numpy.sin"),
+    ],
+)
+def test_an_import_in_a_branch_says_nothing_of_what_stands_outside_it(scope: str, meaning: str) -> None:
+    assert qualified(project_of(m=BRANCHES), "m.py", scope, "np.sin") == meaning
+
+
+def test_an_import_is_of_the_first_of_two_that_only_one_of_runs() -> None:
+    text = "try:\n    import jax.numpy as np\nexcept ImportError:\n    import numpy as np\ndef f(x): return np.sin(x)"
+    assert qualified(project_of(m=text), "m.py", "f", "np.sin") == "jax.numpy.sin"
+
+
+def test_what_is_known_of_a_file_without_imports_anew_has_no_more_names() -> None:
+    raw = read_facts("import jax.numpy as np\nimport jax.numpy as np\ndef f(x): return np.sin(x)", "m.py").raw
+    assert raw.bindings["f"].keys() == {"x"}
+
+
 def test_a_parameter_hides_the_import_of_its_name() -> None:
     project = project_of(m="import jax.numpy as jnp\ndef f(jnp): return jnp.stack")
     assert qualified(project, "m.py", "f", "jnp.stack") is None

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-# In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and, in one over `s`, `r[a == s]`.
-Shape = Literal["handed on in a loop", "handed on with rows in a loop", "masked in a loop"]
+# In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and, in one over `s`, `r[a == s]`; anywhere but in `__init__`:
+# `self.x = f(x)`.
+Shape = Literal["handed on in a loop", "handed on with rows in a loop", "masked in a loop", "kept in self"]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 
 # A Value as it is kept: the name alone, (elements,) of a tuple, (callee, arguments, keywords) of a call.

@@ -63,6 +63,7 @@ class _Reader:
         self.shapes: set[tuple[str, str]] = set()
         self.statements: list[RawStatement] = []
         self.opened = 0  # scopes of the file's own level
+        self.renewed: dict[str, RawBinding] = {}  # names that the file's own level has imported anew, as something else
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
     def visit(self, node: Any) -> None:
@@ -109,7 +110,8 @@ class _Reader:
         return None
 
     def bind(self, name: str, binding: RawBinding, scope: str | None = None) -> None:
-        """The first import or def of a name wins (`try: ... except ImportError:`); two values make it unknown."""
+        """The first import or def of a name wins (`try: ... except ImportError:`); two values make it unknown. The
+        functions below a second import of a name see that one, see `within`."""
         names = self.bindings.setdefault(self.scope if scope is None else scope, {})
         old = names.get(name)
         if old is None:
@@ -120,6 +122,8 @@ class _Reader:
             names[name] = wrapped
         elif "value" in (old[0], binding[0]) and old != binding:
             names[name] = _OTHER
+        elif old[0] == binding[0] == "import" and not self.scope and (old != binding or self.renewed):
+            self.renewed = {**self.renewed, name: binding}
 
     def bind_target(self, target: ast.AST, value: RawValue) -> None:
         match target:
@@ -128,6 +132,8 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id="self"), attr=attr):
                 # self.step = jax.jit(...) is a fact about the class
                 self.bind(attr, ("value", "", value), self.scope.rpartition(".")[0])
+                if not self.scope.endswith(".__init__"):  # of that everybody knows
+                    self.saw("kept in self")
             case ast.Tuple() | ast.List():
                 parts = value[0] if isinstance(value, tuple) and len(value) == 1 else ()
                 matching = len(parts) == len(target.elts)
@@ -161,7 +167,29 @@ class _Reader:
         self.visit_all(statements)
         found = tuple(self.returns)
         self.scope, self.loops, self.counters, self.returns = outside
+        if self.renewed and self._is_of_the_file():
+            self._renew(scope)
         return found
+
+    def _is_of_the_file(self) -> bool:
+        """Whether nothing but classes stands around the code that is visited."""
+        parts = self.scope.split(".") if self.scope else []
+        return all(".".join(parts[: i + 1]) in self.classes for i in range(len(parts)))
+
+    def _renew(self, scope: str) -> None:
+        """Binds what `scope` reads of the names that were imported anew as if it imported them itself: notebooks and
+        scripts joined to one file have `import numpy as np` below functions whose np is jax.numpy."""
+        names, file = self.bindings[scope], self.bindings[""]
+        for name, binding in self.renewed.items():
+            if file[name][0] == "import" and file[name] != binding:
+                names.setdefault(name, binding)
+
+    def branch(self, nodes: Iterable[ast.AST]) -> None:
+        """Visits `nodes` as one of several blocks, of which one runs: its imports say nothing of the others, nor of
+        what stands below them all."""
+        outside = self.renewed
+        self.visit_all(nodes)
+        self.renewed = outside
 
     def loop(self, line: int, nodes: Iterable[ast.AST]) -> None:
         """Visits `nodes` as what a loop that begins in `line` runs again and again."""
@@ -307,6 +335,24 @@ def _comprehension(reader: _Reader, node: ast.ListComp | ast.SetComp | ast.Gener
     reader.loop(node.lineno, [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
 
 
+def _if(reader: _Reader, node: ast.If) -> None:
+    reader.visit_all((node.test,))
+    reader.branch(node.body)
+    reader.branch(node.orelse)
+
+
+def _try(reader: _Reader, node: ast.Try) -> None:
+    reader.branch(node.body)
+    for handler in node.handlers:
+        reader.branch((handler,))
+    reader.branch(node.orelse)
+    reader.branch(node.finalbody)
+
+
+def _match_case(reader: _Reader, node: ast.match_case) -> None:
+    reader.branch((node.pattern, node.guard, *node.body) if node.guard else (node.pattern, *node.body))
+
+
 def _with(reader: _Reader, node: ast.With | ast.AsyncWith) -> None:
     for item in node.items:
         reader.visit(item.context_expr)
@@ -377,6 +423,9 @@ _HANDLERS: dict[type, Callable[[_Reader, Any], None]] = {
     ast.SetComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _comprehension,
+    ast.If: _if,
+    ast.Try: _try,
+    ast.match_case: _match_case,
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.ExceptHandler: _handler,
