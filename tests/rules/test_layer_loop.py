@@ -171,10 +171,12 @@ class Pooled(nn.Module):
         ("Model(depth=config.blocks), Model(config.unknown)", 1),
         ("Model(depth=3)", 0),
         ("Model(depth=n)", 0),
+        ("Whole()", 1),
         ("config", 1),
     ],
 )
 def test_a_few_layers_by_what_the_module_is_built_with(built: str, count: int) -> None:
+    inner = "Model(depth=self.few)" if built == "Whole()" else "jax.nn.relu"
     code = f"""\
 class Config:
     blocks: int = 3
@@ -190,6 +192,12 @@ class Model(nn.Module):
         for block in self.blocks:
             x = block(x)
         return x
+
+class Whole(nn.Module):
+    few: int = 3
+
+    def __call__(self, x):
+        return {inner}(x)
 
 def make(config, n=3):
     return {built}
