@@ -96,6 +96,8 @@ LINES = [
     "play = jax.vmap(Race().step)",
     "def make():\n    game = Race()\n    return [game.fast(i) for i in range(999)]",
     "def lift(x):\n    return wrap(stages)(x)",
+    "import numpy as jnp",
+    "class Kit:\n    def set_up(self):\n        self.kept = stages(1)",
 ]
 
 

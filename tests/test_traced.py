@@ -142,6 +142,88 @@ def test_host_code_is_known_by_name_by_call_and_by_its_callers(text: str, scope:
     assert context(text, scope) == "host"
 
 
+SET_UP = """
+class Box:
+    def {name}(self, n):
+        {body}
+
+def table(n): return n
+"""
+
+
+@pytest.mark.parametrize("name", ["data_init", "init_state_and_args", "_init", "setup", "setup_mesh", "set_up"])
+@pytest.mark.parametrize("body", ["self.t = table(n)", "self.n, (self.t, _) = n, table(n)"])
+def test_a_method_that_sets_up_and_keeps_what_it_makes_is_host_code_as_a_constructor_is(name: str, body: str) -> None:
+    text = SET_UP.format(name=name, body=body)
+    assert context(text, f"Box.{name}") == "host"
+    assert context(text, "table") == "host"
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("data_init", "return table(n)"),  # kept by nobody
+        ("data_init", "t = table(n)"),
+        ("initial", "self.t = table(n)"),
+        ("reset_upper", "self.t = table(n)"),
+        ("step", "self.t = table(n)"),
+    ],
+)
+def test_a_method_that_keeps_nothing_or_is_called_otherwise_is_left_open(name: str, body: str) -> None:
+    text = SET_UP.format(name=name, body=body)
+    assert context(text, f"Box.{name}") == "library"
+    assert context(text, "table") == "library"
+
+
+def test_what_more_than_set_up_calls_is_left_open() -> None:
+    text = SET_UP.format(name="data_init", body="self.t = table(n)")
+    assert context(text + "def energy(x): return table(x)", "table") == "library"
+
+
+def test_a_set_up_that_a_trace_reaches_is_traced() -> None:
+    text = SET_UP.format(name="data_init", body="self.t = table(n)")
+    text += "@jax.jit\ndef f(n): return Box.data_init(Box(), n)"
+    assert context(text, "Box.data_init") == "traced"
+    assert context(text, "table") == "traced"
+
+
+@pytest.mark.parametrize(
+    "base", ["flax.linen.Module", "flax.nnx.Module", "haiku.Module", "equinox.Module", "objax.Module"]
+)
+@pytest.mark.parametrize("derived", ["class Box(Layer):", "class Net(Layer): pass\nclass Box(Net):"])
+@pytest.mark.parametrize("name", ["setup", "init_state"])
+def test_the_modules_of_network_libraries_keep_their_layers_under_a_trace(base: str, derived: str, name: str) -> None:
+    text = SET_UP.format(name=name, body="self.t = table(n)").replace("class Box:", derived.replace("Layer", base))
+    assert context(f"import {base.rpartition('.')[0]}\n{text}", "table") != "host"
+
+
+def test_what_is_called_as_flaxs_setup_of_a_base_that_nobody_knows_is_left_open() -> None:
+    text = SET_UP.format(name="setup", body="self.t = table(n)").replace(
+        "class Box:", "class Box(base_layer.BaseLayer):"
+    )
+    assert context(text, "table") == "library"
+
+
+@pytest.mark.parametrize(
+    "returned",
+    ["update", "init, update", "optax.GradientTransformation(init, update)", "Rule(init=init, update=update)"],
+)
+def test_what_set_up_makes_to_be_run_later_is_left_open(returned: str) -> None:
+    text = SET_UP.format(name="init_optimizer", body="self.t = table(n)").replace(
+        "return n",
+        f"""
+    def init(p): return p
+    if n:
+        def update(p): return p
+    else:
+        def update(p): return -p
+    return {returned}""",
+    )
+    assert context(text, "table") == "host"
+    assert context(text, "table.update") == "library"
+    assert context(text, "table.update#2") == "library"
+
+
 @pytest.mark.parametrize(
     ("text", "scope"),
     [

@@ -108,10 +108,12 @@ def units(raw: Raw) -> Iterator[Unit]:
         calls.get(in_scope, loose).append((called, len(loops)))
     for scope, (_, decorators, parameters, returns, owner) in raw.functions.items():
         names = raw.bindings.get(scope, {})
-        everything = (scope, decorators, parameters, returns, owner, tuple(sorted(names.items())), tuple(calls[scope]))
+        is_kept = ("kept in self", scope) in raw.shapes
+        bindings = tuple(sorted(names.items()))
+        said = (scope, decorators, parameters, returns, owner, bindings, tuple(calls[scope]), is_kept)
         bound = (one for _, target, value in names.values() for one in (target, value))
         values = (*decorators, *returns, *(value for value, _ in calls[scope]), *bound)
-        yield Unit(frozenset(_parts(scope)), frozenset(_mentioned(values, names)), everything)
+        yield Unit(frozenset(_parts(scope)), frozenset(_mentioned(values, names)), said)
     for scope, (bases, wrappers) in raw.classes.items():
         yield Unit(frozenset(_parts(scope)), frozenset(_mentioned([*bases, *wrappers])), (scope, bases, wrappers))
     for scope in raw.bindings.keys() - raw.functions.keys():

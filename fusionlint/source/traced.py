@@ -79,6 +79,8 @@ _DECLARES = (".param", ".variable")
 _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
+# What a method is called that a constructor leaves its work to, or that is called once after it.
+_SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 
@@ -86,8 +88,9 @@ def contexts(project: Project) -> dict[Place, Context]:
     """The context of every function that is not "library"."""
     traced = _reached(_traced_seeds(project), _taken_along(project), _kernels(project))
     traced = {place for place in traced if not _is_test(project, place)}
-    host = {place for place in _host_seeds(project) if place not in traced}
-    host |= _set_up(project, host, traced)
+    setting_up = _setting_up(project) - traced
+    host = {place for place in _host_seeds(project) if place not in traced} | setting_up
+    host |= _set_up(project, host, traced, setting_up)
     found: dict[Place, Context] = dict.fromkeys(host, "host")
     found.update(dict.fromkeys(traced, "traced"))
     return found
@@ -293,15 +296,45 @@ def _is_of_the_host(name: str) -> bool:
     return name in JIT or _HOST_CALL.match(name) is not None
 
 
-def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place]:
+def _setting_up(project: Project) -> set[Place]:
+    """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
+    survives. A module of a network library keeps its layers so, under every trace."""
+    found = {
+        Place(path, scope)
+        for path, facts in project.files.items()
+        for scope in facts.has("kept in self")
+        if scope in facts.raw.functions and _is_set_up_name(scope.rpartition(".")[2])
+    }
+    return {p for p in found if p.outer.scope in project.files[p.path].raw.classes and not _is_built_anew(project, p)}
+
+
+@cache
+def _is_set_up_name(name: str) -> bool:
+    return _SET_UP_NAME.match(name.partition("#")[0]) is not None
+
+
+def _is_built_anew(project: Project, method: Place) -> bool:
+    """Whether a method may be of a network's module, of whatever library: every trace runs it again. What is called
+    `setup` of a class with a base that nobody knows is flax's."""
+    classes = [method.outer]
+    for one in classes:  # which grows
+        classes += (base for base in project.bases(one) if base not in classes)
+    bases = [base.name for one in classes for base in project.files[one.path].classes[one.scope].bases]
+    is_called_so = any(name.endswith("Module") for name in (*bases, *(one.scope for one in classes)))
+    is_setup = bool(bases) and method.scope.endswith(".setup")
+    return is_called_so or is_setup or project.inherits(method.outer, _MODULES)
+
+
+def _set_up(project: Project, host: set[Place], traced: set[Place], setting_up: set[Place]) -> set[Place]:
     """Functions inside host functions, and functions that nothing but set-up code (their own module's level,
-    `__init__`) is seen to call. A driver that calls a library function proves nothing: it may be jitted elsewhere."""
+    `__init__`, the methods `setting_up`) is seen to call. A driver that calls a library function proves nothing: it may
+    be jitted elsewhere."""
     inside: dict[Place, list[Place]] = defaultdict(list)
     for place, _ in project.functions():
         inside[place.outer].append(place)
     handed_out = taken_on(project, (*_returned(project, inside), *_kept(project, inside)))
     calls = _calls(project)
-    known, found, once = set(host), set[Place](), set[Place]()
+    known, found, once = set(host), set[Place](), set(setting_up)
     todo = deque(place for places in inside.values() for place in places)
     while todo:
         place = todo.popleft()
@@ -321,10 +354,26 @@ def _set_up(project: Project, host: set[Place], traced: set[Place]) -> set[Place
 
 
 def _returned(project: Project, inside: dict[Place, list[Place]]) -> Iterator[Place]:
-    """Functions that the function around them returns: who calls them is not seen."""
+    """Functions that the function around them returns, alone or inside an object, `Transformation(init, update)`: who
+    calls them is not seen."""
     for place, function in project.functions():
         for value in function.returns if place in inside else ():
-            yield from (p for p in project.functions_behind(place, value, TRANSFORMS) if p.outer == place)
+            for part in (value, *_parts_of_object(value)):
+                found = {p for p in project.functions_behind(place, part, TRANSFORMS) if p.outer == place}
+                yield from (one for one in inside[place] if found and not found.isdisjoint((one, _first_of(one))))
+
+
+def _parts_of_object(value: Value) -> Iterator[Value]:
+    """What a class, by the case of its name, is handed to be made an object of."""
+    if value.callee and value.callee.name.rpartition(".")[2][:1].isupper():
+        yield from value.arguments
+        yield from (part for _, part in value.keywords)
+
+
+def _first_of(place: Place) -> Place:
+    """The first def of a name that is defined again, in another branch: `f` of `f#2`; of a lambda itself."""
+    name, again, number = place.scope.rpartition("#")
+    return place._replace(scope=name) if again and number.isdigit() and not name.endswith("<lambda>") else place
 
 
 def _kept(project: Project, inside: dict[Place, list[Place]]) -> Iterator[Place]:
