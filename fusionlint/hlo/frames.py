@@ -31,7 +31,9 @@ class Frame:
     function: str = ""
 
 
-Stacks = Mapping[int, tuple[Frame, ...]]
+# The calls on the way to an instruction, innermost first.
+Stack = tuple[Frame, ...]
+Stacks = Mapping[int, Stack]
 
 
 def read_tables(lines: Sequence[str], start: int) -> tuple[Stacks, int]:

@@ -10,12 +10,11 @@ from dataclasses import replace
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Kernel
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
 _KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
-
-Stack = tuple[hlo.Frame, ...]
 
 
 def with_lines(found: Sequence[Barrier], before: hlo.Module, every: Mapping[str, Kernel]) -> tuple[Barrier, ...]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from fusionlint.hlo import parse as hlo
-
-Stack = tuple[hlo.Frame, ...]
+from fusionlint.hlo.frames import Stack
 
 _MANY = 20_000  # ways to call functions, in one program: beyond that the stacks stay as they are
 

@@ -16,8 +16,9 @@ Part: TypeAlias = "cst.BaseExpression | cst.BaseSlice"
 _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "div", "power", "min", "max", "apply"))
 # What sensors look for.
 WRITES = frozenset(f".at.{method}" for method in _METHODS)
+FRESH_BY_SHAPE = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full")
 _FRESH = (
-    *("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full"),
+    *FRESH_BY_SHAPE,
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),
 )
 # numpy's ways to write an index down before it is used.
@@ -117,8 +118,7 @@ def is_static(part: Part) -> bool:
 
 def is_fresh(array: cst.BaseExpression, source: Source) -> bool:
     """Whether `array` is new and all of one value: `jnp.zeros(...)` and its like."""
-    if isinstance(array, cst.Name):
-        array = source.value(array) or array
+    array = source.meant(array)
     return source.calls(array, *_FRESH)
 
 

@@ -234,8 +234,7 @@ def _is_stack(writes: Sequence[Write], source: Source) -> bool:
     """Whether a new array is set at 0, 1, 2, ... and is seen to be just so long."""
     places = [constant(w.index[0]) if len(w.index) == 1 and w.method == "set" else None for w in writes]
     fresh = root(writes[0])
-    if isinstance(fresh, cst.Name):
-        fresh = source.value(fresh) or fresh
+    fresh = source.meant(fresh)
     match fresh:
         case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[cst.Element(value=length), *_])), *_]):
             pass

@@ -131,8 +131,7 @@ def fuses_on_a_gpu(writes: Sequence[Write], places: Sequence[Part], source: Sour
 
 def _has_rows(array: cst.BaseExpression, source: Source) -> bool:
     """`jnp.zeros((n, m))` and `jnp.zeros_like(x)`, which nobody writes for a few numbers."""
-    if isinstance(array, cst.Name):
-        array = source.value(array) or array
+    array = source.meant(array)
     if source.calls(array, *_LIKE):
         return True
     match array:

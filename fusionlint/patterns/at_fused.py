@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, is_whole
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, is_whole
 from fusionlint.patterns.at_chain import is_element
 from fusionlint.patterns.elementwise import is_worked_on
 from fusionlint.source.tree import Source
-
-_BY_SHAPE = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "full"))
 
 
 def is_worked_on_alone(value: cst.CSTNode, source: Source, loop: cst.For | None = None) -> bool:
@@ -61,7 +59,7 @@ def are_columns(writes: Sequence[Write], made: cst.BaseExpression, source: Sourc
 
 def _count(writes: Sequence[Write], made: cst.BaseExpression, source: Source) -> int | None:
     """How many axes a new array has: as many as its shape says, or else as are written at."""
-    if source.calls(made, *_BY_SHAPE) and isinstance(made, cst.Call) and made.args:
+    if source.calls(made, *FRESH_BY_SHAPE) and isinstance(made, cst.Call) and made.args:
         shape = made.args[0].value
         if isinstance(shape, cst.Tuple) and not any(isinstance(size, cst.StarredElement) for size in shape.elements):
             return len(shape.elements)

@@ -40,7 +40,7 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
     return Piecewise(tuple(w for w, _ in found), tuple(arrays), source.code(loop.target))
 
 
-def are_apart(write: Write, loop: cst.For, source: Source) -> bool:
+def are_windows_apart(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether the windows that a loop writes are seen not to overlap: `i * w : (i + 1) * w` and `i * w : i * w + w` of
     what is counted in ones, `i : i + w` of what is counted in steps of w."""
     step = _step(loop, source)
@@ -58,9 +58,7 @@ def _step(loop: cst.For, source: Source) -> str | None:
 def _is_window(part: Part, loop: cst.For, step: str, source: Source) -> bool:
     if not isinstance(part, cst.Slice) or part.lower is None or part.upper is None or part.step is not None:
         return False
-    lower, upper = (
-        (source.value(bound) or bound) if isinstance(bound, cst.Name) else bound for bound in (part.lower, part.upper)
-    )
+    lower, upper = (source.meant(bound) for bound in (part.lower, part.upper))
     counter, begins, ends = source.code(loop.target), source.code(lower), source.code(upper)
     if begins == counter:
         return ends in (f"{counter} + {step}", f"{step} + {counter}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, Write, inside, is_literal, names_read
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, inside, is_literal, names_read
 from fusionlint.patterns.at_chain import root
 from fusionlint.source.tree import Source
 
@@ -21,7 +21,6 @@ _MANY = regex(
     r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
 )
 _LISTS = regex(r"(nodes|ids|idxs|inds|indices|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
-_FRESH_BY_SHAPE = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "full"))
 _FINDS = tuple(
     f"{module}.{name}"
     for module in ("numpy", "jax.numpy")
@@ -42,8 +41,8 @@ def are_arrays(writes: Sequence[Write], source: Source) -> bool:
 
 def _is_vector(array: cst.BaseExpression, source: Source) -> bool:
     """`jnp.zeros(n)`, and not `jnp.zeros((n, m))`."""
-    made = (source.value(array) or array) if isinstance(array, cst.Name) else array
-    return source.calls(made, *_FRESH_BY_SHAPE) and _has_one_axis(made, source)
+    made = source.meant(array)
+    return source.calls(made, *FRESH_BY_SHAPE) and _has_one_axis(made, source)
 
 
 def _is_row(value: cst.BaseExpression, source: Source) -> bool:
@@ -54,7 +53,7 @@ def _is_row(value: cst.BaseExpression, source: Source) -> bool:
             return meant is not None and not isinstance(meant, cst.Name) and _is_row(meant, source)
         case cst.BinaryOperation(left=left, right=right):
             return _is_row(left, source) or _is_row(right, source)
-    return source.calls(value, *_FRESH_BY_SHAPE, "jax.numpy.arange") and _has_one_axis(value, source)
+    return source.calls(value, *FRESH_BY_SHAPE, "jax.numpy.arange") and _has_one_axis(value, source)
 
 
 def _has_one_axis(made: cst.BaseExpression, source: Source) -> bool:
@@ -90,7 +89,7 @@ def _is_joined(part: Part, source: Source) -> bool:
 
 def _is_range(part: Part, source: Source) -> bool:
     """`jnp.arange(n)`, a name for it, or that in another shape."""
-    meant = (source.value(part) or part) if isinstance(part, cst.Name) else part
+    meant = source.meant(part)
     return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
 
 

@@ -232,7 +232,7 @@ def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.Base
 
 def is_static_test(found: Conditional, source: Source) -> bool:
     """Whether a trace knows which branch is meant, for a text is compared: `axis == "major"`. XLA drops the others."""
-    test = (source.value(found.test) or found.test) if isinstance(found.test, cst.Name) else found.test
+    test = source.meant(found.test)
     compared = (part for part in inside(test) if isinstance(part, cst.Comparison))
     sides = (side for one in compared for side in (one.left, *(target.comparator for target in one.comparisons)))
     return any(isinstance(side, cst.SimpleString) for side in sides)

@@ -60,8 +60,7 @@ def is_one(shape: cst.BaseExpression | None) -> bool:
 
 def listed(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression] | None:
     """The elements of `jnp.array([a, b])`, or of a name for it; None where they are not written out."""
-    if isinstance(node, cst.Name):
-        node = source.value(node) or node
+    node = source.meant(node)
     if source.calls(node, *_ARRAYS):
         assert isinstance(node, cst.Call)
         node = argument(node, 0, "object") or node

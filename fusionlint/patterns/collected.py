@@ -34,14 +34,13 @@ def collected(loop: cst.For | Comprehension, source: Source) -> list[cst.BaseExp
             case cst.Call(
                 func=cst.Attribute(value=cst.Name() as name, attr=cst.Name("append")), args=[cst.Arg(value=value)]
             ) if source.loop(call) is loop and _is_joined_later(name, source):
-                found.append((source.value(value) or value) if isinstance(value, cst.Name) else value)
+                found.append(source.meant(value))
     return found
 
 
 def is_few(iterated: cst.BaseExpression, source: Source) -> bool:
     """Whether a loop over `iterated` is seen to run few times: `range(3)`, a short list, `jax.random.split(key)`."""
-    if isinstance(iterated, cst.Name):
-        iterated = source.value(iterated) or iterated
+    iterated = source.meant(iterated)
     match iterated:
         case cst.List(elements=elements) | cst.Tuple(elements=elements):
             return len(elements) <= FEW

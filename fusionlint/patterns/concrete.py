@@ -87,7 +87,7 @@ def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Sourc
     """`jnp.arange(jnp.max(n))`: whoever is said to trace the function, no trace gets there."""
     if not source.calls(call, _RANGE) or _is_gated(call, function, source):
         return False
-    meant = ((source.value(a.value) or a.value) if isinstance(a.value, cst.Name) else a.value for a in call.args)
+    meant = (source.meant(a.value) for a in call.args)
     return any(source.calls(each, *_RESULTS) for each in meant)
 
 
@@ -107,7 +107,7 @@ def _is_cut_by_a_mask(part: cst.CSTNode, function: cst.FunctionDef, source: Sour
         case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
             if (isinstance(value, cst.Attribute) and value.attr.value == "at") or source.function(part) is not function:
                 return False
-            mask = (source.value(index) or index) if isinstance(index, cst.Name) else index
+            mask = source.meant(index)
             is_mask = isinstance(mask, cst.Comparison) and kind(mask, source) == "array"
             return is_mask and kind(value, source) == "array" and not _is_gated(part, function, source)
     return False

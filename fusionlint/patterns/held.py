@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import function_named
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -57,8 +58,7 @@ def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst
                 yield from _made(meant, source, depth - 1)
         case cst.Call(func=function):
             yield value
-            place = source.project.find(source.qualified_name(function))
-            defined = source.definition(place.scope) if place is not None and place.path == source.path else None
+            defined = function_named(function, source)
             if isinstance(defined, cst.FunctionDef):
                 returned = (part for part in inside(defined.body) if isinstance(part, cst.Return))
                 for part in returned:
@@ -76,7 +76,7 @@ def _twice(made: cst.Call, source: Source, depth: int = _DEPTH) -> str | None:
             if first in seen:
                 return source.code(arg.value)
             seen.add(first)
-        inner = (source.value(arg.value) or arg.value) if isinstance(arg.value, cst.Name) else arg.value
+        inner = source.meant(arg.value)
         if isinstance(inner, cst.Call) and (found := _twice(inner, source, depth - 1)) is not None:
             return found
     return None

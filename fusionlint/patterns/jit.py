@@ -14,6 +14,7 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.branches import function_named
 from fusionlint.source.facts import NOTHING, Call, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import TRANSFORMS
@@ -61,8 +62,7 @@ def runs_on_the_cpu(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether the compiled program is told to run on the CPU wherever its arguments are: `jax.jit(f, backend="cpu")`,
     or a def that is decorated so."""
     wrapped = source.value(callee) if isinstance(callee, cst.Name) else callee
-    place = source.project.find(source.qualified_name(callee))
-    function = source.definition(place.scope) if place is not None and place.path == source.path else None
+    function = function_named(callee, source)
     decorators = function.decorators if isinstance(function, cst.FunctionDef) else ()
     return any(_is_told_the_cpu(node) for node in (wrapped, *(each.decorator for each in decorators)))
 
@@ -89,9 +89,7 @@ def _dispatches(source: Source) -> list[tuple[str, tuple[int, ...]]]:
     for every file."""
     return [
         (scope, loops)
-        for (place, name), ((called, _, _), scope, loops, _) in zip(
-            source.project.calls_in(source.path), source.facts.raw.calls, strict=True
-        )
+        for place, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path)
         if source.runs(scope, "host") and source.project.dispatches(place, name, called)
     ]
 

@@ -40,8 +40,7 @@ def making_one_hots(source: Source) -> Iterator[str]:
 
 def one_hot(node: cst.BaseExpression, source: Source) -> OneHot | None:
     """The one-hot that `node` is or is a name for; None for anything else, or with its classes on another axis."""
-    if isinstance(node, cst.Name):
-        node = source.value(node) or node
+    node = source.meant(node)
     match node:
         case cst.Call() if source.calls(node, *ONE_HOTS):
             index = argument(node, 0, "x") or argument(node, 0, "indices")
@@ -88,8 +87,7 @@ def _adds_last_axis(node: cst.Subscript, source: Source) -> bool:
 def has_many_classes(found: OneHot, source: Source) -> bool:
     """Whether the classes are seen to be many: a large number, or the positions along an axis of some array."""
     classes = found.classes
-    if isinstance(classes, cst.Name):
-        classes = source.value(classes) or classes
+    classes = source.meant(classes)
     match classes:
         case cst.Integer():
             return classes.evaluated_value >= _MANY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -105,15 +105,17 @@ def is_random(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether what a kernel joins are random bits, or keys: jax.random does that, and not the user."""
     from fusionlint.hlo.causes import RANDOM
 
-    steps = module.computations[item.called[0]].instructions.values() if item.opcode == "fusion" else (item,)
-    return any(RANDOM.search(step.op_name) for step in steps if joins(step, module))
+    return any(RANDOM.search(step.op_name) for step in _steps(item, module) if joins(step, module))
 
 
 def fills(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel writes what it makes into a part of an array: a loop's outputs, and not its state."""
-    item = computation.instructions[name]
-    steps = module.computations[item.called[0]].instructions.values() if item.opcode == "fusion" else (item,)
-    return any(step.opcode == "dynamic-update-slice" for step in steps)
+    return any(step.opcode == "dynamic-update-slice" for step in _steps(computation.instructions[name], module))
+
+
+def _steps(item: hlo.Instruction, module: hlo.Module) -> Iterable[hlo.Instruction]:
+    """What a kernel does: the instructions of a fusion, any other itself."""
+    return module.computations[item.called[0]].instructions.values() if item.opcode == "fusion" else (item,)
 
 
 def _axes(joined: hlo.Instruction) -> tuple[int, ...]:

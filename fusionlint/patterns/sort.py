@@ -139,8 +139,7 @@ def sorting(source: Source) -> Iterator[str]:
 
 def is_order(node: cst.BaseExpression, source: Source) -> bool:
     """Whether `node` is what sorts an array, or a name for that: `jnp.argsort(x)`, `x.argsort()`, either reversed."""
-    if isinstance(node, cst.Name):
-        node = source.value(node) or node
+    node = source.meant(node)
     match node:
         case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=part)]) if _is_reversal(part):
             node = value

@@ -88,7 +88,7 @@ def only_counts(body: Body, carry: cst.Name, source: Source) -> bool:
     """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well."""
     match result(body):
         case cst.Tuple(elements=[cst.Element(value=returned), _]):
-            following = (source.value(returned) or returned) if isinstance(returned, cst.Name) else returned
+            following = source.meant(returned)
             match following:
                 case cst.BinaryOperation(left=cst.Name(value=name), operator=cst.Add(), right=cst.Integer()):
                     return name == carry.value

@@ -172,8 +172,7 @@ def _kinds(loop: cst.Call, turn: Turn, source: Source) -> set[str]:
     """What becomes of the parts of the carry: "scalar", "written" in places, or "other"."""
     name = source.qualified_name(loop.func) or ""
     given = argument(loop, _INIT[name], "init_val")
-    if isinstance(given, cst.Name):
-        given = source.value(given) or given
+    given = source.meant(given)
     first: list[cst.BaseExpression | None] = [None] * len(turn.carried)
     if isinstance(given, cst.Tuple) and len(given.elements) == len(turn.carried) > 1:
         first = [element.value for element in given.elements]

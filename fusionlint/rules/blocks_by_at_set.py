@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
-from fusionlint.patterns.at_loop import are_apart, piecewise
+from fusionlint.patterns.at_loop import are_windows_apart, piecewise
 from fusionlint.patterns.at_pieces import pieces
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
 from fusionlint.patterns.calls import brief
@@ -72,7 +72,7 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     if is_for_a_picture(source.project, source.place(node)):
         return
     # Windows that overlap are no blocks: what is added up there, no concatenate says.
-    write = next((w for w in found.writes if w.method == "set" or are_apart(w, node, source)), None)
+    write = next((w for w in found.writes if w.method == "set" or are_windows_apart(w, node, source)), None)
     if write is None or _is_vector_of_results(write, source):
         return
     yield source.finding(
@@ -86,7 +86,7 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
 def _pair(writes: Sequence[Write], source: Source) -> int | None:
     """Which of the page's pairs this is a case of; None where what reads the blocks is one kernel with them anyway."""
     array = root(writes[0])
-    made = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    made = source.meant(array)
     if axis_of(writes) is None or are_columns(writes, made, source) or not is_worked_on_alone(writes[-1].call, source):
         return _ALONE
     is_joined = all(write.method == "set" for write in writes)  # a sum of padded parts fuses along every axis
@@ -128,7 +128,7 @@ def _advice(writes: Sequence[Write], source: Source) -> str | None:
 def _chosen(writes: Sequence[Write], source: Source) -> str | None:
     """A `where`, where two numbers fill an array of one axis: `.at[:k].set(a).at[k:].set(b)`."""
     array = root(writes[0])
-    made = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    made = source.meant(array)
     if not isinstance(made, cst.Call) or not _is_of_one_axis(made, source) or not made.args:
         return None
     match [write.index for write in writes]:

@@ -141,7 +141,7 @@ def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 def _counted(among: cst.BaseExpression, source: Source) -> cst.BaseExpression:
     """The n of `jnp.arange(n)`, or of a name for it; else what is drawn from, as written."""
-    value = (source.value(among) or among) if isinstance(among, cst.Name) else among
+    value = source.meant(among)
     if isinstance(value, cst.Call) and source.calls(value, "jax.numpy.arange") and len(value.args) == 1:
         return value.args[0].value
     return among
@@ -208,7 +208,7 @@ def _is_of_all(count: cst.BaseExpression, source: Source, depth: int) -> bool:
 
 
 def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:
-    meant = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    meant = source.meant(node)
     return isinstance(meant, cst.BinaryOperation) and isinstance(meant.operator, cst.FloorDivide)
 
 

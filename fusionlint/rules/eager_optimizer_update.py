@@ -13,6 +13,7 @@ from fusionlint.patterns.carry import Carry, Write, calls, read
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_drawn
+from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
 from fusionlint.rule import Rule
 from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
@@ -20,9 +21,6 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="dispatch")
 
-_APPLY = "optax.apply_updates"
-# flax's TrainState, which does both. Other libraries call it so too, with pairs in place of `grads=`.
-_METHOD = "apply_gradients"
 _GRADIENTS = ("jax.grad", "jax.value_and_grad")
 # A picture of every step takes longer than the step.
 _PLOTS = regex(r"(^|_)plot")
@@ -30,11 +28,8 @@ _PLOTS = regex(r"(^|_)plot")
 
 def _applying_in_a_loop(source: Source) -> Iterator[str]:
     """The scopes that apply updates in a loop of host code: asked of the facts."""
-    for (_, name), ((called, _, _), scope, loops, _) in zip(
-        source.project.calls_in(source.path), source.facts.raw.calls, strict=True
-    ):
-        applies = name == _APPLY or name in TREE_MAPS or (isinstance(called, str) and called.endswith(f".{_METHOD}"))
-        if loops and applies and source.runs(scope, "host"):
+    for _, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path):
+        if loops and (name in TREE_MAPS or may_apply(name, called)) and source.runs(scope, "host"):
             yield scope
 
 
@@ -65,11 +60,10 @@ def applied_in_python(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _taken(node: cst.Call, source: Source) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """The parameters, or the state that holds them, and the gradients or updates that `node` applies to them."""
+    if (by_a_state := applied_by_a_state(node)) is not None:
+        return by_a_state
     match node:
-        case cst.Call(func=cst.Attribute(value=state, attr=cst.Name(method)), args=args) if method == _METHOD:
-            grads = (arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "grads")
-            return next(((state, given) for given in grads), None)
-        case cst.Call(args=[cst.Arg(value=params), cst.Arg(value=updates)]) if source.calls(node, _APPLY):
+        case cst.Call(args=[cst.Arg(value=params), cst.Arg(value=updates)]) if source.calls(node, APPLY):
             return params, updates
         case cst.Call(args=[_, cst.Arg(value=params), *_, cst.Arg(value=updates)]) if source.calls(node, *TREE_MAPS):
             return params, updates
@@ -85,7 +79,7 @@ def _first_of_python(
     steps = [step for step in steps if set(own.names) & {name for arg in step.args for name in read(arg)}]
     gradients = {name for write in carry.writes if write.value in steps for name in write.names}
     if gradients.intersection(read(updates)) or any(call in steps for call in calls(updates)):
-        return node if not source.calls(node, _APPLY) else None
+        return node if not source.calls(node, APPLY) else None
     made = next((w.value for w in carry.writes if w.always and not set(w.names).isdisjoint(read(updates))), None)
     if not isinstance(made, cst.Call) or is_jitted(made.func, source):
         return None
@@ -95,7 +89,7 @@ def _first_of_python(
 
 def _is_compiled(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether `callee` is compiled, or the gradient of what is: `jax.grad(compiled_loss)`."""
-    meant = (source.value(callee) or callee) if isinstance(callee, cst.Name) else callee
+    meant = source.meant(callee)
     if isinstance(meant, cst.Call) and meant.args and source.calls(meant, *_GRADIENTS):
         return is_jitted(meant.args[0].value, source)
     return is_jitted(callee, source)

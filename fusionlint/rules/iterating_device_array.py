@@ -42,9 +42,7 @@ def _reading_in_a_loop(source: Source) -> Iterator[str]:
     the facts alone."""
     scopes = (
         place.scope
-        for (place, name), (value, _, loops, _) in zip(
-            source.project.calls_in(source.path), source.facts.raw.calls, strict=True
-        )
+        for place, name, (value, _, loops, _) in source.project.named_calls(source.path)
         if loops and (name in _READERS or (isinstance(value[0], str) and value[0].endswith(_READ_BY)))
     )
     found = {scope for scope in scopes if source.runs(scope, "host")}

@@ -121,8 +121,7 @@ def _is_numbered(loop: cst.For) -> bool:
 
 def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
     """n, of `range(n)` or of n keys, where it is a setting or a length and not seen to be small."""
-    if isinstance(over, cst.Name):
-        over = source.value(over) or over
+    over = source.meant(over)
     match over:
         case cst.Call(args=[cst.Arg(value=count)]) if source.calls(over, "range"):
             pass
@@ -130,8 +129,7 @@ def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
             pass
         case _:
             return None
-    if isinstance(count, cst.Name):
-        count = source.value(count) or count
+    count = source.meant(count)
     if isinstance(count, cst.Integer):
         return None
     default = _default(count, source)
@@ -231,7 +229,7 @@ def _uses(args: list[cst.Arg], counter: str, loop: cst.For) -> bool:
 def _is_of_a_level(setting: cst.BaseExpression, source: Source) -> bool:
     """Whether a layer is as wide as its level of several, `channels * multipliers[level]`: the first of them is handed
     what the level before made, which is of another width."""
-    meant = (source.value(setting) or setting) if isinstance(setting, cst.Name) else setting
+    meant = source.meant(setting)
     looked_up = (part for part in inside(meant) if isinstance(part, cst.Subscript))
     return any(not dotted(part.value).endswith("shape") for part in looked_up)
 
@@ -283,8 +281,7 @@ def _is_large(source: Source, place: Place, least: int = _LARGE) -> bool:
 def _calls_within(project: Project, place: Place, depth: int = _DEPTH) -> Iterator[Place]:
     """A place for each call of the function at `place`, and of the project's functions and modules that it calls; two
     for one of a part that was made elsewhere, `self.attention(x)`."""
-    calls = zip(project.calls_in(place.path), project.files[place.path].raw.calls, strict=True)
-    for (here, name), ((called_as, _, _), *_) in calls:
+    for here, name, ((called_as, _, _), *_) in project.named_calls(place.path):
         if here != place:
             continue
         yield here

@@ -49,8 +49,7 @@ def _edits(loop: cst.For | cst.CompFor, arange: cst.Call, source: Source) -> tup
 
 def _is_fraction(node: cst.BaseExpression, source: Source) -> bool:
     """Whether steps of a fraction are taken: `range` does not go by those."""
-    if isinstance(node, cst.Name):
-        node = source.value(node) or node
+    node = source.meant(node)
     return any(isinstance(part, cst.Float | cst.Divide) for part in inside(node))
 
 

@@ -59,7 +59,7 @@ def _marks(place: cst.CSTNode, source: Source, *, may_be_cut: bool) -> bool:
 
 def _is_prefix_mask(node: cst.BaseExpression, source: Source) -> bool:
     """`jnp.arange(n) < k`, or a name for it."""
-    value = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    value = source.meant(node)
     match value:
         case cst.Comparison(
             left=left, comparisons=[cst.ComparisonTarget(operator=cst.LessThan() | cst.LessThanEqual())]

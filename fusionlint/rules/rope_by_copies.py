@@ -193,7 +193,7 @@ def _parity(node: cst.Subscript, source: Source) -> int | None:
 
 def _is_in_pairs(node: cst.BaseExpression, source: Source) -> bool:
     """`x.reshape(..., 2)`."""
-    value = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    value = source.meant(node)
     match value:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
             return _is_in_pairs(inner, source)
@@ -210,7 +210,7 @@ def _is_complex_product(one: cst.BaseExpression, other: cst.BaseExpression, sour
     first, second = _part(one, source), _part(other, source)
     if first is None or second is None or (first[0], second[0]) != ("real", "imag"):
         return False
-    z = (source.value(first[1]) or first[1]) if isinstance(first[1], cst.Name) else first[1]
+    z = source.meant(first[1])
     if source.code(first[1]) != source.code(second[1]) or not isinstance(z, cst.BinaryOperation):
         return False
     return isinstance(z.operator, cst.Multiply) and any(_is_complex(side, source) for side in (z.left, z.right))
@@ -227,7 +227,7 @@ def _part(node: cst.BaseExpression, source: Source) -> tuple[str, cst.BaseExpres
 
 def _is_complex(node: cst.BaseExpression, source: Source) -> bool:
     """`a + 1j * b` or `lax.complex(a, b)` of the places of pairs."""
-    value = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    value = source.meant(node)
     if not (source.calls(value, _COMPLEX) or any(isinstance(part, cst.Imaginary) for part in inside(value))):
         return False
     return any(isinstance(part, cst.Subscript) and _parity(part, source) is not None for part in inside(value))

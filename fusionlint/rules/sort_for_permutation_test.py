@@ -54,5 +54,5 @@ def _range_beside(place: cst.CSTNode, source: Source) -> cst.BaseExpression | No
 
 
 def _range(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
-    value = (source.value(node) or node) if isinstance(node, cst.Name) else node
+    value = source.meant(node)
     return value if source.calls(value, _RANGE) else None

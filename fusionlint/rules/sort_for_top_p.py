@@ -54,7 +54,7 @@ def _sorted_array(node: cst.Call, source: Source) -> cst.BaseExpression | None:
 
 def _is_reduced(array: cst.BaseExpression, source: Source) -> bool:
     """Whether `array` is, or is a name for, a reduction: `-jnp.sum(p * jnp.log(p), axis=-1)`."""
-    value = (source.value(array) or array) if isinstance(array, cst.Name) else array
+    value = source.meant(array)
     while isinstance(value, cst.UnaryOperation):
         value = value.expression
     return source.calls(value, *_REDUCTIONS)

@@ -10,15 +10,12 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.carry import Carry, calls, read
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="compile-time")
 
-_APPLY = "optax.apply_updates"
-# flax's TrainState; what other libraries call so takes pairs, and no `grads=`.
-_APPLY_METHOD = ".apply_gradients"
 # A step hands on a state and a key, or parameters and what the optimizer keeps; a sum or a picture is one value.
 _OF_A_STEP = 2
 
@@ -27,13 +24,10 @@ def _stepping_in_a_loop(source: Source) -> Iterator[str]:
     """The scopes of traced code whose loops update parameters or call what is compiled by itself: asked of the facts,
     before libcst parses."""
     project = source.project
-    for (place, name), ((called, _, _), scope, loops, _) in zip(
-        project.calls_in(source.path), source.facts.raw.calls, strict=True
-    ):
+    for place, name, ((called, _, _), scope, loops, _) in project.named_calls(source.path):
         if not loops or not source.runs(scope, "traced"):
             continue
-        is_method = isinstance(called, str) and called.endswith(_APPLY_METHOD)
-        if is_method or name == _APPLY or project.dispatches(place, name, called):
+        if may_apply(name, called) or project.dispatches(place, name, called):
             yield scope
 
 
@@ -45,7 +39,7 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         return
     carry = Carry(loop)
     own = [c for c in calls(loop.body) if source.loop(c) is loop]
-    if any(_updates(c, source) and _handed_on(c, carry, source) for c in own):
+    if any((applied_by_a_state(c) or source.calls(c, APPLY)) and _handed_on(c, carry, source) for c in own):
         what = "every update is written into the program, gradient and all: it compiles longer with each"
         write = (
             "jax.lax.scan over the batches, or their indices or keys, carrying the parameters and the optimizer's state"
@@ -58,12 +52,6 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     else:
         return
     yield source.finding(loop, what, write=write)
-
-
-def _updates(call: cst.Call, source: Source) -> bool:
-    if dotted(call.func).endswith(_APPLY_METHOD):
-        return any(arg.keyword is not None and arg.keyword.value == "grads" for arg in call.args)
-    return source.calls(call, _APPLY)
 
 
 def _handed_on(call: cst.Call, carry: Carry, source: Source) -> int:
@@ -79,5 +67,5 @@ def _is_by_a_setting(loop: cst.For, source: Source) -> bool:
     if not isinstance(loop.iter, cst.Call) or not source.calls(loop.iter, "range"):
         return False
     bounds = [arg.value for arg in loop.iter.args]
-    meant = [(source.value(bound) or bound) if isinstance(bound, cst.Name) else bound for bound in bounds]
+    meant = [source.meant(bound) for bound in bounds]
     return not all(isinstance(bound, cst.Integer) for bound in meant)

@@ -186,7 +186,7 @@ def _follows(body: Body, source: Source) -> bool:
 
 
 def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> bool:
-    meant = (source.value(value) or value) if isinstance(value, cst.Name) else value
+    meant = source.meant(value)
     match meant:
         case cst.Subscript(value=array, slice=slices) if (
             not isinstance(array, cst.Attribute) or array.attr.value != "at"

@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from fusionlint.source.facts import NOTHING, Binding, Call, Facts, Function, RawValue, Value, unpacked, unpacked_call
+from fusionlint.source.facts import (
+    NOTHING,
+    Binding,
+    Call,
+    Facts,
+    Function,
+    RawCall,
+    RawValue,
+    Value,
+    unpacked,
+    unpacked_call,
+)
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
@@ -412,6 +423,11 @@ class Project:
         if path not in self._calls:
             self._calls[path] = list(self._calls_in(path))
         return self._calls[path]
+
+    def named_calls(self, path: str) -> Iterator[tuple[Place, str | None, RawCall]]:
+        """The same with the calls, as the file's facts keep them."""
+        for (place, name), call in zip(self.calls_in(path), self.files[path].raw.calls, strict=True):
+            yield place, name, call
 
     def _calls_in(self, path: str) -> Iterator[tuple[Place, str | None]]:
         if path in self.known_names:

@@ -281,7 +281,7 @@ def _is_host_name(name: str) -> bool:
 
 def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
     """The functions of a file that call what no trace survives, or drive something compiled."""
-    for (value, _, loops, _), (place, name) in zip(project.files[path].raw.calls, project.calls_in(path), strict=True):
+    for place, name, (value, _, loops, _) in project.named_calls(path):
         if place.scope and (
             (name is not None and _is_of_the_host(name))
             or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))

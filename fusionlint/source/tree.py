@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import libcst as cst
 
@@ -26,6 +26,9 @@ from fusionlint.source.walk import Walk, dotted, holds_comment
 
 if TYPE_CHECKING:
     from fusionlint.source.positions import Positions
+
+
+Node = TypeVar("Node", bound="cst.CSTNode | None")
 
 
 class Use(NamedTuple):
@@ -170,7 +173,7 @@ class Source:
     @cached_property
     def _called(self) -> dict[str, list[tuple[Place, RawCall]]]:
         found: dict[str, list[tuple[Place, RawCall]]] = defaultdict(list)
-        for (place, name), call in zip(self.project.calls_in(self.path), self.facts.raw.calls, strict=True):
+        for place, name, call in self.project.named_calls(self.path):
             if name is not None:
                 found[name].append((place, call))
         return found
@@ -322,6 +325,10 @@ class Source:
             case cst.AnnAssign(value=value) | cst.NamedExpr(value=value):
                 return value
         return None
+
+    def meant(self, node: Node) -> Node | cst.BaseExpression:
+        """The right-hand side that a name stands for; whatever else `node` is, or where that is not seen, itself."""
+        return (self.value(node) or node) if isinstance(node, cst.Name) else node
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where `node` stands, without parentheses around it."""
