@@ -28,6 +28,7 @@ from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
+_WHICH_IS_LAST = "of two at one place, no scatter says which is last"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
 _ELEMENTS, _LOOP, _ARRAYS, _ALONG, _FUSED = range(5)
@@ -48,7 +49,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     places = None if are_arrays(writes, source) else along_one_axis(writes)
     pair = _FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else _ALONG
     if _reads_back(writes, source) or _is_rebound(writes, source):
-        one = f"one stack of all of them, or one {jnp}.where in the other"
+        one = _outline(writes, array, source, jnp, are_along=places is not None)
         return Advice(f"the values first, under names of their own; then {one}", pair)
     if _is_stack(writes, source):
         return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
@@ -72,9 +73,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
 def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) -> Advice:
     """What only the run knows: one scatter to all places, and masks without any."""
     method = writes[0].method
-    unless = (
-        f"; of two at one place, no scatter says which is last: {jnp}.where does" if _may_meet(writes, source) else ""
-    )
+    unless = f"; {_WHICH_IS_LAST}: {jnp}.where does" if _may_meet(writes, source) else ""
     if any(is_called_a_slice(part) for write in writes for part in write.index):
         side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
         return Advice(f"{side_by_side}, and one `.{method}` of that", _ALONG)
@@ -89,6 +88,21 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
         if len(one) <= 2 * _LONG and "\n" not in one:
             return Advice(one + unless, _ELEMENTS)
     return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, _ELEMENTS)
+
+
+def _outline(writes: Sequence[Write], array: str, source: Source, jnp: str, *, are_along: bool) -> str:
+    """The same for values whose names say nothing here: they mean something else at another write."""
+    if _is_stack(writes, source):
+        return f"one {jnp}.stack of them"
+    if are_along:
+        return f"one {jnp}.where in the other"
+    if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
+        return f"one {jnp}.concatenate of them and of what stands between them"
+    if len({write.method for write in writes}) > 1:
+        return f"one {jnp}.where in the other"
+    apart = all(are_apart(one.index, other.index) for one, other in combinations(writes, 2))
+    unless = "" if apart or writes[0].method != "set" else f"; {_WHICH_IS_LAST}: {jnp}.where does"
+    return f"{array}.at[all the indices].{writes[0].method}(all the values){unless}"
 
 
 def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:

@@ -83,7 +83,10 @@ def said_along(writes: Sequence[Write], places: Sequence[Part], array: str, sour
         stack = (
             f"{jnp}.stack([...]{f', axis={axis}' if axis else ''}) of the parts and of what is left as it was{added}"
         )
-        if all(constant(place) is not None for place in places):
+        numbers = [constant(place) for place in places]
+        if len({number < 0 for number in numbers if number is not None}) > 1:  # nobody says how long a stack would be
+            return _chosen(writes, places, "the fill", source, jnp)
+        if all(number is not None for number in numbers):
             return stack
         return f"{stack}, where Python knows the places; else {_chosen(writes, places, 'the fill', source, jnp)}"
     return _chosen(writes, places, array, source, jnp)

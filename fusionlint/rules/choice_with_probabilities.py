@@ -11,10 +11,13 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, is_one, listed, number, written_shape
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
+
+_OF_LOGITS = ("jax.numpy.exp", "jax.nn.softmax")
 
 
 @rule.source("Call", calls=(CHOICE,))
@@ -90,12 +93,20 @@ def _binds(node: cst.BaseExpression) -> bool:
 def _few(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     shape = f", shape={written_shape(made.shape, source)}" if made.shape is not None else ""
-    text = f"{random}.categorical({source.code(made.key)}, {numpy}.log({source.code(p)}){shape})"
-    is_index = isinstance(made.among, cst.Integer) or source.calls(made.among, "jax.numpy.arange")
+    text = f"{random}.categorical({source.code(made.key)}, {_logits(p, source, numpy)}{shape})"
+    is_index = kind(made.among, source) == "scalar" or source.calls(made.among, "jax.numpy.arange")
     among = source.code(made.among)
     if not is_index:
         text += f" (an index into `{among}`, if an array)" if _is_short(among) else " (an index)"
     return text
+
+
+def _logits(p: cst.BaseExpression, source: Source, numpy: str) -> str:
+    """The logarithm of what `p` is in proportion to: of `jnp.exp(x)` and `jax.nn.softmax(x)` it is there already."""
+    match p:
+        case cst.Call(args=[cst.Arg(value=x, keyword=None, star="")]) if source.calls(p, *_OF_LOGITS):
+            return source.code(x)
+    return f"{numpy}.log({source.code(p)})"
 
 
 def _searched(made: Choice, p: cst.BaseExpression, source: Source) -> str:

@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.choice import number
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
@@ -51,15 +52,19 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str:
-    values = [_shown(write, source) for write in writes[:3]] + ["..."] * bool(writes[3:])
+    jnp = source.alias("jax.numpy") or "jnp"
+    values = [_shown(write, source, jnp) for write in writes[:3]] + ["..."] * bool(writes[3:])
     if not is_fresh(root(writes[0]), source):
         values.append("the other columns")
-    return f"{source.alias('jax.numpy') or 'jnp'}.stack([{', '.join(values)}], axis={_axis(writes[0])})"
+    return f"{jnp}.stack([{', '.join(values)}], axis={_axis(writes[0])})"
 
 
-def _shown(write: Write, source: Source) -> str:
-    text = source.code(write.value) if write.value is not None and write.method == "set" else "..."
-    return brief(text, 30)
+def _shown(write: Write, source: Source, jnp: str) -> str:
+    """The value as it is written; a stack takes columns, and a number is none."""
+    if write.value is None or write.method != "set":
+        return "..."
+    text = brief(source.code(write.value), 30)
+    return f"{jnp}.full(n, {text})" if number(write.value) is not None else text
 
 
 def _axis(write: Write) -> int:

@@ -94,6 +94,37 @@ def test_rows_of_a_new_array_are_stacked_once_those_of_one_place_are_summed() ->
     assert advice(code.replace("at[0].add(c)", "at[2].add(c)")) == stack
 
 
+def test_of_both_ends_of_a_new_array_nobody_says_how_long_a_stack_would_be() -> None:
+    code = "@jax.jit\ndef f(x, a, b):\n    return jnp.zeros_like(x).at[-1].set(a).at[0].set(b)\n"
+    assert advice(code) == f"jnp.where(k == 0, b, jnp.where(k == n - 1, a, the fill)){ALONG}"
+
+
+@pytest.mark.parametrize(
+    ("place", "method", "then"),
+    [
+        ("[i + k]", "set", "one jnp.where in the other"),
+        ("[i, k]", "add", "x.at[all the indices].add(all the values)"),
+        (
+            "[i, k]",
+            "set",
+            "x.at[all the indices].set(all the values); of two at one place, no scatter says which is last: "
+            "jnp.where does",
+        ),
+        ("[k : k + i]", "set", "one jnp.concatenate of them and of what stands between them"),
+    ],
+)
+def test_values_under_one_name_come_first_and_then_what_fits_the_places(place: str, method: str, then: str) -> None:
+    code = f"""@jax.jit
+def f(x, y, i, k):
+    item = jnp.sin(y)
+    x = x.at{place}.{method}(item)
+    item = jnp.cos(y)
+    x = x.at{place.replace("k", "i")}.{method}(item)
+    return x
+"""
+    assert advice(code) == f"the values first, under names of their own; then {then}"
+
+
 @pytest.mark.parametrize(
     ("writes", "count"),
     [

@@ -119,6 +119,12 @@ def test_columns_are_told_by_one_rule_alone(body: str) -> None:
     assert rules(f"@jax.jit\ndef f(x, y):\n    {body}\n") == ["columns-by-at-set"]
 
 
+def test_a_number_is_no_column_to_be_stacked() -> None:
+    (columns,) = found("@jax.jit\ndef f(y):\n    return jnp.ones((9, 2)).at[:, 0].set(25).at[:, 1].set(y)\n")
+    assert columns.suggestion is not None
+    assert columns.suggestion.text == "jnp.stack([jnp.full(n, 25), y], axis=1)"
+
+
 def test_columns_among_other_writes_are_one_chain() -> None:
     assert rules("def f(x, y):\n    return x.at[:, 0].set(y).at[:, 1].set(y).at[0].set(1)\n") == ["chained-at-set"]
 

@@ -47,3 +47,29 @@ def alive(key, p):
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
     assert found.suggestion.text == "jax.random.bernoulli(key, p, shape=(8,))"
+
+
+@pytest.mark.parametrize(
+    ("among", "p", "advised"),
+    [
+        ("x.shape[0]", "w", "jnp.log(w))"),
+        ("n**2", "w", "jnp.log(w))"),
+        ("len(x)", "jnp.exp(w)", "w)"),
+        ("8", "jax.nn.softmax(w + 1)", "w + 1)"),
+        ("8", "jax.nn.softmax(w, where=x > 0)", "jnp.log(jax.nn.softmax(w, where=x > 0)))"),
+        ("x", "w", "jnp.log(w)) (an index into `x`, if an array)"),
+    ],
+)
+def test_what_is_a_number_is_no_array_and_what_is_a_logarithm_is_not_taken_once_more(
+    among: str, p: str, advised: str
+) -> None:
+    code = f"""\
+import jax
+import jax.numpy as jnp
+
+def draw(key, x, w, n: int):
+    return jax.random.choice(key, {among}, p={p})
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text == f"jax.random.categorical(key, {advised}"
