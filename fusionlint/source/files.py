@@ -27,7 +27,7 @@ _NEVER = frozenset(
 # numpyro.
 _IDLE_FILE = regex(
     r"(^|/)(tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference"
-    r"|deprecated|outdated|obsolete)/"
+    r"|_?deprecated|outdated|obsolete)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
     r"\.py$"
