@@ -36,7 +36,7 @@ def outputs_kept(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, _SCAN) or not source.is_traced(node):
         return
     parts = [_part(read, source) for read in _reads_of_outputs(node, source)]
-    if not parts or None in parts:
+    if not parts or None in parts or (_is_written_out(node) and "reduced" not in parts):
         return
     bodies = bodies_of(node, source)
     if not bodies or not all(is_small(source.project, body) for body in bodies):
@@ -62,6 +62,14 @@ def stored_by_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
         if not (cut or summed):
             return None
     return "keep the last output, or the running sum, in the scan's carry instead of its outputs"
+
+
+def _is_written_out(scan: cst.Call) -> bool:
+    """`unroll=True`: without a loop nothing is stored, and what nobody reads XLA leaves out."""
+    match argument(scan, 5, "unroll"):
+        case cst.Name("True"):
+            return True
+    return False
 
 
 def _reads_of_outputs(scan: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
