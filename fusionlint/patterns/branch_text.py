@@ -12,6 +12,13 @@ from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
 
+_ASKS = (
+    "all any isnan isinf isfinite allclose isclose array_equal logical_and logical_or logical_not logical_xor"
+    " equal not_equal less less_equal greater greater_equal"
+)
+_TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
+_OF_PYTHON = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+
 
 def as_where(found: Conditional, source: Source) -> str | None:
     """`jnp.where(test, a, b)` for a `cond` of two lambdas; None where a branch may return a tree, where names would
@@ -21,10 +28,32 @@ def as_where(found: Conditional, source: Source) -> str | None:
         return None
     if not any(_is_array(branch.result, source) for branch in found.branches):
         return None
+    if (truth := _as_test(found, numpy, source)) is not None:
+        return truth
     parts = [_text(branch, found, source) for branch in found.branches]
     if any(part is None for part in parts):
         return None
     return f"{numpy}.where({as_argument(found.test, source)}, {parts[0]}, {parts[1]})"
+
+
+def _as_test(found: Conditional, numpy: str, source: Source) -> str | None:
+    """What is asked itself, where that is what a `cond` hands on: True if it is true, else False."""
+    told = [branch.result.value if isinstance(branch.result, cst.Name) else "" for branch in found.branches]
+    if sorted(told) != ["False", "True"] or not _is_truth(found.test, source):
+        return None
+    text = as_argument(found.test, source)
+    if told == ["False", "True"]:
+        return f"{numpy}.logical_not({text})"
+    stands_alone = isinstance(source.parent(found.call), cst.Assign | cst.AnnAssign | cst.Arg | cst.Return)
+    return text if isinstance(found.test, cst.Call | cst.Name) or stands_alone else f"({text})"
+
+
+def _is_truth(test: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a truth value, of the type that is called bool, and no number."""
+    meant = source.meant(test)
+    if isinstance(meant, cst.Comparison):
+        return all(not isinstance(each.operator, _OF_PYTHON) for each in meant.comparisons)
+    return source.calls(meant, *_TRUTHS)
 
 
 def _text(branch: Branch, found: Conditional, source: Source) -> str | None:
