@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Write, at_write, constant, is_literal
+from fusionlint.patterns.at import Write, at_write, constant, elements, is_literal
 from fusionlint.patterns.at_places import edge
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.rule import Rule
@@ -17,6 +17,8 @@ rule = Rule(__name__, harm="fusion")
 
 _ROLL = "jax.numpy.roll"
 _LONG = 30
+_MAKERS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "concatenate"))
+_WITH_AXES = ("jax.numpy.expand_dims", "jax.numpy.concatenate")
 
 
 @rule.source("Call", calls=(_ROLL,))
@@ -69,6 +71,20 @@ def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:
     return (rolled == at or is_last) and at_start is not isinstance(shift, cst.UnaryOperation)
 
 
+def _has_the_axis(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is written is seen to have as many axes as its place: `v[None]`, `v[-k:]`, a list or an array."""
+    meant = source.meant(value)
+    match meant:
+        case cst.List():
+            return True
+        case cst.Subscript(slice=slices):
+            parts = elements(slices)
+            return any(isinstance(part, cst.Slice) or source.code(part) == "None" for part in parts[:1])
+        case cst.Call(args=[cst.Arg(value=cst.List()), *_]):
+            return source.calls(meant, *_MAKERS)
+    return source.calls(meant, *_WITH_AXES)
+
+
 def _joined(roll: cst.Call, write: Write, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array, shift = argument(roll, 0, "a"), argument(roll, 1, "shift")
@@ -84,5 +100,7 @@ def _joined(roll: cst.Call, write: Write, source: Source) -> str:
         k, new = source.code(shift).lstrip("- "), value
     if is_literal(write.value):
         new = f"{jnp}.full_like({x}[:{k}], {value})"  # whatever axes stand behind the first
+    elif isinstance(write.index[0], cst.Slice) and write.value is not None and not _has_the_axis(write.value, source):
+        new = f"{jnp}.broadcast_to({value}, {x}[:{k}].shape)"  # a write brings any shape to that of its place
     parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
     return f"{jnp}.concatenate({parts}): one kernel"
