@@ -10,6 +10,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
+from fusionlint.patterns.at import constant
+from fusionlint.patterns.calls import argument
 from fusionlint.patterns.one_hot import (
     OneHot,
     factors,
@@ -62,10 +64,21 @@ def _picked_by_layer(node: cst.Call, layer: cst.Call, source: Source) -> Iterato
 def _picked(
     node: cst.CSTNode, left: cst.BaseExpression, table: cst.BaseExpression, source: Source
 ) -> Iterator[Finding]:
-    index = _index(left, source)
-    if index is None or not source.is_traced(node):
+    index, rows = _index(left, source), _rows(table, source)
+    if index is None or rows is None or not source.is_traced(node):
         return
-    yield source.finding(node, _MESSAGE, write=f"{_operand(table, source)}[{source.code(index)}]")
+    yield source.finding(node, _MESSAGE, write=f"{_operand(rows, source)}[{source.code(index)}]")
+
+
+def _rows(table: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """What has the rows on its first axis: of a table behind axes of one, `jnp.expand_dims(table, 0)`, the table
+    itself; None where axes are put elsewhere."""
+    made = source.meant(table)
+    if not source.calls(made, "jax.numpy.expand_dims") or not isinstance(made, cst.Call):
+        return table
+    axis = argument(made, 1, "axis")
+    is_in_front = axis is not None and (constant(axis) == 0 or source.calls(axis, "range"))
+    return argument(made, 0, "a") if is_in_front else None
 
 
 _MESSAGE = "a product with a one-hot reads the whole table, and multiplies it with zeros, to pick from it"

@@ -1,0 +1,32 @@
+"""one-hot-matmul: what is gathered from, where the table stands behind axes of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """\
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def quantised(x, codebook, places):
+    codes = {codes}
+    return jnp.matmul(jax.nn.one_hot(places, 1024), codes)
+"""
+
+
+@pytest.mark.parametrize(
+    ("codes", "advice"),
+    [
+        ("2.0 * codebook", ["codes[places]"]),
+        ("jnp.expand_dims(codebook, 0)", ["codebook[places]"]),
+        ("jnp.expand_dims(codebook, axis=range(x.ndim - 1))", ["codebook[places]"]),
+        ("jnp.expand_dims(codebook, -1)", []),
+    ],
+)
+def test_rows_are_taken_from_the_table_that_has_them_on_its_first_axis(codes: str, advice: list[str]) -> None:
+    found = check_text(CODE.format(codes=codes).encode(), "m.py", Scope(("one-hot-matmul",)))
+    assert [each.suggestion.text for each in found if each.suggestion is not None] == advice
