@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -18,6 +19,7 @@ from fusionlint.source.walk import holds_comment
 rule = Rule(__name__, harm="fusion")
 
 _INVERSES = ("jax.numpy.linalg.inv", "jax.scipy.linalg.inv")
+_IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
 _PRODUCTS = frozenset(("jax.numpy.dot", "jax.numpy.matmul"))
 _CHAIN = "jax.numpy.linalg.multi_dot"
 _SOLVES = tuple(
@@ -55,6 +57,14 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     matrix = node.args[0].value
     if small_matrix(matrix, source) is not None:
         return  # solving is no less than inverting: small-linear-algebra says what is
+    if (number := _of_identity(matrix, source)) is not None:
+        shown = _shown(number, source)
+        as_divisor = shown if isinstance(number, cst.Name | cst.Attribute | cst.Call) else f"({shown})"
+        unless = "" if kind(number, source) == "scalar" else f", where `{shown}` is one number"
+        divided = f"`{_shown(found.other, source)} / {as_divisor}`{unless}"
+        message = "a number times the identity is inverted and multiplied, where its reciprocal is all it takes"
+        yield source.finding(node, message, write=divided, pair=3)
+        return
     if _is_factor(matrix, source) and not found.is_right and not found.is_transposed:
         handed = f"{_shown(matrix, source)}, {_shown(found.other, source)}"
         write = f"jax.scipy.linalg.solve_triangular({handed}, lower=True)"
@@ -72,6 +82,16 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
     write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
+
+
+def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """What an identity is multiplied by to make `matrix`, where no array is seen there: `jnp.eye(n) * x**2`."""
+    match source.meant(matrix):
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            for one, other in ((left, right), (right, left)):
+                if source.calls(one, *_IDENTITIES) and kind(other, source) != "array":
+                    return other
+    return None
 
 
 def _is_factor(matrix: cst.BaseExpression, source: Source) -> bool:
