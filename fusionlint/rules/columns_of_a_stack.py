@@ -37,10 +37,14 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     state = _state(node, function, source)
     if state is None:
         return
+    handed_out = _is_handed_out(node, state, function, source)
+    # Compiled, parts that are handed out one by one cost more than the stack saves.
+    then = "for what each step hands out alone" if handed_out else "after the loop where the whole is needed"
     yield source.finding(
         node,
         f"`{state.name}` is stacked at the end of each step and taken apart in the next: a kernel and a copy a step",
-        write=f"carry {_apart(node, source)}, and stack after the loop where the whole is needed",
+        write=f"carry {_apart(node, source)}, and stack {then}",
+        pair=1 if handed_out else 0,
     )
 
 
@@ -73,6 +77,12 @@ def _state(node: cst.Call, function: Function, source: Source) -> Input | None:
             if found and all(fit(column.axis, along) for column in found):
                 return taken
     return None
+
+
+def _is_handed_out(node: cst.Call, taken: Input, function: Function, source: Source) -> bool:
+    """Whether each step gives its state out too: `return state, state`."""
+    given = outputs(node, source)
+    return any(len(output.path) == 1 and not is_next(output, taken, function, source) for output in given)
 
 
 def _reads(taken: Input, source: Source) -> list[cst.BaseExpression]:
