@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.at import inside, is_literal, names_read
 from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, is_one, listed, number, written_shape
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Value
+from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -25,6 +27,8 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Draws with replacement and probabilities, in code that runs under a trace."""
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
+        return
+    if not _is_given(made.p, source):
         return
     is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(
@@ -48,6 +52,32 @@ def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]
             write=_few(made, made.p, source),
             pair=2,
         )
+
+
+def _is_given(p: cst.BaseExpression, source: Source) -> bool:
+    """Whether there are probabilities at all: of a parameter that is None by default, and that nobody asks for that,
+    some call has to be seen that hands them on. Who calls a method is seldom seen."""
+    written = source.written(p) if isinstance(p, cst.Name) else None
+    parameter = source.parent(written) if written is not None else None
+    match parameter:
+        case cst.Param(name=cst.Name(name), default=cst.Name("None")):
+            function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef)), None)
+            if function is None or _asks(function, name) or source.scope(function) in source.facts.raw.classes:
+                return True
+            called = source.project.name_of(Place(source.path, source.body_scope(function)))
+            place = next((i for i, each in enumerate(function.params.params) if each is parameter), None)
+            return any(_hands(call.value, name, place) for _, call in source.project.calls_of(called))
+    return True
+
+
+def _asks(function: cst.FunctionDef, name: str) -> bool:
+    """Whether something is done by whether the parameter is None: `if p is None: ...`."""
+    tests = (node.test for node in inside(function.body) if isinstance(node, cst.If | cst.IfExp))
+    return any(name == read.value for test in tests for read in names_read(test))
+
+
+def _hands(call: Value, name: str, place: int | None) -> bool:
+    return name in dict(call.keywords) or (place is not None and len(call.arguments) > place)
 
 
 def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:

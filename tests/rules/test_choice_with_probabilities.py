@@ -36,6 +36,37 @@ def treasure(key, p, q):
     assert found.suggestion.text == f"jnp.where(jax.random.bernoulli(key, {probability}), 7, 8)"
 
 
+OF_A_SOURCE = """\
+import jax
+import jax.numpy as jnp
+
+{head}
+    levels = jnp.linspace(-1.0, 1.0, 4)
+    {before}
+    return jax.random.choice(key, levels, (n,), p=p)
+
+def symbols(key):
+    {call}
+"""
+FUNCTION, METHOD = "def symbol(key, n, p=None):", "class Source:\n  def symbol(self, key, n, p=None):"
+
+
+@pytest.mark.parametrize(
+    ("head", "before", "call", "count"),
+    [
+        pytest.param(FUNCTION, "", "return symbol(key, 8)", 0, id="nobody hands them on"),
+        pytest.param(FUNCTION, "", "return symbol(key, 8, p=jnp.ones(4))", 1, id="by name"),
+        pytest.param(FUNCTION, "", "return symbol(key, 8, jnp.ones(4))", 1, id="in their place"),
+        pytest.param(FUNCTION, "if p is None: return key", "return symbol(key, 8)", 1, id="None is something else"),
+        pytest.param(FUNCTION.replace("=None", ""), "", "return key", 1, id="they have to be given"),
+        pytest.param(METHOD, "", "return key", 1, id="a method, which anybody may call"),
+    ],
+)
+def test_what_is_none_by_default_has_to_be_handed_on(head: str, before: str, call: str, count: int) -> None:
+    code = OF_A_SOURCE.format(head=head, before=before or "n = n + 0", call=call)
+    assert len([*check_text(code.encode(), "m.py", SCOPE)]) == count
+
+
 def test_a_coin_is_true_or_false_as_it_is() -> None:
     code = """\
 import jax
