@@ -12,6 +12,7 @@ from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.choice import CHOICE, is_one
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.lengths import are_equal
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.patterns.values import kind
@@ -128,8 +129,11 @@ def _is_drawn_often(node: cst.CSTNode, source: Source) -> bool:
 
 def _is_few(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
     """Whether one row is drawn, and not as many as there are: then a permutation is what is wanted."""
-    code, sizes = source.code(_counted(among, source)), _sizes(shape)
-    return len(sizes) == 1 and source.code(sizes[0]) not in (code, f"{code}.shape[0]", f"len({code})")
+    counted, sizes = _counted(among, source), _sizes(shape)
+    code = source.code(counted)
+    if len(sizes) != 1 or source.code(sizes[0]) in (code, f"{code}.shape[0]", f"len({code})"):
+        return False
+    return not are_equal(sizes[0], counted, source)
 
 
 def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -208,7 +212,11 @@ def _is_of_all(count: cst.BaseExpression, source: Source, depth: int) -> bool:
 
 
 def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:
+    """`n // size`, or `min(steps, n // size)`, which a caller may make less."""
     meant = source.meant(node)
+    if isinstance(meant, cst.Call) and source.calls(meant, "min"):
+        is_few = any(isinstance(arg.value, cst.Integer) for arg in meant.args)
+        return not is_few and any(_is_quotient(arg.value, source) for arg in meant.args)
     return isinstance(meant, cst.BinaryOperation) and isinstance(meant.operator, cst.FloorDivide)
 
 
