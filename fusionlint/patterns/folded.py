@@ -43,8 +43,15 @@ def is_folded(writes: Sequence[Write], source: Source) -> bool:
     """Whether XLA knows the result before the program runs: known values at known places of a known array."""
     array = root(writes[0])
     reader = _Reader(source, frozenset(_sizes(_begin(array, source), source)))
-    said = [part for w in writes for part in (w.value, *w.index)]
+    said = [part for w in writes for part in (w.value, *(() if _is_rows(w) else w.index))]
     return reader.is_array(array, _DEPTH) and all(part is not None and reader.is_known(part, _DEPTH) for part in said)
+
+
+def _is_rows(write: Write) -> bool:
+    """`.at[begin:end]`: where a slice begins and ends, a trace has to know. Slices along other axes are left as writes,
+    as measured, where more than a little is written."""
+    first, *others = write.index
+    return isinstance(first, cst.Slice) and not is_whole(first) and all(map(is_whole, others))
 
 
 def _begin(array: cst.BaseExpression, source: Source) -> cst.BaseExpression:
@@ -147,7 +154,8 @@ class _Reader:
             case cst.UnaryOperation(expression=inner):
                 return self.is_known(inner, depth)
             case cst.Attribute(attr=cst.Name(attribute)):
-                return attribute in _ABOUT or any(_SETTING.match(name) for name in dotted(part).split("."))
+                said = dotted(part).split(".")
+                return attribute in _ABOUT or any(map(_SETTING.match, said)) or _is_of_a_class(said)
             case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
                 return True
             case cst.Subscript(value=inner, slice=slices) if all(_is_new_axis(each) for each in elements(slices)):
@@ -184,6 +192,12 @@ class _Reader:
             case cst.Dict(elements=entries):
                 return all(isinstance(e, cst.DictElement) and self.is_known(e.value, depth - 1) for e in entries)
         return False
+
+
+def _is_of_a_class(said: Sequence[str]) -> bool:
+    """`Node.GOAL`, a constant of a class."""
+    *_, owner, constant = ["", *said]
+    return owner[:1].isupper() and constant.isupper() and len(constant) > 1
 
 
 def _is_counted(name: cst.Name, source: Source) -> bool:

@@ -73,6 +73,19 @@ def edges(x):
     new = jnp.zeros(x.shape)
     return new.at[0, 1].set(3.0).at[2, 1].set(4.0)
 """
+KINDS = """
+def graph(x, sizes):
+    behind = sizes["rays"] * x.shape[0]
+    kinds = jnp.zeros(2 * x.shape[0] + behind)
+    kinds = kinds.at[x.shape[0] : 2 * x.shape[0]].set(Kind.GOAL)
+    return kinds.at[-behind:].set(Kind.OBSTACLE)
+"""
+COLUMNS = """
+def features(x, n):
+    of_each = jnp.zeros((n, 3))
+    of_each = of_each.at[: n // 2].set(1)
+    return of_each.at[n // 2 :].set(2)
+"""
 CONFIG = """
 def load(i, given):
     @dataclasses.dataclass
@@ -105,6 +118,8 @@ CASES = {
     "a config of numbers": (("chained-at-set",), CONFIG, ("Config()\n", "Config(given)\n"), 2),
     "a config of numbers, and another": (("chained-at-set",), CONFIG, ("second], config", "second], given"), 2),
     "a config that somebody hands over too": (("chained-at-set",), CONFIG, ("i, [first", "first(given), [first"), 1),
+    "kinds of nodes": (("blocks-by-at-set",), KINDS, ("set(Kind.GOAL)", "set(x[0])"), 1),
+    "rows of numbers": (("blocks-by-at-set",), COLUMNS, ("set(2)", "set(x[0])"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 
