@@ -62,7 +62,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(known, pair)
     if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
         if all(write.method == "set" for write in writes):
-            return Advice(f"one {jnp}.concatenate of the parts and of what stands between them", pair)
+            joins = "block" if _are_of_a_table(writes, source) else "concatenate"
+            return Advice(f"one {jnp}.{joins} of the parts and of what stands between them", pair)
         side_by_side = f"one {jnp}.concatenate where the parts lie side by side"
         return Advice(f"{side_by_side}, a sum of them behind {jnp}.pad where they overlap", pair)
     if len({w.method for w in writes}) > 1:
@@ -88,6 +89,12 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
         if len(one) <= 2 * _LONG and "\n" not in one:
             return Advice(one + unless, _ELEMENTS)
     return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, _ELEMENTS)
+
+
+def _are_of_a_table(writes: Sequence[Write], source: Source) -> bool:
+    """Whether the parts are told apart along more than one axis, `.at[:k, :k].set(a).at[k:, k:].set(b)`."""
+    places = zip(*([source.code(part) for part in write.index] for write in writes), strict=False)
+    return sum(len(set(along)) > 1 for along in places) > 1
 
 
 def _outline(writes: Sequence[Write], array: str, source: Source, jnp: str, *, are_along: bool) -> str:

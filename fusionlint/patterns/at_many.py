@@ -12,13 +12,22 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, inside, is_literal, names_read
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_windows import unpacked
 from fusionlint.source.tree import Source
 
-_JOINS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array"))
+_JOINS = tuple(
+    f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array", "arange")
+)
 # Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
 _MANY = regex(
     r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
     r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
+)
+# What finds them axis by axis: `i, j = np.triu_indices(n, 1)`.
+_OF_AXES = tuple(
+    f"{module}.{name}"
+    for module in ("numpy", "jax.numpy")
+    for name in ("triu_indices", "tril_indices", "nonzero", "where")
 )
 _LISTS = regex(r"(nodes|ids|idxs|inds|indices|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
 _FINDS = tuple(
@@ -83,8 +92,14 @@ def is_many(part: Part, source: Source) -> bool:
 
 
 def _is_joined(part: Part, source: Source) -> bool:
-    """Whether this is a name for `np.stack(places)`, `np.flatnonzero(mask)` or the like."""
-    return isinstance(part, cst.Name) and source.calls(source.value(part) or part, *_JOINS, *_FINDS)
+    """Whether this is a name for `np.stack(places)`, `np.arange(1, n)`, `np.flatnonzero(mask)` or the like, or for what
+    is found along one of several axes."""
+    if not isinstance(part, cst.Name):
+        return False
+    made = unpacked(source.written(part), source)
+    if made is not None:
+        return source.calls(made, *_OF_AXES)
+    return source.calls(source.value(part) or part, *_JOINS, *_FINDS)
 
 
 def _is_range(part: Part, source: Source) -> bool:

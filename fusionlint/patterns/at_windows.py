@@ -34,7 +34,7 @@ def _is_window(index: Sequence[Part], source: Source) -> bool:
 def _is_cut(part: Part, source: Source) -> bool:
     """Whether a name is of what is called slices: `sx, sy, sz = self.grid_slice`."""
     written = source.written(part) if isinstance(part, cst.Name) else None
-    made = _unpacked(written, source)
+    made = unpacked(written, source)
     called = dotted(made.func if isinstance(made, cst.Call) else made) if made is not None else ""
     return bool(SLICES.search(called.rpartition(".")[2]))
 
@@ -50,11 +50,11 @@ def is_mirrored(writes: Sequence[Write], source: Source) -> bool:
 
 def _is_half(part: Part, source: Source) -> bool:
     written = source.written(part) if isinstance(part, cst.Name) else None
-    made = _unpacked(written, source)
+    made = unpacked(written, source)
     return made is not None and source.calls(made, *_HALVES)
 
 
-def _unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
+def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
     """What `a, b = value` unpacks to `name`."""
     element = source.parent(name) if name is not None else None
     several = source.parent(element) if isinstance(element, cst.Element) else None

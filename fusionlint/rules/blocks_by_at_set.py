@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, is_literal, is_whole, names_read
+from fusionlint.patterns.at import (
+    FRESH_BY_SHAPE,
+    WRITES,
+    Write,
+    at_write,
+    constant,
+    is_fresh,
+    is_literal,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.at_loop import are_windows_apart, piecewise
@@ -71,8 +81,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
-    # Windows that overlap are no blocks: what is added up there, no concatenate says.
-    write = next((w for w in found.writes if w.method == "set" or are_windows_apart(w, node, source)), None)
+    # Windows that overlap are no blocks: what is added up there, or made of what is there, no concatenate says.
+    write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)
     if write is None or _is_vector_of_results(write, source):
         return
     yield source.finding(
@@ -81,6 +91,13 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         write=_advice_for_a_loop(write, node, source),
         pair=_pair_of_a_loop(write, node, source),
     )
+
+
+def _is_set_anew(write: Write) -> bool:
+    """Whether a block is set, to what nothing that was written before goes into."""
+    array = root(write)
+    read = names_read(write.value) if write.value is not None and isinstance(array, cst.Name) else ()
+    return write.method == "set" and all(name.value != dotted(array) for name in read)
 
 
 def _pair(writes: Sequence[Write], source: Source) -> int | None:
@@ -146,14 +163,31 @@ def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
     if is_literal(value) or kind(value, source) == "scalar" or source.calls(value, *_PLACES):
         return True
     match value:
+        case cst.Subscript(value=cst.Name() as vector, slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
+            return constant(place) is not None and _is_vector(vector, source)
         case cst.Call(args=[cst.Arg(value=each), *_]) if source.calls(value, "jax.lax.psum"):
             return is_literal(each)  # how many devices there are
         case cst.Name() if depth:
             meant = _stored(value, source)
-            return meant is not None and _is_number(meant, source, depth - 1)
+            return _is_said_to_be_one(value, source) if meant is None else _is_number(meant, source, depth - 1)
         case cst.BinaryOperation(left=left, right=right) if depth:
             return all(_is_number(side, source, depth - 1) for side in (left, right))
     return False
+
+
+def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
+    """Whether this is a parameter `scale: float`: one number, whether a trace knows it or not."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param(annotation=cst.Annotation(annotation=cst.Name("float" | "int" | "bool"))):
+            return True
+    return False
+
+
+def _is_vector(array: cst.Name, source: Source) -> bool:
+    """Whether the array is one that has been made with one axis."""
+    before = (_assigned(use.node, source) for use in source.uses(array) if use.is_write)
+    return any(made is not None and _is_of_one_axis(made, source) for made in before)
 
 
 def _stored(name: cst.Name, source: Source) -> cst.BaseExpression | None:
@@ -207,9 +241,7 @@ def _is_vector_of_results(write: Write, source: Source) -> bool:
     value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
     if len(write.index) != 1 or not isinstance(array, cst.Name) or not isinstance(value, cst.Call):
         return False
-    before = (_assigned(use.node, source) for use in source.uses(array) if use.is_write)
-    is_vector = any(made is not None and _is_of_one_axis(made, source) for made in before)
-    return is_vector and ":" in (source.qualified_name(value.func) or "")
+    return _is_vector(array, source) and ":" in (source.qualified_name(value.func) or "")
 
 
 def _assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
@@ -219,10 +251,13 @@ def _assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
 
 
 def _is_of_one_axis(made: cst.BaseExpression, source: Source) -> bool:
-    """`jnp.zeros(n)`."""
-    if not source.calls(made, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full"):
+    """`jnp.zeros(n)`, `jnp.zeros((n,))`."""
+    if not source.calls(made, *FRESH_BY_SHAPE) or not isinstance(made, cst.Call) or not made.args:
         return False
-    return isinstance(made, cst.Call) and bool(made.args) and not isinstance(made.args[0].value, cst.Tuple | cst.List)
+    match made.args[0].value:
+        case cst.Tuple(elements=sizes) | cst.List(elements=sizes):
+            return len(sizes) == 1 and not isinstance(sizes[0], cst.StarredElement)
+    return True
 
 
 def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:

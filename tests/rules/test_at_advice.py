@@ -346,6 +346,8 @@ def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expec
         ("i in range(4)", "[:, w * i : w * i + v].add(f(i))", 0),
         ("i in range(0, 64, v)", "[:, w * i : w * (i + 1)].add(f(i))", 0),
         ("i, v in zip(w, f(w))", "[:, i : i + w].add(v)", 0),
+        ("i in range(64)", "[i : i + 16].set(f(i) * x[i : i + 16])", 0),
+        ("i in range(0, 64, 16)", "[i : i + 16].set(f(i) * x[i : i + 16])", 1),
     ],
 )
 def test_what_a_loop_adds_up_is_put_together_from_blocks_where_none_overlaps(
@@ -408,6 +410,7 @@ def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengt
         ("ids, tok", ".at[1:].set(ids).at[0].set(tok)", "[jnp.expand_dims(tok, 0), ids], axis=0)"),
         ("a, b, n", ".at[n:].set(a).at[:n].set(b)", "[b, a], axis=0)"),
         ("a: int, b, n", ".at[:n].set(a).at[n:].set(b)", "[jnp.full(..., a), b], axis=0)"),
+        ("a: float, b", ".at[0].set(1 - a**2).at[1:].set(b)", "[jnp.full(..., 1 - a**2), b], axis=0)"),
         ("a, b, c", ".at[-2:].set(a).at[4:8].set(b).at[:4].set(c)", "[c, b, a], axis=0)"),
         ("a, b, n", ".at[..., n:].set(a).at[..., :n].set(b)", "[b, a], axis=-1)"),
     ],
@@ -525,6 +528,62 @@ def unmapped(specs, x, y):
     return features
 """
     assert "one jnp.concatenate" in advice(code)
+
+
+@pytest.mark.parametrize(("shape", "is_one"), [("2 * n + 1", True), ("(2 * n + 1,)", True), ("(n, n)", False)])
+def test_an_element_of_a_vector_is_a_number_that_fills_its_block(shape: str, is_one: bool) -> None:
+    code = f"""{HEAD}
+@jax.jit
+def weights(a, b, n):
+    w = jnp.zeros({shape})
+    w = w.at[0].set(a)
+    return w.at[1:].set(1 - w[0] / b.ndim)
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert ("jnp.full(..., 1 - w[0] / b.ndim)" in found.suggestion.text) == is_one
+
+
+@pytest.mark.parametrize(("places", "is_joined"), [("jnp.arange(1, n)", True), ("n - 1", False)])
+def test_places_that_are_ranges_are_joined(places: str, is_joined: bool) -> None:
+    code = f"""
+@jax.jit
+def points(x, a, n):
+    first = {places}
+    second = {places.replace("1", "n")}
+    x = x.at[first, :].set(a)
+    return x.at[second, :].set(-a)
+"""
+    assert ("joined by jnp.concatenate" in advice(code)) == is_joined
+
+
+@pytest.mark.parametrize(
+    ("places", "is_joined"),
+    [("jnp.triu_indices(4, 1)", True), ("jnp.nonzero(table, size=4)", True), ("divmod(8, n)", False)],
+)
+def test_places_found_axis_by_axis_are_joined(places: str, is_joined: bool) -> None:
+    code = f"""
+@jax.jit
+def shares(x, g, n):
+    i, j = {places}
+    x = x.at[i].mul(1.0 - g)
+    return x.at[j].mul(1.0 + g)
+"""
+    assert ("joined by jnp.concatenate" in advice(code)) == is_joined
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "joined"),
+    [
+        (":n, :n", "n:, n:", "block"),
+        (":n, 2", "n:, 1", "block"),
+        (":n, 2", "n:, 2", "concatenate"),
+        ("0, 0, :n", "0, 0, n:", "concatenate"),
+    ],
+)
+def test_parts_of_a_table_are_blocks_of_it(one: str, other: str, joined: str) -> None:
+    code = f"@jax.jit\ndef f(x, a, b, n):\n    return x.at[{one}].set(a).at[{other}].set(b)\n"
+    assert advice(code) == f"one jnp.{joined} of the parts and of what stands between them"
 
 
 @pytest.mark.parametrize(
