@@ -13,6 +13,8 @@ from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context, is_idle
 
 _MAKES = regex(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_")
+# What a file of weights is read for, and what has to be done to put them where they belong.
+_LOADS = regex(r"(^|_)(checkpoints?|ckpt|pretrained)(_|$)")
 # A helper of a helper is seldom further away than this.
 _DEPTH = 3
 
@@ -26,7 +28,7 @@ def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Pla
     if contexts.get(place) == "traced" or project.function_at(place) is None or place.outer.scope:
         return False
     makes = _MAKES.match(place.scope) is not None
-    if makes and contexts.get(place) == "host":
+    if (makes or _LOADS.search(place.scope)) and contexts.get(place) == "host":
         return True
     calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
     if not calls or not depth:

@@ -64,6 +64,27 @@ def test_a_function_of_another_name_may_run_at_any_time(tmp_path: Path, name: st
     assert found(tmp_path, name) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "count"), [("init_from_pretrained", 0), ("restored_checkpoint", 0), ("init_from_scratch", 1)]
+)
+def test_what_puts_the_weights_of_a_file_in_their_places_is_left_alone(tmp_path: Path, name: str, count: int) -> None:
+    code = f"""
+import pickle
+import jax.numpy as jnp
+
+def {name}(path, params):
+    with open(path, "rb") as file:
+        return params.replace(table=extended(params.table, pickle.load(file)))
+
+def extended(table, old):
+    table = table.at[: len(old) - 8].set(old[:-8])
+    return table.at[-8:].set(old[-8:])
+"""
+    (tmp_path / "loading.py").write_text(code)
+    checked = check_files([tmp_path / "loading.py"], Scope(("boundary-writes",)))
+    assert len(checked.findings) == count
+
+
 def test_a_helper_of_what_the_host_makes_is_left_alone(tmp_path: Path) -> None:
     host = """
 import time

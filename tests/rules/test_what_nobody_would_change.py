@@ -340,6 +340,11 @@ CASES = {
     "a step that sends": ("write-in-fori-loop", SENT, ("jax.lax.psum(tracks[i], ", "jnp.take(tracks[i], ")),
     "beams of all layers": ("one-hot-matmul", STACKED_BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
     "what makes a function": ("write-on-diagonal", POTENTIAL, ("make_potential", "potentials")),
+    "what generates a function": (
+        "write-on-diagonal",
+        POTENTIAL.replace("make_", "generate_"),
+        ("return potential", "return table"),
+    ),
     "the largest of each row": ("write-before-reduction", SECOND, (", axis=-1)\n    return", ")\n    return")),
     "elements of each material": ("chained-at-set", BLOCKS, ("for name in models:", "for name in range(len(models)):")),
     "sums that are no sums": ("chained-at-set", BUCKETS, ("joined(old, points[i])", "joined(i, points[i])")),
