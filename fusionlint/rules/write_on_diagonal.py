@@ -65,7 +65,9 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
             return f"{array} & ~{eye}"
         return f"{jnp}.where({eye}, {value}, {array})"
     sign = "+" if write.method == "add" else "*"
-    return f"{jnp}.where({eye}, {array} {sign} ({value}), {array})"
+    if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp):
+        value = f"({value})"
+    return f"{jnp}.where({eye}, {array} {sign} {value}, {array})"
 
 
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
