@@ -26,8 +26,8 @@ _NEVER = frozenset(
 # What they do to a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and
 # numpyro.
 _IDLE_FILE = regex(
-    r"(^|/)(tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|visuali[sz]ations?|visuali[sz]ers?|reference"
-    r"|_?deprecated|outdated|obsolete)/"
+    r"(^|/)(tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
+    r"|reference|_?deprecated|outdated|obsolete)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
     r"\.py$"
