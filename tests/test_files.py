@@ -62,8 +62,8 @@ def test_a_file_named_by_itself_is_always_checked(tmp_path: Path) -> None:
 def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(tmp_path: Path) -> None:
     names = ["examples/plot_fit.py", "pkg/env.py", "pkg/latest.py", "pkg/simple_reference.py"]
     idle = ["benchmarks/speed.py", "pkg/attention_ref.py", "pkg/env_test.py", "pkg/reference/attention.py"]
-    idle += ["pkg/_deprecated/env.py", "pkg/deprecated/env.py", "pkg/speed_benchmark/run.py"]
-    idle += ["pkg/plotting/saliency.py", "pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
+    idle += ["pkg/plotting/maps.py", "pkg/_deprecated/env.py", "pkg/deprecated/env.py", "pkg/speed_benchmark/run.py"]
+    idle += ["pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
     tree(tmp_path, "pyproject.toml", *names, *idle)
     assert found(tmp_path) == names
     assert len(python_files([tmp_path], idle=True)) == len(names) + len(idle)
