@@ -12,7 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, inside, is_literal, names_read
 from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.at_windows import unpacked
+from fusionlint.patterns.unpacked import stored, unpacked
 from fusionlint.source.tree import Source
 
 _JOINS = tuple(
@@ -29,6 +29,8 @@ _OF_AXES = tuple(
     for module in ("numpy", "jax.numpy")
     for name in ("triu_indices", "tril_indices", "nonzero", "where")
 )
+# A name seldom stands for more names than this.
+_DEPTH = 8
 _LISTS = regex(r"(nodes|ids|idxs|inds|indices|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
 _FINDS = tuple(
     f"{module}.{name}"
@@ -72,14 +74,16 @@ def _has_one_axis(made: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def is_many(part: Part, source: Source) -> bool:
+def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
     """Whether nobody doubts that this is an array of places."""
     if _is_joined(part, source):
         return True
     value = source.value(part) if isinstance(part, cst.Name) else None
     if isinstance(value, cst.Tuple):
         return any(is_many(element.value, source) for element in value.elements)
-    match part:
+    match value if isinstance(value, cst.BinaryOperation) else part:
+        case cst.BinaryOperation(left=left, right=right):
+            return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
         case cst.Name() if value is not None and is_literal(value):
             return False
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
@@ -92,14 +96,17 @@ def is_many(part: Part, source: Source) -> bool:
 
 
 def _is_joined(part: Part, source: Source) -> bool:
-    """Whether this is a name for `np.stack(places)`, `np.arange(1, n)`, `np.flatnonzero(mask)` or the like, or for what
-    is found along one of several axes."""
+    """Whether this is a name for `np.stack(places)`, `np.arange(1, n)`, `np.flatnonzero(mask)` or the like, for a list,
+    or for what is found along one of several axes."""
     if not isinstance(part, cst.Name):
         return False
-    made = unpacked(source.written(part), source)
-    if made is not None:
-        return source.calls(made, *_OF_AXES)
-    return source.calls(source.value(part) or part, *_JOINS, *_FINDS)
+    match unpacked(source.written(part), source):
+        case cst.Call() as found:
+            return source.calls(found, *_OF_AXES)
+        case cst.GeneratorExp(elt=each) | cst.ListComp(elt=each):
+            return source.calls(each, *_JOINS, *_FINDS)
+    made = stored(part, source)
+    return made is not None and (isinstance(made, cst.List | cst.ListComp) or source.calls(made, *_JOINS, *_FINDS))
 
 
 def _is_range(part: Part, source: Source) -> bool:

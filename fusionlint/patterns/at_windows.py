@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.patterns.at import Part, Write, is_fresh, is_whole
 from fusionlint.patterns.at_axis import SLICES, is_called_a_slice
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -52,12 +53,3 @@ def _is_half(part: Part, source: Source) -> bool:
     written = source.written(part) if isinstance(part, cst.Name) else None
     made = unpacked(written, source)
     return made is not None and source.calls(made, *_HALVES)
-
-
-def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
-    """What `a, b = value` unpacks to `name`."""
-    element = source.parent(name) if name is not None else None
-    several = source.parent(element) if isinstance(element, cst.Element) else None
-    target = source.parent(several) if isinstance(several, cst.Tuple) else None
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    return statement.value if isinstance(statement, cst.Assign) else None

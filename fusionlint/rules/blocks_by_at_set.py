@@ -29,6 +29,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.unpacked import stored
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -168,7 +169,7 @@ def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
         case cst.Call(args=[cst.Arg(value=each), *_]) if source.calls(value, "jax.lax.psum"):
             return is_literal(each)  # how many devices there are
         case cst.Name() if depth:
-            meant = _stored(value, source)
+            meant = stored(value, source)
             return _is_said_to_be_one(value, source) if meant is None else _is_number(meant, source, depth - 1)
         case cst.BinaryOperation(left=left, right=right) if depth:
             return all(_is_number(side, source, depth - 1) for side in (left, right))
@@ -188,19 +189,6 @@ def _is_vector(array: cst.Name, source: Source) -> bool:
     """Whether the array is one that has been made with one axis."""
     before = (_assigned(use.node, source) for use in source.uses(array) if use.is_write)
     return any(made is not None and _is_of_one_axis(made, source) for made in before)
-
-
-def _stored(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What `name` was written with, in `a, b = x, y` too."""
-    written = source.written(name)
-    element = source.parent(written) if written is not None else None
-    targets = source.parent(element) if isinstance(element, cst.Element) else None
-    target = source.parent(targets) if isinstance(targets, cst.Tuple) else None
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    match statement, targets:
-        case cst.Assign(value=cst.Tuple(elements=values)), cst.Tuple(elements=names) if len(values) == len(names):
-            return next(v.value for v, each in zip(values, names, strict=True) if each is element)
-    return source.value(name)
 
 
 def _piece(write: Write, stands: int, axis: int, cut: str, source: Source) -> str:

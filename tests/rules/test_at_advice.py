@@ -558,14 +558,22 @@ def points(x, a, n):
 
 
 @pytest.mark.parametrize(
-    ("places", "is_joined"),
-    [("jnp.triu_indices(4, 1)", True), ("jnp.nonzero(table, size=4)", True), ("divmod(8, n)", False)],
+    ("found", "is_joined"),
+    [
+        ("i, j = jnp.triu_indices(4, 1)", True),
+        ("i, j = jnp.nonzero(table, size=4)", True),
+        ("i, j = (jnp.array(found) for found in pairs)", True),
+        ("i, j = [], []", True),
+        ("i, k = jnp.arange(n), 2; j = i + k", True),
+        ("i, j = divmod(8, n)", False),
+        ("i, j = 0, n", False),
+    ],
 )
-def test_places_found_axis_by_axis_are_joined(places: str, is_joined: bool) -> None:
+def test_places_found_axis_by_axis_are_joined(found: str, is_joined: bool) -> None:
     code = f"""
 @jax.jit
 def shares(x, g, n):
-    i, j = {places}
+    {found}
     x = x.at[i].mul(1.0 - g)
     return x.at[j].mul(1.0 + g)
 """

@@ -1,0 +1,30 @@
+"""What a name was written with, where several are written at once: `a, b = x, y`.
+
+In: a name of a Source. Out: the value that is unpacked, or the part of it that the name stands for.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.source.tree import Source
+
+
+def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
+    """What `a, b = value` unpacks to `name`, where that is written."""
+    element = source.parent(name) if name is not None else None
+    several = source.parent(element) if isinstance(element, cst.Element) else None
+    target = source.parent(several) if isinstance(several, cst.Tuple) else None
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return statement.value if isinstance(statement, cst.Assign) else None
+
+
+def stored(read: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What `read` stands for, in `a, b = x, y` too."""
+    written = source.written(read)
+    value, element = unpacked(written, source), source.parent(written) if written is not None else None
+    names = source.parent(element) if isinstance(element, cst.Element) else None
+    match value, names:
+        case cst.Tuple(elements=values), cst.Tuple(elements=several) if len(values) == len(several):
+            return next(v.value for v, each in zip(values, several, strict=True) if each is element)
+    return source.value(read)
