@@ -42,6 +42,8 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
             return
     if not _is_counted(outer, source) or not _is_counted(inner, source) or _writes_places(inner):
         return
+    if _calls_another(inner, one, other):
+        return
     masks = [_is_mask_of(inner, name, source) for name in (one, other)]
     if all(masks):
         yield source.finding(
@@ -102,6 +104,34 @@ def _is_counted(loop: cst.For, source: Source) -> bool:
 def _writes_places(loop: cst.For) -> bool:
     """Whether the loop writes places of an array, of which other rules speak, or goes on with a branch of its own."""
     return any(isinstance(node, cst.Attribute) and node.attr.value == "at" for node in inside(loop.body))
+
+
+def _calls_another(inner: cst.For, one: str, other: str) -> bool:
+    """Whether each pair calls a function of its own, `law = laws[i][j]` and then `law.force(x, y)`: no rows. What an
+    array's own method is given is one thing at most."""
+    own = {
+        write.targets[0].target.value
+        for write in inside(inner.body)
+        if isinstance(write, cst.Assign)
+        and isinstance(write.targets[0].target, cst.Name)
+        and _is_entry(write.value, one, other)
+    }
+    for call in inside(inner.body):
+        if isinstance(call, cst.Call):
+            method = isinstance(call.func, cst.Attribute)
+            called = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+            is_own = isinstance(called, cst.Name) and called.value in own
+            if (is_own or _is_entry(called, one, other)) and (len(call.args) > 1 or not method):
+                return True
+    return False
+
+
+def _is_entry(node: cst.CSTNode, one: str, other: str) -> bool:
+    """`table[i][j]` or `table[i, j]`: what a table holds for a pair."""
+    if not isinstance(node, cst.Subscript):
+        return False
+    inner = node.value.slice if isinstance(node.value, cst.Subscript) else ()
+    return {name.value for part in (*inner, *node.slice) for name in names_read(part)} == {one, other}
 
 
 def _is_pairwise(inner: cst.For, one: str, other: str, source: Source) -> bool:
