@@ -13,6 +13,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, is_literal
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.source.project import TREE_MAPS, Place
 from fusionlint.source.tree import Source
@@ -58,6 +59,24 @@ def is_progress(node: cst.Call, source: Source) -> bool:
     tests = [above.test for above in around if isinstance(above, cst.If | cst.IfExp)]
     told = [node.args[0].value, *tests] if node.args else tests
     return bool(around) and any(_PROGRESS.search(name.value) for part in told for name in _names(part))
+
+
+def is_printed(node: cst.Call, source: Source) -> bool:
+    """Whether a setting decides if `node` runs, and its function does nothing but print: `if verbose: callback(lambda
+    x: print(x), loss)`."""
+    function = function_named(node.args[0].value, source) if node.args and is_switched(node, source) else None
+    if function is None:
+        return False
+    done = [function.body] if isinstance(function, cst.Lambda) else list(_statements(function))
+    told = [one for one in done if not isinstance(one, cst.SimpleString)]
+    return bool(told) and all(isinstance(one, cst.Call) and source.calls(one, "print") for one in told)
+
+
+def _statements(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
+    """What a def does, one after the other; of an expression that stands alone what it is."""
+    for line in function.body.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else (line,):
+            yield small.value if isinstance(small, cst.Expr) else small
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

@@ -12,6 +12,7 @@ from fusionlint.patterns.callbacks import (
     PRINT,
     RETURNS,
     is_asked_for,
+    is_printed,
     is_progress,
     is_rare,
     is_summary,
@@ -35,7 +36,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
     if name == PRINT and (is_switched(node, source) or runs_a_loop(body, source)):
         return
-    if name not in RETURNS and (is_asked_for(node, source) or is_progress(node, source)):
+    if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_progress, is_printed)):
         return
     if is_summary(node, body, source) or is_rare(node, body, source):
         return
