@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.handed_on import methods_handed_on
 from fusionlint.patterns.held import held_twice, is_handed_out, is_read_later
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
@@ -127,13 +128,25 @@ def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) ->
 
 def _is_hot(call: cst.Call, source: Source) -> bool:
     """Whether the call is made again and again from Python; in a trace it is inlined, and donates nothing."""
-    if source.context(call) == "traced":
+    if source.context(call) == "traced" or _is_handed_on(call, source):
         return False
     loop = source.loop(call)
     if isinstance(loop, cst.For | cst.While):
         return not is_short(loop, source)
     function = source.function(call)
     return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
+
+
+def _is_handed_on(call: cst.Call, source: Source) -> bool:
+    """Whether the method around `call` is not seen to be called, and somebody hands to a transform what is called as it
+    is of an object that nobody knows, `jax.jit(jax.vmap(agent.update))`: what it is handed is traced then."""
+    function = source.function(call)
+    place = Place(source.path, source.body_scope(function)) if function is not None else None
+    facts = source.project.function_at(place)
+    if place is None or facts is None or not facts.owner or any(dotted(arg.value)[:5] == "self." for arg in call.args):
+        return False
+    name = place.scope.rpartition(".")[2].partition("#")[0]
+    return name in methods_handed_on(source.project) and not source.project.callers(source.project.name_of(place))
 
 
 def _is_large(names: list[str], compiled: cst.Call | cst.Name, source: Source) -> bool:

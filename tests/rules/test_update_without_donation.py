@@ -178,3 +178,28 @@ class Driver:
 @pytest.mark.parametrize(("target", "count"), [("self.train_state", 1), ("self.variational.train_state", 0)])
 def test_what_another_object_holds_is_not_donated(target: str, count: int) -> None:
     assert len(findings(OWNED.format(target=target))) == count
+
+
+AGENT = """
+    class Agent:
+        def __init__(self):
+            self._step = jax.jit(_step)
+
+        def update(self, state: TrainState, batch):
+            state = self._step(state, batch)
+            return state
+
+    def run(agent, state, batches):
+        MADE
+"""
+RUNNERS = {
+    "called step by step": ("for batch in batches:\n            state = agent.update(state, batch)", 1),
+    "handed to a transform": ("many = jax.jit(jax.vmap(agent.update, (0, 0)))", 0),
+    "another method is": ("many = jax.jit(jax.vmap(agent.update_all))", 1),
+    "of something that is known": ("many = jax.jit(optax.adam.update)", 1),
+}
+
+
+@pytest.mark.parametrize(("runner", "count"), RUNNERS.values(), ids=RUNNERS)
+def test_what_a_transform_is_handed_is_traced_and_donates_nothing(runner: str, count: int) -> None:
+    assert len(findings(AGENT.replace("MADE", runner))) == count
