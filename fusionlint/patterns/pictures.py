@@ -12,11 +12,14 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.carry import Carry, Loop, read
+from fusionlint.patterns.carry import Carry, Loop, calls, read
+from fusionlint.patterns.host import is_gated
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _DRAWS = regex(r"render|(^|_)(svg|gif)|animat|visuali[sz]|viz|video|imshow", re.I)
+# A picture of every step takes longer than the step.
+_PLOTS = regex(r"(^|_)plot|^(scatter|semilog[xy]|loglog|hist(2d)?|contourf?|quiver|fill_between)$")
 _KEEPS = frozenset(("append", "extend"))
 
 
@@ -27,6 +30,12 @@ def is_drawn(loop: Loop, source: Source) -> bool:
         return False
     made = _made_of({*Carry(loop).varying, *_collected(loop)}, loop, source)
     return any(loop in source.ancestors(call) or not made.isdisjoint(read(call)) for call in draws)
+
+
+def is_plotted(loop: Loop, source: Source) -> bool:
+    """Whether every iteration draws into a picture: `axes.plot(...)`."""
+    plots = (call for call in calls(loop.body) if _PLOTS.search(dotted(call.func).rpartition(".")[2]))
+    return any(not is_gated(plot, loop, source) for plot in plots)
 
 
 def _around(loop: Loop, source: Source) -> Iterator[cst.Call]:

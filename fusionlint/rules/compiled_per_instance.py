@@ -8,10 +8,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
-from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.instances import compiled_methods, making_one
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="recompile")
 
@@ -35,4 +37,14 @@ def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _could_be_made_before(made: cst.Call, where: cst.CSTNode) -> bool:
     """Whether what a loop makes is the same each time: other settings may well need programs of their own."""
-    return not isinstance(where, cst.For | cst.While) or not any(Carry(where).varies(arg) for arg in made.args)
+    if not isinstance(where, cst.For | cst.While):
+        return True
+    changed = {dotted(target.value) for target in _fields_written(where)}
+    return not any(Carry(where).varies(arg) or not changed.isdisjoint(read(arg)) for arg in made.args)
+
+
+def _fields_written(loop: cst.For | cst.While) -> Iterator[cst.Attribute]:
+    """The fields that the loop sets: `grid.points = n`."""
+    for node in inside(loop.body):
+        if isinstance(node, cst.Assign):
+            yield from (t.target for t in node.targets if isinstance(t.target, cst.Attribute))

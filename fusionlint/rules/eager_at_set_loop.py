@@ -13,6 +13,7 @@ from fusionlint.patterns.at import WRITES, inside
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.collected import is_few, target_names
+from fusionlint.patterns.host import is_timed
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -22,6 +23,7 @@ rule = Rule(__name__, harm="dispatch")
 # What makes first values, or a part of something, runs once, often under a trace after all.
 _INITIALIZES = regex(r"(^|_)init(ializer)?(_|$)|^_?(make|build)_")
 _EPOCH = regex(r"epoch", re.I)
+_EVENT = regex(r"(^|[._])events?([._]|$)")
 
 
 def _calls_what_it_goes_over(loop: cst.For) -> bool:
@@ -37,12 +39,17 @@ def _is_of_epochs(loop: cst.For) -> bool:
     return any(_EPOCH.search(name) for name in (*target_names(loop), *done))
 
 
+def _is_of_events(loop: cst.For) -> bool:
+    """Whether the loop goes over what somebody did meanwhile, `pygame.event.get()`: a key now and then."""
+    return isinstance(loop.iter, cst.Call) and _EVENT.search(dotted(loop.iter.func)) is not None
+
+
 @rule.source("For", calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
     if source.context(node) != "host" or is_few(node.iter, source) or _calls_what_it_goes_over(node):
         return
-    if _is_of_epochs(node):
+    if _is_of_epochs(node) or _is_of_events(node) or is_timed(node, source):
         return
     if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
         return

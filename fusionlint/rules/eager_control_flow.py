@@ -14,6 +14,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop, calls
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.pictures import is_plotted
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -90,12 +91,12 @@ def _only_picks(function: cst.BaseExpression, source: Source) -> bool:
 
 
 def _loop(call: cst.Call, source: Source) -> Loop | None:
-    """The loop of host code that makes `call` in every iteration. A function that is called per step proves nothing: it
-    may be jitted elsewhere."""
+    """The loop of host code that makes `call` in every iteration, unless for a picture. A function that is called per
+    step proves nothing: it may be jitted elsewhere."""
     loop = source.loop(call)
     if not isinstance(loop, cst.For | cst.While) or source.context(call) != "host" or is_gated(call, loop, source):
         return None
-    return loop if repeats(call, source) is loop else None
+    return loop if repeats(call, source) is loop and not is_plotted(loop, source) else None
 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:

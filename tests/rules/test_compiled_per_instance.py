@@ -60,6 +60,7 @@ def test_equal_instances_pytrees_and_what_nobody_sees_into_are_left_alone(classe
         "def main(x):\n    solver = Solver(2)\n    for i in range(99): x = solver.step(x)\n",
         "def main(xs):\n    for a in xs: Solver(a).step(xs)\n",
         "def main(x):\n    for i in range(3): Solver(2).step(x)\n",
+        "def main(grid, x):\n    for n in x:\n        grid.points = n\n        x = Solver(grid).step(x)\n",
         "def test_step(x):\n    for i in range(99): Solver(2).step(x)\n",
         "def make_all(x):\n    return [Solver(2) for i in range(99)]\n",
         "@jax.jit\ndef update(x):\n    return Solver(2).step(x)\n",

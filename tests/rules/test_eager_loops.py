@@ -38,6 +38,18 @@ def test_what_makes_something_is_called_once(name: str, number: int) -> None:
     assert len(check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))) == number
 
 
+@pytest.mark.parametrize(("pressed", "number"), [("fns.event.get()", 0), ("fns.get_events()", 0), ("xs.get()", 1)])
+def test_a_key_is_pressed_now_and_then(pressed: str, number: int) -> None:
+    body = f"y = jnp.zeros(n)\nfor key in {pressed}:\n    y = y.at[key.code].set(key.down)\nreturn y"
+    assert found("eager-at-set-loop", body) == number
+
+
+@pytest.mark.parametrize(("taken", "number"), [("time.perf_counter()", 0), ("len(fns)", 1)])
+def test_what_takes_the_time_of_each_is_no_loop_to_be_made_faster(taken: str, number: int) -> None:
+    body = f"import time\ny = jnp.zeros(n)\nfor i in range(n):\n    y = y.at[i].set({taken})\nreturn y"
+    assert found("eager-at-set-loop", body) == number
+
+
 @pytest.mark.parametrize(("mark", "number"), [("_", 0), (",", 1)])
 def test_a_name_has_few_parts(mark: str, number: int) -> None:
     body = f"y = jnp.zeros(n)\nfor i, part in enumerate(fns.split('{mark}')):\n    y = y.at[i].set(xs[part])\nreturn y"
