@@ -22,7 +22,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
-from fusionlint.patterns.at_many import are_arrays, is_one_of_many
+from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges, is_one_of_many
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -53,6 +53,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(f"the values first, under names of their own; then {one}", pair)
     if _is_stack(writes, source):
         return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
+    if are_rows_of_ranges(writes, source):
+        return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", _ALONG)
     if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
         return Advice("one write of what the others make of it", pair)
     if places is not None:

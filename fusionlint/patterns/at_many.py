@@ -10,7 +10,17 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, inside, is_literal, names_read
+from fusionlint.patterns.at import (
+    FRESH_BY_SHAPE,
+    Part,
+    Write,
+    constant,
+    inside,
+    is_fresh,
+    is_literal,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.unpacked import stored, unpacked
 from fusionlint.source.tree import Source
@@ -113,6 +123,28 @@ def _is_range(part: Part, source: Source) -> bool:
     """`jnp.arange(n)`, a name for it, or that in another shape."""
     meant = source.meant(part)
     return any(source.calls(node, "jax.numpy.arange") for node in inside(meant))
+
+
+def are_rows_of_ranges(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a new array is set at numbers and at ranges along one axis, `.at[0].set(a).at[jnp.arange(1, n)].set(b)`:
+    as slices are, but that a scatter writes them."""
+    if not is_fresh(root(writes[0]), source) or any(write.method != "set" for write in writes):
+        return False
+    places = [[(i, part) for i, part in enumerate(write.index) if not is_whole(part)] for write in writes]
+    along = [part for several in places for _, part in several]
+    if any(len(several) != 1 for several in places) or len({several[0][0] for several in places}) > 1:
+        return False
+    ranges = [_counts(part, source) for part in along]
+    return any(ranges) and all(a or constant(part) is not None for a, part in zip(ranges, along, strict=True))
+
+
+def _counts(part: Part, source: Source) -> bool:
+    """`jnp.arange(n)`, a name for it, or that and a number."""
+    meant = stored(part, source) or part if isinstance(part, cst.Name) else part
+    match meant:
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
+            return isinstance(right, cst.Integer) and _counts(left, source)
+    return source.calls(meant, "jax.numpy.arange", "numpy.arange")
 
 
 def is_one_of_many(part: Part, loop: cst.For) -> bool:

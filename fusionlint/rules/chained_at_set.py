@@ -15,7 +15,7 @@ from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_s
 from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
-from fusionlint.patterns.at_many import are_added_up, is_many
+from fusionlint.patterns.at_many import are_added_up, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
@@ -142,6 +142,8 @@ def _of_one_kind(writes: list[Write], source: Source) -> list[Write]:
     most numbers' in a row."""
     numbers = [all(constant(part) is not None for part in write.index) for write in writes]
     if not any(numbers) or not any(is_many(part, source) for write in writes for part in write.index):
+        return writes
+    if are_rows_of_ranges(writes, source):
         return writes
     runs = (list(run) for is_number, run in groupby(zip(numbers, writes, strict=True), itemgetter(0)) if is_number)
     return [write for _, write in max(runs, key=len)]

@@ -581,6 +581,26 @@ def shares(x, g, n):
 
 
 @pytest.mark.parametrize(
+    ("made", "places", "is_concatenated"),
+    [
+        ("jnp.zeros(n)", "jnp.arange(1, n)", True),
+        ("jnp.zeros(n)", "jnp.arange(n - 1) + 1", True),
+        ("jnp.zeros(n)", "i", False),
+        ("2.0 * x", "i", False),
+    ],
+)
+def test_a_number_and_a_range_of_a_new_array_are_its_parts(made: str, places: str, is_concatenated: bool) -> None:
+    code = f"""
+@jax.jit
+def rows(x, a, b, i, n):
+    y = {made}
+    rest = {places}
+    return y.at[0].set(a).at[rest].set(b)
+"""
+    assert advice(code).startswith("one jnp.concatenate of the parts") == is_concatenated
+
+
+@pytest.mark.parametrize(
     ("one", "other", "joined"),
     [
         (":n, :n", "n:, n:", "block"),
