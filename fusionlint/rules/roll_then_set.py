@@ -71,11 +71,11 @@ def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:
     return (rolled == at or is_last) and at_start is not isinstance(shift, cst.UnaryOperation)
 
 
-def _has_the_axis(value: cst.BaseExpression, source: Source) -> bool:
+def _has_the_axis(value: cst.BaseExpression | None, source: Source) -> bool:
     """Whether what is written is seen to have as many axes as its place: `v[None]`, `v[-k:]`, a list or an array."""
     meant = source.meant(value)
     match meant:
-        case cst.List():
+        case cst.List() | None:
             return True
         case cst.Subscript(slice=slices):
             parts = elements(slices)
@@ -100,7 +100,7 @@ def _joined(roll: cst.Call, write: Write, source: Source) -> str:
         k, new = source.code(shift).lstrip("- "), value
     if is_literal(write.value):
         new = f"{jnp}.full_like({x}[:{k}], {value})"  # whatever axes stand behind the first
-    elif isinstance(write.index[0], cst.Slice) and write.value is not None and not _has_the_axis(write.value, source):
-        new = f"{jnp}.broadcast_to({value}, {x}[:{k}].shape)"  # a write brings any shape to that of its place
+    elif isinstance(write.index[0], cst.Slice) and k == "1" and not _has_the_axis(write.value, source):
+        new = f"{jnp}.broadcast_to({value}, {x}[:1].shape)"  # a write brings any row to the shape of its place
     parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
     return f"{jnp}.concatenate({parts}): one kernel"

@@ -24,7 +24,8 @@ def before(dones, new):
         ("jnp.roll(dones, -2, axis=0).at[-2:].set(0.0)", "[dones[2:], jnp.full_like(dones[:2], 0.0)]"),
         ("jnp.roll(dones, 1, axis=0).at[0].set(new)", "[new[None], dones[:-1]]"),
         ("jnp.roll(dones, -1, axis=0).at[-1:].set(new)", "[dones[1:], jnp.broadcast_to(new, dones[:1].shape)]"),
-        ("jnp.roll(dones, 2, axis=0).at[:2].set(new[-2:])", "[new[-2:], dones[:-2]]"),
+        ("jnp.roll(dones, 2, axis=0).at[:2].set(new)", "[new, dones[:-2]]"),
+        ("jnp.roll(dones, 1, axis=0).at[:1].set(new[-1:])", "[new[-1:], dones[:-1]]"),
         ("jnp.roll(dones, -1, axis=0).at[-1:].set(new[None])", "[dones[1:], new[None]]"),
     ],
 )
