@@ -25,6 +25,8 @@ SLICES = regex(r"(^|_)slices?(_|$)")
 _SLICE = regex(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
 # What Python knows of a layout: `variables.density_index.x`.
 _KNOWN = regex(r"(^|_)(index|idx|axis)$")
+# What a method does, and what changes nothing by it.
+_SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.empty_like")
 # Whose results cross memory.
 _PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
@@ -100,9 +102,10 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
     text = array
     for place, value in told:
         text = f"{jnp}.where(k == {place}, {value}, {text})"
-    if methods == {"add"}:
-        text = " + ".join([array, *(f"{jnp}.where(k == {place}, {value}, 0)" for place, value in told)])
-    if methods - {"set"} - {"add"} or len(methods) > 1 or len(text) > _LONGEST:
+    sign, nothing = _SIGNS.get(writes[0].method, ("", ""))
+    if sign:
+        text = f" {sign} ".join([array, *(f"{jnp}.where(k == {place}, {value}, {nothing})" for place, value in told)])
+    if len(methods) > 1 or not (sign or methods == {"set"}) or len(text) > _LONGEST:
         text = f"{jnp}.where(k == i, value, {array}), one inside the other,"
     return f"{text} with {along}"
 

@@ -53,6 +53,8 @@ ALONG = " with `k = jnp.arange(n)` along that axis"
         (".at[-1].set(a).at[2].set(b)", f"jnp.where(k == 2, b, jnp.where(k == n - 1, a, x)){ALONG}"),
         (".at[i].add(a).at[j].add(b)", f"x + jnp.where(k == i, a, 0) + jnp.where(k == j, b, 0){ALONG}"),
         (".at[i].set(a).at[j].add(b)", f"jnp.where(k == i, value, x), one inside the other, with {ALONG[6:]}"),
+        (".at[0].subtract(a).at[4].subtract(b)", f"x - jnp.where(k == 0, a, 0) - jnp.where(k == 4, b, 0){ALONG}"),
+        (".at[i].mul(a).at[j].mul(b)", f"x * jnp.where(k == i, a, 1) * jnp.where(k == j, b, 1){ALONG}"),
         (".at[i].max(a).at[j].max(b)", f"jnp.where(k == i, value, x), one inside the other, with {ALONG[6:]}"),
     ],
 )
