@@ -1,11 +1,12 @@
 """Code of environments and games: who uses one runs many of it under a `vmap`, seldom in the same project.
 
-In: nodes of a Source. An environment is a class with a step and a reset; its code is its methods and all they call.
+In: nodes of a Source. An environment is a class with a step and a reset; its code is its methods, those of the objects
+that it makes for itself, such as what generates its levels, and all they call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 import libcst as cst
@@ -17,6 +18,7 @@ from fusionlint.source.tree import Source
 
 _STEP = regex(r"_?step(_env)?$")
 _RESET = regex(r"_?(reset|init|initial_state)(_env\w*)?$")
+_MAKERS = (".__init__", ".__post_init__", ".setup")
 _BASE = regex(r"(^|\.|[a-z])Env(ironment)?$")
 
 
@@ -36,10 +38,24 @@ def _methods(project: Project) -> Iterator[Place]:
     for place, function in project.functions():
         if function.owner:
             methods.setdefault(Place(place.path, function.owner), []).append(place)
-    for owner, own in methods.items():
-        names = {method.scope.rpartition(".")[2] for method in own}
-        if (any(map(_STEP.match, names)) and any(map(_RESET.match, names))) or _is_derived(project, owner):
-            yield from own
+    found = {owner for owner, own in methods.items() if _is_environment(project, owner, own)}
+    for owner in (*found, *_made_for(project, found)):
+        yield from methods.get(owner, ())
+
+
+def _is_environment(project: Project, owner: Place, own: Iterable[Place]) -> bool:
+    names = {method.scope.rpartition(".")[2] for method in own}
+    return (any(map(_STEP.match, names)) and any(map(_RESET.match, names))) or _is_derived(project, owner)
+
+
+def _made_for(project: Project, environments: Collection[Place]) -> Iterator[Place]:
+    """The classes of the objects that environments make when they are made: `self.generator = generator or Mazes(8)`.
+    Who calls their methods is seldom seen: the environment does."""
+    for path in {owner.path for owner in environments}:
+        for place, name, _ in project.named_calls(path):
+            made = project.find(name) if place.scope.endswith(_MAKERS) and place.outer in environments else None
+            if made and made.scope in project.files[made.path].classes and made not in environments:
+                yield from (made, *project.bases(made))
 
 
 def _is_derived(project: Project, owner: Place) -> bool:

@@ -207,6 +207,35 @@ FOUND = [
             return jnp.stack([jnp.exp(-scale * rows[i, :]) for i in range(n)])  # error
         """,
     ),
+    (
+        "choice-without-replacement",
+        """
+        class Generator:
+            def __call__(self, key):
+                return self.mines(key)
+
+        class Uniform(Generator):
+            def mines(self, key):
+                return scattered(key, 10)
+
+        class Cursor:
+            def mines(self, key):
+                return jax.random.choice(key, 8, (4,), replace=False)
+
+        def scattered(key, count):
+            return jax.random.choice(key, 100, (count,), replace=False)  # error
+
+        class Minesweeper:
+            def __init__(self, generator=None):
+                self.generator = generator or Uniform()
+
+            def reset(self, key):
+                return self.generator(key)
+
+            def step(self, state, action):
+                return state
+        """,
+    ),
 ]
 QUIET = [
     (
