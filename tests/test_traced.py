@@ -87,6 +87,27 @@ def test_methods_are_traced_through_self_bases_and_overrides() -> None:
     assert context(text, "Cart.describe", env=env) == "library"
 
 
+@pytest.mark.parametrize("scope", ["Newton.update", "Damped.update"])
+def test_what_a_base_compiles_is_traced_in_each_subclass_though_the_base_has_no_such_method(scope: str) -> None:
+    text = """
+        class Solver:
+            def __post_init__(self):
+                self.update = jax.jit(self.update)
+
+        class Newton(Solver):
+            def update(self, x): return x
+            def report(self, x): return x
+
+        class Damped(Newton):
+            def update(self, x): return 0.5 * x
+
+        class Other:
+            def update(self, x): return x
+        """
+    assert context(text, scope) == "traced"
+    assert context(text, "Other.update") == "library"
+
+
 def test_functions_are_traced_across_files() -> None:
     other = "from m import f\nstep = jax.jit(f)"
     assert context("def f(x): return g(x)\ndef g(x): return x", "g", other=other) == "traced"

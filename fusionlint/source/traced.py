@@ -51,8 +51,8 @@ _TOOLS = regex(r"(^|/)tools?/")
 # Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
 _IDLE_NAME = regex(
     r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
-    # what a fast form is compared with
-    r"|_?naive_.*|.*_(naive|ref|reference))$"
+    # what a fast form is compared with; `phase_plot` as `plot_phase`
+    r"|_?naive_.*|.*_(naive|ref|reference|plots?))$"
 )
 # Cards and random numbers are drawn too.
 _DRAWS = regex(r"^_?draw(_(samples?|weights|uniform|normal|noise|prior|posterior|random|cards?|tiles?)(_.*)?)?$")
@@ -116,6 +116,29 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
         for place, call in project.calls_of(transform):
             for argument in (*call.value.arguments, *(value for _, value in call.value.keywords)):
                 yield from project.functions_behind(place, argument, TRANSFORMS)
+                yield from _of_subclasses(project, place, argument)
+
+
+def _of_subclasses(project: Project, place: Place, argument: Value) -> Iterator[Place]:
+    """The methods of subclasses that a class hands on, of which it has no def: `self.update = jax.jit(self.update)`."""
+    owner, _, name = argument.name.rpartition(".")
+    around = project.class_of(place, owner) if owner == "self" else None
+    below = [around] if around else []
+    for one in below:  # which grows
+        below += (derived for derived in _derived(project).get(one, ()) if derived not in below)
+        if f"{one.scope}.{name}" in project.files[one.path].raw.functions:
+            yield Place(one.path, f"{one.scope}.{name}")
+
+
+@lru_cache(maxsize=2)
+def _derived(project: Project) -> dict[Place, list[Place]]:
+    """The classes of the project that are derived from each, as they name it."""
+    found: dict[Place, list[Place]] = defaultdict(list)
+    for path, facts in project.files.items():
+        for derived in (Place(path, scope) for scope in facts.raw.classes):
+            for base in project.bases(derived):
+                found[base].append(derived)
+    return found
 
 
 def is_idle(project: Project, place: Place) -> bool:
