@@ -138,7 +138,7 @@ def _advice(writes: Sequence[Write], source: Source) -> str | None:
         joined = ", ".join(_piece(writes[piece.number], axes[0], axis, piece.cut, source) for piece in in_order)
         return f"{jnp}.concatenate([{joined}], axis={axis}), with {jnp}.{rest} where nothing is written"
     is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
-    if is_diagonal and rest == "zeros":
+    if (is_diagonal or _meet_at_corners(writes, source)) and rest == "zeros":
         return f"jax.scipy.linalg.block_diag({', '.join(values)})"
     return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
 
@@ -276,6 +276,21 @@ def _is_diagonal(write: Write, source: Source) -> bool:
     """Whether rows and columns are the same slice."""
     parts = [part for part in write.index if not is_whole(part)]
     return len(parts) == 2 and all(map(is_slice, parts)) and source.code(parts[0]) == source.code(parts[1])
+
+
+def _meet_at_corners(writes: Sequence[Write], source: Source) -> bool:
+    """Whether two blocks, square or not, touch at a corner: `.at[:m, :n].set(a).at[m:, n:].set(b)`."""
+    match [write.index for write in writes]:
+        case [(cst.Slice() as rows, cst.Slice() as columns), (cst.Slice() as below, cst.Slice() as beside)]:
+            return _goes_on(rows, below, source) and _goes_on(columns, beside, source)
+    return False
+
+
+def _goes_on(first: cst.Slice, second: cst.Slice, source: Source) -> bool:
+    """`:m`, then `m:`."""
+    if first.lower is not None or first.upper is None or second.lower is None or second.upper is not None:
+        return False
+    return source.code(first.upper) == source.code(second.lower)
 
 
 def _shown(write: Write, source: Source) -> str:

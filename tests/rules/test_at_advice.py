@@ -583,6 +583,21 @@ def shares(x, g, n):
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "is_diagonal"),
+    [(":m, :n", "m:, n:", True), (":m, :n", "m:, n + 1:", False), (":m, n:", "m:, :n", False)],
+)
+def test_two_blocks_that_touch_at_a_corner_are_a_diagonal_of_blocks(one: str, other: str, is_diagonal: bool) -> None:
+    code = f"""{HEAD}
+@jax.jit
+def both(a, b, m, n):
+    return jnp.zeros((9, 8)).at[{one}].set(a).at[{other}].set(b)
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert (found.suggestion.text == "jax.scipy.linalg.block_diag(a, b)") == is_diagonal
+
+
+@pytest.mark.parametrize(
     ("made", "places", "is_concatenated"),
     [
         ("jnp.zeros(n)", "jnp.arange(1, n)", True),
