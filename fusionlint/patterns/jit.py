@@ -15,7 +15,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
-from fusionlint.source.facts import NOTHING, Call, Value
+from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import TRANSFORMS
 from fusionlint.source.tree import Source
@@ -44,7 +44,38 @@ def value(node: cst.CSTNode) -> Value:
 
 def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether calling `callee` executes one compiled program."""
-    return source.project.is_jitted(source.place(callee), value(callee)) and not _is_switched_off(callee, source)
+    place = source.place(callee)
+    if source.project.is_jitted(place, value(callee)):
+        return not _is_switched_off(callee, source)
+    return _is_handed_compiled(source.project, place, dotted(callee))
+
+
+def _is_handed_compiled(project: Project, place: Place, called: str) -> bool:
+    """Whether `called` is a method of an argument, `solver.update`, and all that call the function at `place` hand it
+    an object that compiles that method."""
+    owner, _, method = called.rpartition(".")
+    function = project.function_at(place) if owner else None
+    if function is None or owner not in function.parameters or function.owner:
+        return False
+    handed = [_argument(call, function, owner) for _, call in project.calls_of(project.name_of(place))]
+    made_at = project.callers(project.name_of(place))
+    return bool(handed) and all(
+        each.name and project.is_jitted(caller, Value(f"{each.name}.{method}")) and not _is_told(project, caller, each)
+        for caller, each in zip(made_at, handed, strict=True)
+    )
+
+
+def _argument(call: Call, function: Function, name: str) -> Value:
+    """What `call` hands to the parameter `name` of the function that it calls."""
+    position = function.parameters.index(name)
+    named = dict(call.value.keywords)
+    return named.get(name, (*call.value.arguments, *(NOTHING,) * (position + 1))[position])
+
+
+def _is_told(project: Project, place: Place, made: Value) -> bool:
+    """Whether an object was told when it was made whether to compile: `Solver(f, jit=jit)`."""
+    bound = project.value_of(place, made.name)
+    return bound is None or any(name == "jit" for name, _ in bound.value.keywords)
 
 
 def _is_switched_off(callee: cst.BaseExpression, source: Source) -> bool:
@@ -90,8 +121,15 @@ def _dispatches(source: Source) -> list[tuple[str, tuple[int, ...]]]:
     return [
         (scope, loops)
         for place, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path)
-        if source.runs(scope, "host") and source.project.dispatches(place, name, called)
+        if source.runs(scope, "host") and _is_dispatch(source.project, place, name, called, loops)
     ]
+
+
+def _is_dispatch(project: Project, place: Place, name: str | None, called: RawValue, loops: tuple[int, ...]) -> bool:
+    """Whether a call dispatches a compiled program; what is handed to a function is asked about in its loops alone."""
+    if project.dispatches(place, name, called):
+        return True
+    return bool(loops) and name is None and isinstance(called, str) and _is_handed_compiled(project, place, called)
 
 
 def runs_a_loop(callee: cst.BaseExpression, source: Source) -> bool:

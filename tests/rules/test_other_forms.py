@@ -236,8 +236,71 @@ FOUND = [
                 return state
         """,
     ),
+    (
+        "loop-over-jit",
+        """
+        class Solver:
+            def __init__(self, fun):
+                self.update = jax.jit(self.update)
+
+        class Descent(Solver):
+            def update(self, x, state):
+                return x - 0.1 * self.fun(x), state + 1
+
+        def iterates(solver, x, state):
+            found = []
+            for _ in range(100):
+                x, state = solver.update(x, state)  # error
+                found.append(x)
+            return found
+
+        descent = Descent(jnp.tanh)
+        iterates(descent, jnp.ones(8), 0)
+        """,
+    ),
 ]
 QUIET = [
+    (
+        "loop-over-jit",
+        """
+        class Descent:
+            def __init__(self, fun, jit=True):
+                self.fun = fun
+                if jit:
+                    self.update = jax.jit(self.update)
+
+            def update(self, x, state):
+                return x - 0.1 * self.fun(x), state + 1
+
+        class Plain:
+            def update(self, x, state):
+                return x, state + 1
+
+        def iterated(solver, x, state):
+            for _ in range(100):
+                x, state = solver.update(x, state)
+            return x
+
+        def uncompiled(solver, x, state):
+            for _ in range(100):
+                x, state = solver.update(x, state)
+            return x
+
+        def handed(solver, x, state):
+            for _ in range(100):
+                x, state = solver.update(x, state)
+            return x
+
+        descent, plain, slow = Descent(jnp.tanh), Plain(), Descent(jnp.tanh, jit=False)
+        iterated(descent, jnp.ones(8), 0)
+        iterated(plain, jnp.ones(8), 0)
+        uncompiled(slow, jnp.ones(8), 0)
+
+        def run(solvers):
+            for solver in solvers:
+                handed(solver, jnp.ones(8), 0)
+        """,
+    ),
     (
         "lax-map-for-vmap",
         """
