@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number
+from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number, is_unchanged
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise
@@ -17,6 +17,7 @@ _ASKS = (
     " equal not_equal less less_equal greater greater_equal"
 )
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
+_REPLACES = ("replace", "_replace")
 _OF_PYTHON = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 
 
@@ -34,6 +35,21 @@ def as_where(found: Conditional, source: Source) -> str | None:
     if any(part is None for part in parts):
         return None
     return f"{numpy}.where({as_argument(found.test, source)}, {parts[0]}, {parts[1]})"
+
+
+def of_fields(found: Conditional, numpy: str) -> str | None:
+    """`state.replace(x=jnp.where(p, new, state.x))`, where one branch replaces fields and the other none: of a whole
+    tree, all that stays as it was would be chosen too."""
+    for branch in found.branches:
+        match branch.result:
+            case cst.Call(func=cst.Attribute(value=cst.Name(whole), attr=cst.Name(method)), args=[*args]) if (
+                method in _REPLACES and args and all(arg.keyword is not None for arg in args)
+            ):
+                if any(is_unchanged(other) for other in found.branches):
+                    fields = [arg.keyword.value for arg in args if arg.keyword is not None]
+                    chosen = f"{fields[0]}={numpy}.where(p, new, {whole}.{fields[0]})"
+                    return f"{whole}.{method}({chosen}{', ...' if fields[1:] else ''})"
+    return None
 
 
 def _as_test(found: Conditional, numpy: str, source: Source) -> str | None:
@@ -84,7 +100,8 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
 
 
 def _is_array(node: cst.BaseExpression, source: Source) -> bool:
-    """Whether an expression is one array or number, and no tree of them."""
+    """Whether an expression is one array or number, and no tree of them: names stand for what they were given."""
+    node = source.meant(node)
     if is_one_number(node, source) or isinstance(node, cst.BinaryOperation | cst.Comparison | cst.UnaryOperation):
         return True
     if isinstance(node, cst.Call) and (nested := conditional(node, source)):

@@ -238,16 +238,26 @@ def is_static_test(found: Conditional, source: Source) -> bool:
     return any(isinstance(side, cst.SimpleString) for side in sides)
 
 
-def guards_a_division(found: Conditional) -> bool:
-    """Whether a branch divides by what is asked about: both done, the gradient of the one not taken is NaN."""
-    asked = {name.value for name in names_read(found.test)}
+def guards_a_division(found: Conditional, source: Source) -> bool:
+    """Whether a branch divides by what is asked about or, where that is compared, by what it is made of: both done, the
+    gradient of the one not taken is NaN."""
+    asked = set(_variables(found.test, source))
+    compared = source.meant(found.test)
+    if isinstance(compared, cst.Comparison):
+        made = (source.value(name) for name in names_read(compared))
+        asked.update(name for part in (compared, *made) if part is not None for name in _variables(part, source))
     for branch in found.branches:
         for part in inside(branch.function.body):
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
-                    if asked & {name.value for name in names_read(divisor)}:
+                    if not asked.isdisjoint(_variables(divisor, source)):
                         return True
     return False
+
+
+def _variables(node: cst.CSTNode, source: Source) -> Iterator[str]:
+    """The names in `node` of what is computed, not of modules, functions and classes."""
+    return (name.value for name in names_read(node) if source.qualified_name(name) is None)
 
 
 def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -> bool:
@@ -279,7 +289,14 @@ def branch_functions(source: Source) -> dict[Function, Conditional]:
 
 def counts_steps(node: cst.BaseExpression, source: Source) -> bool:
     """Whether an expression asks how often something ran: `step % 100 == 0`, which is the same for all that a `vmap`
-    runs side by side."""
+    runs side by side; of what is joined by `&`, all that is computed from arguments."""
+    match node:
+        case (
+            cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.BitOr(), right=right)
+            | cst.BooleanOperation(left=left, right=right)
+        ):
+            asked = [part for part in (left, right) if depends_on_input(part, source)]
+            return bool(asked) and all(counts_steps(part, source) for part in asked)
     return any(isinstance(p, cst.Modulo) or source.calls(p, "jax.numpy.mod") for p in inside(node))
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import names_read
-from fusionlint.patterns.branch_text import as_where
+from fusionlint.patterns.branch_text import as_where, of_fields
 from fusionlint.patterns.branches import (
     CONDITIONALS,
     Conditional,
@@ -46,7 +46,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = conditional(node, source)
     if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
         return
-    if _is_inside_another(node, source) or is_static_test(found, source) or guards_a_division(found):
+    if _is_inside_another(node, source) or is_static_test(found, source) or guards_a_division(found, source):
         return
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
     if source.context(node) != "traced" or is_idle(source.project, source.place(node)) or _is_mapped(found, source):
@@ -60,7 +60,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         message,
         pair=pair,
-        write=text or plain,
+        write=text or of_fields(found, source.alias("jax.numpy") or "jnp") or plain,
         edits=(source.replace(node, text),) if text else (),
     )
 

@@ -1,4 +1,4 @@
-"""cond-for-where: what is written where a conditional hands on what it is asked."""
+"""cond-for-where: what is written where a conditional hands on what it is asked, and what it guards."""
 
 from __future__ import annotations
 
@@ -43,3 +43,49 @@ def test_a_comparison_that_is_part_of_something_stands_in_parentheses() -> None:
     (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
     assert found.suggestion is not None
     assert [edit.text for edit in found.suggestion.edits] == ["(status > 1)"]
+
+
+# What the share is made of is 0 as long as it is hot: with both branches done, its gradient would be NaN there.
+GUARD = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def ionized(x, y, z):
+    share = x * y / 2
+    return jax.lax.cond(jnp.abs(share) < 5e-5, lambda: jnp.exp(y) * (1 - z), lambda: DIVIDED * jnp.sqrt(1 + y))
+"""
+
+
+@pytest.mark.parametrize(("divided", "count"), [("z / x", 0), ("z / share", 0), ("z / jnp.exp(z)", 1), ("z / 2", 1)])
+def test_a_division_by_what_is_asked_about_or_by_a_part_of_it_is_guarded(divided: str, count: int) -> None:
+    code = GUARD.replace("DIVIDED", divided)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("branches", "advice"),
+    [
+        ("lambda s: s.replace(pc=s.pc + 2), lambda s: s", "s.replace(pc=jnp.where(p, new, s.pc))"),
+        ("lambda s: s, lambda s: s._replace(a=s.a * 2, b=s.b)", "s._replace(a=jnp.where(p, new, s.a), ...)"),
+        (
+            "lambda s: s.replace(pc=s.pc + 2), lambda s: s.replace(pc=0)",
+            "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)",
+        ),
+        ("lambda _: more, lambda _: less", "jnp.where(k == 3, more, less)"),
+    ],
+)
+def test_what_changes_is_chosen_by_itself_and_what_has_a_name_is_said_by_it(branches: str, advice: str) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def step(state, x, k):
+    more = x * 2
+    less = given(x)
+    return jax.lax.cond(k == 3, {branches}, state)
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == advice
