@@ -97,7 +97,22 @@ def _is_place(part: Part, known: set[str]) -> bool:
 
 def is_blocks_of_a_loop(found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether the loop writes one block of a new array after the other: `x.at[:, start:end].set(block)`."""
+    if any(is_nested(part, loop) for write in found.writes for part in write.index):
+        return False
     return all(is_block(write.index) and is_fresh_before(write, loop, source) for write in found.writes)
+
+
+def is_nested(part: Part, loop: cst.For) -> bool:
+    """Whether a slice is longer or shorter each time, and goes over what the last one wrote: `i : n - i`, `i:`."""
+    if not isinstance(part, cst.Slice) or is_whole(part):
+        return False
+    counted = set(_names(loop.target))
+    match part:
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as bound) | cst.Slice(lower=bound, upper=None):
+            return bound is not None and not counted.isdisjoint(_names(bound))
+        case cst.Slice(lower=low, upper=cst.BinaryOperation(operator=cst.Subtract(), right=less)):
+            return low is not None and not counted.isdisjoint(_names(low)) and not counted.isdisjoint(_names(less))
+    return False
 
 
 def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:

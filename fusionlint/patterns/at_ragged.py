@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.patterns.at import Part, Write, elements, inside, is_literal, names_read
 from fusionlint.patterns.at_axis import SLICES
 from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.patterns.at_places import is_nested
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -24,6 +25,8 @@ _OF_ARRAYS = ("jax.random.permutation", "len")
 
 def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether a place is seen to be as long as each iteration has it."""
+    if any(is_nested(part, loop) for write in found.writes for part in write.index):
+        return True
     counted = {name.value for name in names_read(loop.target)}
     return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
 

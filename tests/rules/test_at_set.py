@@ -191,3 +191,21 @@ def test_columns_are_stacked_only_where_they_are_all_there(code: str, fix: str |
     assert finding.suggestion is not None
     assert [edit.text for edit in finding.suggestion.edits] == ([fix] if fix else [])
     assert not finding.suggestion.safe
+
+
+@pytest.mark.parametrize(
+    ("place", "count"),
+    [
+        pytest.param("i : 9 - i, i : 9 - i", 0, id="squares one inside the other"),
+        pytest.param("i:", 0, id="from here on"),
+        pytest.param("2, :i", 0, id="up to here"),
+        pytest.param("3 * i : 3 * i + 3", 1, id="side by side"),
+        pytest.param("i : i + 1", 1, id="rows"),
+        pytest.param("at : at + i", 1, id="of other lengths, side by side"),
+    ],
+)
+def test_pieces_that_go_over_one_another_are_joined_by_nothing(place: str, count: int) -> None:
+    write = f"y = y.at[{place}].set(x[i])\n        at += i"
+    loop = f"y, at = jnp.zeros((9, 9)), 0\n    for i in range(3):\n        {write}\n    return y"
+    code = f"{HEAD}@jax.jit\ndef f(x):\n    {loop}\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("blocks-by-at-set", "chained-at-set")))) == count
