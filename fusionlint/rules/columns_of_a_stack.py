@@ -9,9 +9,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.columns import columns, fit
+from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
+from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.round import copied, fills, goes_round, is_random, joiners, joins, shifts
+from fusionlint.patterns.under import under_loop
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT
 from fusionlint.source.tree import Source
@@ -33,6 +36,8 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
         return
     function = source.function(node)
     if function is None or _is_jitted(function, source) or not builds_array(node, source):
+        return
+    if not (under_loop(node, source) or runs_often(source.project, source.place(node)) or in_environment(node, source)):
         return
     state = _state(node, function, source)
     if state is None:
