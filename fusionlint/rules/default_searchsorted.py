@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import runs_often
@@ -17,6 +18,8 @@ from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
+# Nobody minds how long a curve takes; what renders may well make what an agent sees.
+_PLOTS = regex(r"(^|_)plots?(_|$)")
 _SEARCHES = ("jax.numpy.searchsorted", "jax.numpy.digitize")
 _INTERP = "jax.numpy.interp"
 _METHOD = 'method="scan_unrolled"'
@@ -28,6 +31,8 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, *_SEARCHES) or any(arg.star for arg in node.args) or len(node.args) < 2:
         return
     if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
+        return
+    if any(map(_PLOTS.search, source.scope(node).split("."))):
         return
     yield source.finding(
         node,
@@ -44,6 +49,8 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, _INTERP) or not has_only(node, 5, "x", "xp", "fp", "left", "right"):
         return
     if not source.is_traced(node) or source.function(node) is None:
+        return
+    if any(map(_PLOTS.search, source.scope(node).split("."))):
         return
     often = not _is_of_a_number(node, source) and runs_often(source.project, source.place(node))
     if under_loop(node, source) or under_vmap(node, source) or often:
