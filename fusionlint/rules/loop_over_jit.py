@@ -9,6 +9,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched
@@ -39,6 +41,7 @@ _INITIALIZES = regex(r"_?init(iali[sz]e)?(_|$)")
 _KEYS = regex(r"(^|_)(rng|key)s?\d*$")
 _SAVES = regex(r"(^|_)(save|dump)", re.I)
 _SHOWS = regex(r"\.set_(description|postfix)(_str)?$")
+_JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack")
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -60,6 +63,8 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     # Beside a step that the host feeds, a key that is split is no state that a scan could carry.
     if len(found) < len(steps) and all(_KEYS.search(name) for carried in found.values() for name in carried):
         return
+    if any(_grows(step, source) for step in found):
+        return
     if found and not is_drawn(loop, source) and not _is_watched(loop, steps, source):
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
@@ -76,6 +81,26 @@ def _is_watched(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
         shown = (above for above in around if isinstance(above, cst.Call) and _SHOWS.search(dotted(above.func)))
         if any(not is_gated(bar, loop, source) for bar in shown):
             return True
+    return False
+
+
+def _grows(step: cst.Call, source: Source) -> bool:
+    """Whether the step joins something to what it is handed, `seen = jnp.concatenate([seen, new])`: no scan carries
+    what has another shape each time."""
+    made = source.meant(step.func)
+    compiled = made.args[0].value if isinstance(made, cst.Call) and made.args else step.func
+    function = function_named(compiled, source)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    own = {parameter.name.value for parameter in function.params.params}
+    for node in inside(function.body):
+        match node:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Name(name))],
+                value=cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]) as join,
+            ) if name in own and source.calls(join, *_JOINS):
+                if any(isinstance(part.value, cst.Name) and part.value.value == name for part in parts):
+                    return True
     return False
 
 

@@ -188,3 +188,27 @@ def test_a_loop_in_a_trace_is_unrolled_and_one_in_a_test_is_a_test() -> None:
     assert check_text(f"{HEAD}@jax.jit\ndef f(s):\n{loop}".encode(), "m.py", ONLY) == ()
     assert check_text(f"{HEAD}def test_f(s):\n{loop}".encode(), "m.py", ONLY) == ()
     assert len(check_text(f"{HEAD}def f(s):\n{loop}".encode(), "m.py", ONLY)) == 1
+
+
+@pytest.mark.parametrize(
+    ("joined", "expected"),
+    [("jnp.concatenate([seen, new[None]])", 0), ("jnp.concatenate([seen[1:], new[None]])", 1), ("seen + new", 1)],
+)
+def test_no_scan_carries_what_grows(joined: str, expected: int) -> None:
+    code = f"""import jax
+import jax.numpy as jnp
+
+def main(state, seen, n):
+    def step(state, seen):
+        new = jnp.sin(state)
+        seen = {joined}
+        return new, seen
+
+    for _ in range(n):
+        state, seen = jax.jit(step)(state, seen)
+    return seen
+
+if __name__ == "__main__":
+    main(jnp.ones(3), jnp.ones((1, 3)), 100)
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("loop-over-jit",)))) == expected
