@@ -89,3 +89,9 @@ def test_a_loop_in_another_file(tmp_path: Path) -> None:
     )
     paths = sorted(tmp_path.glob("*.py"))
     assert [Path(f.location.path).name for f in check_files(paths, RULE).findings] == ["physics.py"]
+
+
+@pytest.mark.parametrize(("name", "number"), [("step", 1), ("translated", 0)])
+def test_a_field_that_is_given_back_is_the_next_step_s_where_it_is_a_step(name: str, number: int) -> None:
+    stack = "jnp.stack([s.modes[:, 0] + s.modes[:, 1], s.modes[:, 1]], axis=1)"
+    assert found(f"def {name}(s):\n    return s.replace(modes={stack})\n") == number
