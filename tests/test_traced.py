@@ -145,6 +145,7 @@ def test_a_callback_is_host_code_inside_a_trace(name: str) -> None:
         ("def plot_states(x): return x", "plot_states"),
         ("def render(x): return x", "render"),
         ("def load_weights(x): return x", "load_weights"),
+        ("def filterinitializer(x): return x", "filterinitializer"),
         ("def log_metrics(x): return x", "log_metrics"),
         ("def test_step(x): return x", "test_step"),
         ("def f(x): return open(x)", "f"),

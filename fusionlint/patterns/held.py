@@ -119,9 +119,13 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
 
 def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether now and then a part of the variable `argument` gets a name of its own, `if i % 100 == 0: best =
-    state.params`, that is read when the next step has taken its memory."""
+    state.params`, that is read when the next step has taken its memory; or is put into what comes of it."""
     loop = source.loop(call)
-    if not isinstance(argument, cst.Name) or not isinstance(loop, cst.For | cst.While):
+    if not isinstance(argument, cst.Name):
+        return False
+    if _is_put_back(argument, call, source):
+        return True
+    if not isinstance(loop, cst.For | cst.While):
         return False
     for use in source.uses(argument):
         around = [] if use.is_write else list(source.ancestors(use.node))
@@ -134,9 +138,31 @@ def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) 
     return False
 
 
+def _is_put_back(argument: cst.Name, call: cst.Call, source: Source) -> bool:
+    """`stats = state.model.get("stats")`, `state = step(state)`, then `state.replace(stats=stats)`."""
+    for use in source.uses(argument):
+        if use.node is argument:
+            return False
+        read = () if use.is_write or source.function(use.node) is not source.function(call) else (use.node,)
+        for name in (name for whole in read for name in _taken(_part(whole, source), whole, source)):
+            if any(_goes_into(each, argument.value, source) for each in source.reads(name)):
+                return True
+    return False
+
+
+def _goes_into(read: cst.Name, whole: str, source: Source) -> bool:
+    for above in source.ancestors(read):
+        match above:
+            case cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name(method))) if owner == whole:
+                return method in _REPLACES
+    return False
+
+
 def _taken(value: cst.CSTNode, whole: cst.Name, source: Source) -> list[cst.Name]:
     """The names that a part of `whole` gets: `p` of `p = whole.params` and of `p, s = get_params(whole)`."""
     above = source.parent(value)
+    if isinstance(value, cst.Attribute) and value.attr.value == "get" and isinstance(above, cst.Call):
+        value, above = above, source.parent(above)
     if value is whole and isinstance(above, cst.Arg):
         made = source.parent(above)
         if not isinstance(made, cst.Call) or not _GETS.match(dotted(made.func).rpartition(".")[2]):

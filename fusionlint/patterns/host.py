@@ -42,13 +42,23 @@ _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_sol
 
 
 def is_short(loop: Loop, source: Source) -> bool:
-    """Whether the loop is seen to run a few times only: `range(3)`."""
+    """Whether the loop is seen to run a few times only: `range(3)`, or once, `[5.0]`."""
+    if runs_once(loop):
+        return True
     if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
         return False
     match loop.iter.args:
         case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
             count = source.value(value) if isinstance(value, cst.Name) else value
             return isinstance(count, cst.Integer) and count.evaluated_value <= _FEW
+    return False
+
+
+def runs_once(loop: Loop) -> bool:
+    """`for length in [5.0]:`, of which there were more once."""
+    match loop:
+        case cst.For(iter=cst.List(elements=[cst.Element()]) | cst.Tuple(elements=[cst.Element()])):
+            return True
     return False
 
 

@@ -21,8 +21,12 @@ rule = Rule(__name__, harm="fusion")
 
 _BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.checkify.checkify"))
 # What is made to tell somebody something; and files that run once, to be looked at.
-_TELLS = regex(r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook", re.I)
-_SCRIPT = regex(r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|(^|/)(train|main|run)\w*\.py$")
+_TELLS = regex(
+    r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook|instrument", re.I
+)
+_SCRIPT = regex(
+    r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|^tools?/|(^|/)(train|main|run)\w*\.py$"
+)
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 

@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Loop, calls
-from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.host import is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_plotted
 from fusionlint.rule import Rule
@@ -95,6 +95,8 @@ def _loop(call: cst.Call, source: Source) -> Loop | None:
     step proves nothing: it may be jitted elsewhere."""
     loop = source.loop(call)
     if not isinstance(loop, cst.For | cst.While) or source.context(call) != "host" or is_gated(call, loop, source):
+        return None
+    if runs_once(loop):
         return None
     return loop if repeats(call, source) is loop and not is_plotted(loop, source) else None
 

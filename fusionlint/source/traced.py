@@ -60,7 +60,7 @@ _DRAWN_FROM = frozenset(("key", "rng", "rng_key", "state"))
 _DRAWN_ON = frozenset(("ax", "axes", "fig", "figure", "canvas", "screen", "surface", "image", "img", "frame", "raster"))
 _HOST_NAME = regex(
     r"^(main|_main|__init__|__post_init__|parse_args|get_args"
-    r"|_?init_(fn|fun|params?|weights?|variables)|_?initializer|.*_initializer|_?(save|load(?!_balanc)|print|report).*"
+    r"|_?init_(fn|fun|params?|weights?|variables)|.*initiali[sz]er|_?(save|load(?!_balanc)|print|report).*"
     # not log_prob, log_scale, log_likelihood
     r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
     r"|message|sync|request|iteration|param).*)$"

@@ -112,6 +112,8 @@ def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> No
     [
         ("for x in xs:\n    n = jax.vmap(fns)(x)", 1),
         ("f = jax.vmap(fns)\nfor x in xs:\n    n = f(x)", 1),
+        ("f = jax.vmap(fns)\nfor x in [n]:\n    n = f(x)", 0),
+        ("f = jax.vmap(fns)\nfor x in [n, xs]:\n    n = f(x)", 1),
         ("for f in fns:\n    n = jax.vmap(f.forward)(n)", 0),
         ("for f in fns:\n    n = jax.vmap(f)(n)", 0),
         ("for i in range(n):\n    xs = jax.vmap(fns[i])(xs)", 0),

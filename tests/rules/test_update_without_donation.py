@@ -164,6 +164,30 @@ def test_a_part_that_is_read_at_once(body: str, result: str) -> None:
     assert len(findings(LOOP.format(body=body, result=result))) == 1
 
 
+PUT_BACK = """
+def train(state, batches):
+    step = jax.jit(_step)
+    for batch in batches:
+        stats = {taken}
+        state = step(state, batch)
+        state = state.replace(stats={put})
+    return state
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "put", "count"),
+    [
+        ("state.model.get('stats')", "stats", 0),
+        ("state.model", "{'stats': stats}", 0),
+        ("state.model", "batch", 1),
+        ("batch", "stats", 1),
+    ],
+)
+def test_a_part_that_is_put_into_the_next_state_is_not_donated(taken: str, put: str, count: int) -> None:
+    assert len(findings(PUT_BACK.format(taken=taken, put=put))) == count
+
+
 OWNED = """
 class Driver:
     def __init__(self, state):

@@ -37,6 +37,13 @@ def raise_if(wrong, error):
 
     callback(error, wrong)
 '''
+INSTRUMENTED = """
+from solvers import solve
+
+def instrumented(problem, answer):
+    jax.debug.callback(keep, problem)
+    return solve(problem, answer)
+"""
 PICTURE = """
 @jax.jit
 def render(cells, agent, goal):
@@ -312,6 +319,7 @@ def framed(x):
 CASES = {
     "beams that change places": ("one-hot-matmul", BEAMS, ("one_hot(beams, k)", "one_hot(beams, 50000)")),
     "a caller that gave a name": ("callback-in-loop-body", TOLD, ("name=None", "name")),
+    "an instrument": ("callback-in-traced-code", INSTRUMENTED, ("def instrumented", "def solved")),
     "a name for a callback": ("callback-in-traced-code", WRAPPER, ("wrong)\n", "wrong)\n    return wrong\n")),
     "a picture": ("chained-at-set", PICTURE, ("render", "observe")),
     "first values": ("chained-at-set", INITIALIZER, ("bias_init=self.grid", "name=self.grid")),
