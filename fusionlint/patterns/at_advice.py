@@ -77,6 +77,8 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
     """What only the run knows: one scatter to all places, and masks without any."""
     method = writes[0].method
     unless = f"; {_WHICH_IS_LAST}: {jnp}.where does" if _may_meet(writes, source) else ""
+    if _are_lines_across(writes):
+        return Advice(_masked(jnp), _ELEMENTS)
     if any(is_called_a_slice(part) for write in writes for part in write.index):
         side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
         return Advice(f"{side_by_side}, and one `.{method}` of that", _ALONG)
@@ -107,11 +109,24 @@ def _outline(writes: Sequence[Write], array: str, source: Source, jnp: str, *, a
         return f"one {jnp}.where in the other"
     if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
         return f"one {jnp}.concatenate of them and of what stands between them"
+    if _are_lines_across(writes):
+        return _masked(jnp)
     if len({write.method for write in writes}) > 1:
         return f"one {jnp}.where in the other"
     apart = all(are_apart(one.index, other.index) for one, other in combinations(writes, 2))
     unless = "" if apart or writes[0].method != "set" else f"; {_WHICH_IS_LAST}: {jnp}.where does"
     return f"{array}.at[all the indices].{writes[0].method}(all the values){unless}"
+
+
+def _are_lines_across(writes: Sequence[Write]) -> bool:
+    """Whether whole lines along different axes are written, rows and columns, of which no one list of places tells."""
+    rank = max(len(write.index) for write in writes)
+    wholes = {tuple(k >= len(w.index) or is_whole(w.index[k]) for k in range(rank)) for w in writes}
+    return len(wholes) > 1 and all(map(any, wholes))
+
+
+def _masked(jnp: str) -> str:
+    return f"one {jnp}.where of a mask: {jnp}.arange along each axis, compared with the places"
 
 
 def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:

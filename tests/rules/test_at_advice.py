@@ -102,6 +102,20 @@ def test_of_both_ends_of_a_new_array_nobody_says_how_long_a_stack_would_be() -> 
 
 
 @pytest.mark.parametrize(
+    ("writes", "is_masked"),
+    [
+        (".at[:, i].max(1).at[j, :].max(1).at[k, :].max(1)", True),
+        (".at[:, i, 0].max(1).at[j].max(1).at[k].max(1)", True),
+        (".at[i, :, 0].max(1).at[j, :, 0].max(2)", False),
+        (".at[i, j].max(1).at[j, :].max(2).at[k, :].max(3)", False),
+    ],
+)
+def test_lines_along_several_axes_are_told_by_a_mask(writes: str, is_masked: bool) -> None:
+    text = advice(f"@jax.jit\ndef f(x, i, j, k):\n    return x{writes}\n")
+    assert text.startswith("one jnp.where of a mask: ") == is_masked
+
+
+@pytest.mark.parametrize(
     ("place", "method", "then"),
     [
         ("[i + k]", "set", "one jnp.where in the other"),
