@@ -135,8 +135,12 @@ def _logits(p: cst.BaseExpression, source: Source, numpy: str) -> str:
     """The logarithm of what `p` is in proportion to: of `jnp.exp(x)` and `jax.nn.softmax(x)` it is there already."""
     match p:
         case cst.Call(args=[cst.Arg(value=x, keyword=None, star="")]) if source.calls(p, *_OF_LOGITS):
-            return source.code(x)
-    return f"{numpy}.log({source.code(p)})"
+            return _in_one_line(x, source)
+    return f"{numpy}.log({_in_one_line(p, source)})"
+
+
+def _in_one_line(node: cst.BaseExpression, source: Source) -> str:
+    return " ".join(source.code(node).split())
 
 
 def _searched(made: Choice, p: cst.BaseExpression, source: Source) -> str:
@@ -145,7 +149,7 @@ def _searched(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     draws = f"{random}.uniform({source.code(made.key)}, {written_shape(made.shape, source)})"
     return (
-        f"`sums = {numpy}.cumsum({source.code(p)})`, then "
+        f"`sums = {numpy}.cumsum({_in_one_line(p, source)})`, then "
         f'`{numpy}.searchsorted(sums, sums[-1] * (1 - {draws}), method="scan_unrolled")`: the same draws, as indices'
     )
 

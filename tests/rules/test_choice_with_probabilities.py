@@ -84,6 +84,7 @@ def alive(key, p):
     ("among", "p", "advised"),
     [
         ("x.shape[0]", "w", "jnp.log(w))"),
+        ("len(x)", "jnp.where(x > 0,\n        w,\n        0.0)", "jnp.log(jnp.where(x > 0, w, 0.0)))"),
         ("n**2", "w", "jnp.log(w))"),
         ("len(x)", "jnp.exp(w)", "w)"),
         ("8", "jax.nn.softmax(w + 1)", "w + 1)"),
