@@ -26,6 +26,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
+from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT, Place
@@ -46,10 +47,16 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = conditional(node, source)
     if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
         return
-    if _is_inside_another(node, source) or is_static_test(found, source) or guards_a_division(found, source):
+    if _is_inside_another(node, source) or is_static_test(found, source):
+        return
+    # An optimizer's update is compiled, and nobody differentiates it.
+    is_update = in_an_update(node, source)
+    if guards_a_division(found, source) and not is_update:
         return
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
-    if source.context(node) != "traced" or is_idle(source.project, source.place(node)) or _is_mapped(found, source):
+    if source.context(node) != "traced" and not (is_update and source.is_traced(node)):
+        return
+    if is_idle(source.project, source.place(node)) or _is_mapped(found, source):
         return
     message, pair = _case(found, source)
     if pair == _NUMBERS and not _runs_again(node, source):

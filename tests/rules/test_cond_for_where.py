@@ -89,3 +89,38 @@ def step(state, x, k):
     (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
     assert found.suggestion is not None
     assert found.suggestion.text == advice
+
+
+# Two defs that a factory returns; who runs them is not seen.
+FACTORY = """
+import jax
+import optax
+
+def clipping(largest):
+    def FIRST(params):
+        return params
+
+    def SECOND(updates, norm, params=None):
+        return jax.lax.cond(norm > largest, lambda v: v * largest / norm, lambda v: v, updates)
+
+    return RETURNED
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "returned", "count"),
+    [
+        ("init", "update", "init, update", 1),
+        ("init_fn", "update_fn", "optax.GradientTransformation(init_fn, update_fn)", 1),
+        ("init_fn", "update_fn", "optax.GradientTransformation(init=init_fn, update=update_fn)", 1),
+        ("energy", "update", "energy, update", 0),
+        ("init", "step", "init, step", 0),
+        ("init", "update", "update", 0),
+        ("init", "update", "jax.vmap(update)", 0),
+    ],
+)
+def test_what_is_returned_beside_an_init_is_an_optimizers_update(
+    first: str, second: str, returned: str, count: int
+) -> None:
+    code = FACTORY.replace("FIRST", first).replace("SECOND", second).replace("RETURNED", returned)
+    assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
