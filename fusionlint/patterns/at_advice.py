@@ -20,7 +20,7 @@ from fusionlint.patterns.at import (
     names_read,
 )
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
-from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges, is_one_of_many
 from fusionlint.source.tree import Source
@@ -231,7 +231,8 @@ def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:
 def _reads_back(writes: Sequence[Write], source: Source) -> bool:
     """Whether a value is made of what an earlier write left in the array."""
     names = [source.assigned_name(write.call) for write in writes[:-1]]
-    return any(len(source.reads(name)) > 1 for name in names if name is not None)
+    reads = ([read for read in source.reads(name) if not is_about(read, source)] for name in names if name is not None)
+    return any(len(found) > 1 for found in reads)
 
 
 def _is_rebound(writes: Sequence[Write], source: Source) -> bool:

@@ -46,9 +46,24 @@ def is_element(read: cst.Name, source: Source) -> bool:
     match source.parent(read):
         case cst.Subscript(value=value):
             return value is read
-        case cst.Attribute(value=value, attr=cst.Name(attribute)):
-            return value is read and attribute in _ABOUT
-    return False
+    return is_about(read, source)
+
+
+def is_never_read(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether a variable of a function goes on from write to write and nowhere else: XLA drops it, writes and all."""
+    if not isinstance(array, cst.Name) or source.function(array) is None:
+        return False
+    reads = [use.node for use in source.uses(array) if not use.is_write]
+    return bool(reads) and all(_is_written_again(read, source) for read in reads)
+
+
+def _is_written_again(read: cst.Name, source: Source) -> bool:
+    """`x` of `x = x.at[i].set(a)`."""
+    write = write_on(read, source)
+    if write is None:
+        return is_about(read, source)
+    name = source.assigned_name(outermost(write, source).call)
+    return name is not None and name.value == read.value
 
 
 def root(write: Write) -> cst.BaseExpression:
@@ -82,9 +97,19 @@ def _goes_on(reads: list[cst.Name], write: Write | None, source: Source) -> bool
         return False
     end = outermost(write, source).call
     return all(
-        read is write.array or (is_element(read, source) and any(a is end for a in source.ancestors(read)))
+        read is write.array
+        or is_about(read, source)
+        or (is_element(read, source) and any(a is end for a in source.ancestors(read)))
         for read in reads
     )
+
+
+def is_about(read: cst.Name, source: Source) -> bool:
+    """`x.shape`, which is the same after a write."""
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name(attribute)):
+            return value is read and attribute in _ABOUT
+    return False
 
 
 def _is_nested(write: Write, source: Source) -> bool:

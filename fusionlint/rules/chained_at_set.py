@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole, names_read
 from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
-from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
+from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_many import are_added_up, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
@@ -48,6 +48,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     writes = _of_one_kind(chain(last, source), source)
     if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source):
         return
+    if is_never_read(root(writes[0]), source):
+        return
     # Rules of their own say what to write instead of these.
     if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
         return
@@ -77,7 +79,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     found = piecewise(node, source) if source.is_traced(node) else None
     if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
-    if all(is_folded([write], source) for write in found.writes):
+    if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return

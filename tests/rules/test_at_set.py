@@ -209,3 +209,26 @@ def test_pieces_that_go_over_one_another_are_joined_by_nothing(place: str, count
     loop = f"y, at = jnp.zeros((9, 9)), 0\n    for i in range(3):\n        {write}\n    return y"
     code = f"{HEAD}@jax.jit\ndef f(x):\n    {loop}\n"
     assert len(check_text(code.encode(), "m.py", Scope(("blocks-by-at-set", "chained-at-set")))) == count
+
+
+@pytest.mark.parametrize(("result", "count"), [("x", 0), ("x * y.size", 0), ("x * y[0]", 1), ("x, y", 1)])
+@pytest.mark.parametrize(
+    "writes", ["for i in range(3):\n        y = y.at[i].set(x[i])", "y = y.at[2].set(x[0])\n    y = y.at[x[0]].set(1)"]
+)
+def test_what_is_never_read_is_dropped_with_its_writes(writes: str, result: str, count: int) -> None:
+    code = f"@jax.jit\ndef f(x):\n    y = jnp.sin(x)\n    {writes}\n    return {result}\n"
+    assert rules(code) == ["chained-at-set"] * count
+
+
+def test_to_ask_for_a_type_in_between_reads_nothing() -> None:
+    code = """
+@jax.jit
+def f(x, i, j):
+    x = x.at[i].set(1)
+    y = (i + j).astype(x.dtype)
+    return x.at[j].set(y)
+"""
+    (chained,) = found(code)
+    assert chained.suggestion is not None
+    assert not chained.suggestion.text.startswith("the values first")
+    assert rules(code.replace("x.dtype", "x[0].dtype")) == []
