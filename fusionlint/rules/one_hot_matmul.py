@@ -29,15 +29,25 @@ rule = Rule(__name__, harm="fusion")
 
 _FEW = regex(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
 _WAY = regex(r"one_?hot|mat_?mul|iota", re.I)
+_TPU = regex(r"\bTPUs?\b")
+# As many lines as making the one-hot takes.
+_CLOSE = 8
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
 @rule.source("BinaryOperation", "Call", when=making_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot; not where a
-    setting asks for that."""
+    setting asks for that, or a comment says that it is for TPUs, where it is no harm."""
     found = list(_products(node, source))
-    yield from found if found and not is_asked_for(node, _WAY, source) else ()
+    if found and not is_asked_for(node, _WAY, source) and not _is_said_to_be_for_tpus(found[0].location.line, source):
+        yield from found
+
+
+def _is_said_to_be_for_tpus(line: int, source: Source) -> bool:
+    """Whether a comment close above a line speaks of TPUs."""
+    above = (source.line(number) for number in range(max(1, line - _CLOSE), line))
+    return any(_TPU.search(text.partition("#")[2]) for text in above)
 
 
 def _products(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
