@@ -9,6 +9,7 @@ from fusionlint.patterns.branches import Branch, Conditional, conditional, is_on
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
 
@@ -106,4 +107,4 @@ def _is_array(node: cst.BaseExpression, source: Source) -> bool:
         return True
     if isinstance(node, cst.Call) and (nested := conditional(node, source)):
         return any(_is_array(branch.result, source) for branch in nested.branches)
-    return isinstance(node, cst.Call) and is_elementwise(node, source)
+    return kind(node, source) == "array" or (isinstance(node, cst.Call) and is_elementwise(node, source))

@@ -37,6 +37,13 @@ def test_a_truth_that_is_handed_on_is_itself(test: str, branches: tuple[str, str
     assert found.suggestion.text == advice
 
 
+def test_what_is_seen_to_be_an_array_is_chosen_as_it_is() -> None:
+    conditional = "jax.lax.cond(status == 1, lambda _: x[:4], lambda _: jnp.full_like(x[:4], jnp.nan), 0)"
+    (found,) = check_text(CODE.format(statement=f"return {conditional}").encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == "jnp.where(status == 1, x[:4], jnp.full_like(x[:4], jnp.nan))"
+
+
 def test_a_comparison_that_is_part_of_something_stands_in_parentheses() -> None:
     conditional = "jax.lax.cond(status > 1, lambda _: True, lambda _: False, 0)"
     code = CODE.format(statement=f"return failed | {conditional}")
