@@ -1,20 +1,21 @@
-"""The update of an optimizer: a def that a factory returns beside the one that makes its state, `(init, update)` or
-`GradientTransformation(init_fn, update_fn)`. A training step runs it under a trace, once, and not for many at once.
+"""The update of an optimizer: a def that takes gradients first, which a factory returns beside the one that makes its
+state, `(init, update)` or `GradientTransformation(init_fn, update_fn)`. A training step runs it under a trace, and not
+for many at once, as the adaptation of a sampler is run for its chains.
 
 In: nodes of a Source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import Value
 from fusionlint.source.tree import Source
 
 _INIT, _UPDATE = regex(r"_?init(_|$)"), regex(r"_?update(_|$)")
+_GRADIENTS = regex(r"^_?(\w+_)?(g|gs|grads?|gradients?|updates?)$")
+# Some are told the number of the step before them.
+_FIRST = 2
 
 
 def in_an_update(node: cst.CSTNode, source: Source) -> bool:
@@ -23,23 +24,23 @@ def in_an_update(node: cst.CSTNode, source: Source) -> bool:
     scope = source.body_scope(function) if function is not None else ""
     while scope:
         outer, _, name = scope.rpartition(".")
-        if _UPDATE.match(name) and any(_is_pair(names, name) for names in _returned(outer, source)):
+        if _UPDATE.match(name) and _takes_gradients(scope, source) and _is_returned(outer, name, source):
             return True
         scope = outer
     return False
 
 
-def _is_pair(names: tuple[str, ...], update: str) -> bool:
-    return update in names and any(map(_INIT.match, names))
+def _takes_gradients(scope: str, source: Source) -> bool:
+    """Whether gradients are what the def is handed first, before a state."""
+    update = source.facts.functions.get(scope)
+    return update is not None and any(map(_GRADIENTS.match, update.parameters[:_FIRST]))
 
 
-def _returned(scope: str, source: Source) -> Iterator[tuple[str, ...]]:
-    """The names that a function returns together, each time that it returns."""
+def _is_returned(scope: str, update: str, source: Source) -> bool:
+    """Whether a function returns its def `update` together with one that makes a first state."""
     factory = source.facts.functions.get(scope)
     for value in factory.returns if factory is not None else ():
-        yield tuple(part.name for part in _parts(value))
-
-
-def _parts(value: Value) -> Iterator[Value]:
-    yield from value.arguments
-    yield from (part for _, part in value.keywords)
+        names = [part.name for part in (*value.arguments, *(part for _, part in value.keywords))]
+        if update in names and any(map(_INIT.match, names)):
+            return True
+    return False

@@ -131,3 +131,12 @@ def test_what_is_returned_beside_an_init_is_an_optimizers_update(
 ) -> None:
     code = FACTORY.replace("FIRST", first).replace("SECOND", second).replace("RETURNED", returned)
     assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
+
+
+@pytest.mark.parametrize(
+    ("parameters", "count"), [("i, updates, norm", 1), ("state, position, updates, norm", 0), ("updates, norm", 1)]
+)
+def test_the_update_of_an_optimizer_takes_gradients_before_a_state(parameters: str, count: int) -> None:
+    code = FACTORY.replace("FIRST", "init").replace("SECOND", "update").replace("RETURNED", "init, update")
+    code = code.replace("updates, norm, params=None", parameters)
+    assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
