@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number, is_unchanged
 from fusionlint.patterns.calls import as_argument
@@ -19,6 +20,8 @@ _ASKS = (
 )
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
 _REPLACES = ("replace", "_replace")
+# What is called so is a tree of arrays.
+_TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)$")
 _OF_PYTHON = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
 
 
@@ -48,8 +51,11 @@ def of_fields(found: Conditional, numpy: str) -> str | None:
             ):
                 if any(is_unchanged(other) for other in found.branches):
                     fields = [arg.keyword.value for arg in args if arg.keyword is not None]
-                    chosen = f"{fields[0]}={numpy}.where(p, new, {whole}.{fields[0]})"
-                    return f"{whole}.{method}({chosen}{', ...' if fields[1:] else ''})"
+                    old = f"{whole}.{fields[0]}"
+                    chosen = f"{numpy}.where(p, new, {old})"
+                    if _TREE.search(fields[0]):
+                        chosen = f"jax.tree.map(lambda a, b: {numpy}.where(p, a, b), new, {old})"
+                    return f"{whole}.{method}({fields[0]}={chosen}{', ...' if fields[1:] else ''})"
     return None
 
 

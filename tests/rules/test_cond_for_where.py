@@ -74,6 +74,10 @@ def test_a_division_by_what_is_asked_about_or_by_a_part_of_it_is_guarded(divided
     ("branches", "advice"),
     [
         ("lambda s: s.replace(pc=s.pc + 2), lambda s: s", "s.replace(pc=jnp.where(p, new, s.pc))"),
+        (
+            "lambda s: s.replace(target_params=s.params), lambda s: s",
+            "s.replace(target_params=jax.tree.map(lambda a, b: jnp.where(p, a, b), new, s.target_params))",
+        ),
         ("lambda s: s, lambda s: s._replace(a=s.a * 2, b=s.b)", "s._replace(a=jnp.where(p, new, s.a), ...)"),
         (
             "lambda s: s.replace(pc=s.pc + 2), lambda s: s.replace(pc=0)",
