@@ -9,6 +9,7 @@ import libcst as cst
 import pytest
 
 import fusionlint
+from fusionlint.source import reading
 from fusionlint.source.facts import Facts
 from fusionlint.source.pieces import MODULE
 from fusionlint.source.read import read_bytes
@@ -44,6 +45,32 @@ else:
         async with f() as z: pass
 f = lambda: (lambda: 3)
 def f(): return f
+@dataclass
+class D(
+    C,  # a base
+):
+    # above the first
+
+    @property
+    def f(self, k=x): return self.y
+    y: int = 1; z = 2
+      # in between
+    @f.setter
+    # a comment
+    def f(self, y):
+        self.y = [lambda: y for _ in y]
+        # the end of it
+
+    class E(Exception):
+        """Doc."""
+        z = y
+        def f(self): return f
+    w = x; v = (
+        3)
+class F:
+    def f(self): ...
+
+    def g(self): ...
 # the end
 '''
 
@@ -74,11 +101,19 @@ def said_by_the_whole(data: bytes) -> list[tuple[str, str, int, int, int, int]]:
     )
 
 
+@pytest.fixture(params=[0, 40], ids=["cut", "whole"])
+def every_class(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes of so many lines are parsed in parts."""
+    monkeypatch.setattr(reading, "_LONG", request.param)
+
+
+@pytest.mark.usefixtures("every_class")
 @pytest.mark.parametrize("data", [MIXED, MIXED.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + MIXED, b"", b"# only\n"])
 def test_nodes_scopes_and_places_are_those_of_the_whole_file(data: bytes) -> None:
     assert said_by_pieces(data) == said_by_the_whole(data)
 
 
+@pytest.mark.usefixtures("every_class")
 @pytest.mark.parametrize("path", PACKAGE[::7] + GRAMMAR, ids=lambda path: path.name)
 def test_nodes_scopes_and_places_are_those_of_real_files(path: Path) -> None:
     data = path.read_bytes()
@@ -92,6 +127,38 @@ def test_a_piece_is_parsed_without_the_others(monkeypatch: pytest.MonkeyPatch) -
     source = source_of(b"import m\ndef f():\n    m.g()\ndef h():\n    m.i()\n")
     assert [source.code(call) for call in source.nodes_in({source.pieces.of_line(5)}, cst.Call)] == ["m.i()"]
     assert parsed == ["def h():\n    m.i()\n"]
+
+
+CLASS = b"class C:\n    n = 1\n    def f(self, k=n):\n        m.g()\n    def h(self):\n        m.i()\n"
+
+
+def test_a_method_of_a_long_class_is_parsed_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = cst.parse_module
+    monkeypatch.setattr(reading, "_LONG", 0)
+    monkeypatch.setattr(cst, "parse_module", lambda text: parsed.append(text) or parse(text))
+    source = source_of(CLASS)
+    (call,) = source.nodes_in({source.pieces.of_line(6)}, cst.Call)
+    assert (source.code(call), source.scope(call)) == ("m.i()", "C.h")
+    assert parsed == ["class C:\n    n = 1\n\n    pass\n", "class _:\n    def h(self):\n        m.i()\n"]
+
+
+def test_a_class_that_is_parsed_in_parts_holds_all_its_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LONG", 0)
+    source = source_of(CLASS)
+    (call,) = source.nodes_in({source.pieces.of_line(6)}, cst.Call)
+    owner = next(above for above in source.ancestors(call) if isinstance(above, cst.ClassDef))
+    assert [type(one).__name__ for one in owner.body.body] == ["SimpleStatementLine", "FunctionDef", "FunctionDef"]
+    assert owner.body.body[-1] in source.ancestors(call)
+    assert owner is source.definition("C")
+
+
+def test_a_default_of_a_method_uses_a_variable_of_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LONG", 0)
+    source = source_of(CLASS)
+    (read,) = (n for n in source.nodes_in({source.pieces.of_scope("C.f")}, cst.Name) if n.value == "n")
+    assert source.code(source.value(read)) == "1"
+    assert len(source.uses(read)) == 2
 
 
 def test_uses_of_a_variable_of_the_file_are_found_in_every_piece() -> None:
@@ -122,6 +189,15 @@ def test_an_error_is_in_the_line_of_the_file() -> None:
     with pytest.raises(cst.ParserSyntaxError) as caught:
         list(source.nodes(cst.Return))
     assert caught.value.raw_line == 7
+
+
+def test_an_error_in_a_method_of_a_long_class_is_in_the_line_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LONG", 0)
+    good = source_of(CLASS)
+    source = Source("m.py", CLASS.replace(b"m.i()", b"m.i() 1"), good.project, good.contexts)
+    with pytest.raises(cst.ParserSyntaxError) as caught:
+        list(source.nodes_in({source.pieces.of_line(6)}, cst.Call))
+    assert caught.value.raw_line == 6
 
 
 @pytest.mark.parametrize("path", PACKAGE[::9] + GRAMMAR, ids=lambda path: path.name)

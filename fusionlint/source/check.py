@@ -278,7 +278,6 @@ def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
     common: _Shared = shared()
     world = common.worlds.get(path) or _joined(common.groups[path])
     found = _plain(check_file(path, common.scope, world))
-    gc.collect(0)  # a tree and its positions refer to each other; only what this file made is looked through
     return path, found
 
 

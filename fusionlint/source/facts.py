@@ -20,9 +20,10 @@ Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 # A Value as it is kept: the name alone, (elements,) of a tuple, (callee, arguments, keywords) of a call.
 RawValue: TypeAlias = "str | tuple[Any, ...] | None"
 RawBinding: TypeAlias = tuple[Kind, str, RawValue]
-# A statement of the file's own level: the lines that it begins and ends in, whether it is a def or class, and how many
-# scopes of that level are opened before it.
-RawStatement: TypeAlias = tuple[int, int, bool, int]
+# A statement of the file's own level: the lines that it begins and ends in, whether it is a def or class, how many
+# scopes of that level are opened before it, and of a long class the same of what stands in it.
+RawPart: TypeAlias = tuple[int, int, bool]
+RawStatement: TypeAlias = tuple[int, int, bool, int, tuple[RawPart, ...]]
 # A call, its scope, the lines of the loops around it and its own.
 RawCall: TypeAlias = tuple[tuple[Any, ...], str, tuple[int, ...], int]
 

@@ -10,10 +10,12 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawStatement, RawValue, Shape
+from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawPart, RawStatement, RawValue, Shape
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OTHER: RawBinding = ("other", "", None)
+# A class of more lines is parsed in parts.
+_LONG = 40
 
 
 def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = "", is_package: bool = False) -> Facts:
@@ -88,10 +90,10 @@ class _Reader:
     def visit_module(self, statements: list[ast.stmt]) -> None:
         """Visits the statements of the file's own level, and notes where each of them stands."""
         for node in statements:
-            is_definition = node.__class__ in _DEFINITIONS
-            decorators: list[ast.expr] = node.decorator_list if is_definition else []  # type: ignore[attr-defined]
-            first = min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
-            self.statements.append((first, node.end_lineno or first, is_definition, self.opened))
+            first, last, is_definition = _part(node)
+            is_long = node.__class__ is ast.ClassDef and last - first >= _LONG
+            parts = tuple(map(_part, node.body)) if is_long else ()  # type: ignore[attr-defined]
+            self.statements.append((first, last, is_definition, self.opened, parts))
             self.visit(node)
 
     def value(self, node: ast.expr) -> RawValue:
@@ -197,6 +199,14 @@ class _Reader:
         self.loops = (*outside, line)
         self.visit_all(nodes)
         self.loops = outside
+
+
+def _part(node: ast.stmt) -> RawPart:
+    """The lines that a statement begins and ends in, and whether it is a def or class."""
+    is_definition = node.__class__ in _DEFINITIONS
+    decorators: list[ast.expr] = node.decorator_list if is_definition else []  # type: ignore[attr-defined]
+    first = min(node.lineno, *(one.lineno for one in decorators)) if decorators else node.lineno
+    return first, node.end_lineno or first, is_definition
 
 
 def _place(node: ast.Attribute) -> str | None:

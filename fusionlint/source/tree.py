@@ -258,7 +258,7 @@ class Source:
 
     def _uses_in(self, variable: tuple[str, str], pieces: Iterable[Piece]) -> list[Use]:
         """The uses of a variable; `pieces` are those that may use it, if it is of the file's own level."""
-        around = pieces if not variable[0] else (self.pieces.of_scope(variable[0]),)
+        around = self.pieces.seeing(*variable) if variable[0] else pieces
         found = [use for piece in around for use in self._uses_by_piece(piece).get(variable, ())]
         return sorted(found, key=lambda use: use.order)
 

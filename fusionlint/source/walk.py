@@ -6,9 +6,10 @@ two against each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, cached_property
+from typing import overload
 
 import libcst as cst
 
@@ -105,12 +106,33 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
 }
 
 
+class Body(Sequence["cst.CSTNode"]):
+    """The statements of a class that is parsed in parts: all of them are when somebody looks."""
+
+    def __init__(self, find: Callable[[], Iterable[cst.CSTNode]]) -> None:
+        self._find = find
+
+    @cached_property
+    def _all(self) -> Sequence[cst.CSTNode]:
+        return tuple(self._find())
+
+    @overload
+    def __getitem__(self, at: int) -> cst.CSTNode: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[cst.CSTNode]: ...
+    def __getitem__(self, at: int | slice) -> cst.CSTNode | Sequence[cst.CSTNode]:
+        return self._all[at]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """What `node` is made of, in the order it is written, without brackets, blanks and separators. libcst's own
     `children` takes twenty times as long."""
     for name in _written_fields(type(node)):
         child = getattr(node, name)
-        if isinstance(child, tuple | list):
+        if isinstance(child, tuple | list | Body):
             yield from child
         elif _is_code(child.__class__):
             yield child
@@ -144,8 +166,10 @@ _TARGETS: dict[str, str] = {
 }
 _WRITES = frozenset(("AssignTarget", "AsName", "ImportAlias", "Del"))
 _NESTED_TARGETS = frozenset(("Element", "StarredElement", "Tuple", "List"))
-# No statement has so many nodes: what comes later in a file has the higher order, whichever is walked first.
+# No piece has so many nodes, and no class so many parts: what comes later in a file has the higher order, whichever is
+# walked first.
 _NODES = 1 << 32
+_PARTS = 1 << 16
 
 
 class Walk:
@@ -163,14 +187,18 @@ class Walk:
         self._next = 0
         self._nodes: list[cst.CSTNode] = []
 
-    def statement(self, node: cst.CSTNode, root: cst.CSTNode, number: int, taken: Iterable[str]) -> list[cst.CSTNode]:
-        """Walks a statement of the file's own level, the `number`-th, before which scopes called `taken` are opened:
-        its nodes, outside in."""
+    def statement(
+        self, node: cst.CSTNode, around: cst.CSTNode, piece: tuple[int, int], scope: str, taken: Iterable[str]
+    ) -> list[cst.CSTNode]:
+        """Walks a statement of the file's own level or of a class, the code of `scope`, where scopes called `taken` are
+        opened before it: its nodes, outside in."""
+        number, part = piece
         self._taken = set(taken)
-        self._next = number * _NODES
-        self.parents[node] = root
-        self._nodes = []
+        self._next = (number * _PARTS + part) * _NODES
+        self.parents[node] = around
+        self._nodes, self._scope = [], scope
         self.visit(node)
+        self._scope = ""
         return self._nodes
 
     def visit(self, node: cst.CSTNode) -> None:
