@@ -12,7 +12,7 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.patterns.jit import value
-from fusionlint.source.facts import Facts, RawValue, Value
+from fusionlint.source.facts import RawValue, Value
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 from fusionlint.source.tree import Source
 
@@ -26,9 +26,10 @@ _PYTREES = ("jax.tree_util.register_", "jax.tree.register_")
 
 def making_one(source: Source) -> Iterator[str]:
     """The scopes that make an instance of such a class: asked of the facts."""
-    project = source.project
-    made = (call for owner in compiling_classes(project) for call in source.called(project.name_of(owner)))
-    return (place.scope for place, _ in made if source.runs(place.scope, "host"))
+    for name in source.names:
+        owner = source.project.find(name)
+        if owner is not None and _compiles(source.project, owner):
+            yield from (place.scope for place, _ in source.called(name) if source.runs(place.scope, "host"))
 
 
 def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.Call]]:
@@ -36,7 +37,7 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
     `solver = Solver()`, then `solver.run(x)`."""
     project = source.project
     owner = project.find(project.callee(source.place(made), value(made)))
-    if owner is None or owner not in compiling_classes(project):
+    if owner is None or not _compiles(project, owner):
         return
     name = source.assigned_name(made)
     for used in [made] if name is None else source.reads(name):
@@ -47,26 +48,22 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
                     yield method, call
 
 
-@lru_cache(maxsize=4)
-def compiling_classes(project: Project) -> frozenset[Place]:
-    """The classes of the project that have such a method."""
-    members = {place: names for path, facts in project.files.items() for place, names in _jitted(path, facts)}
-    classes = (Place(path, scope) for path, facts in project.files.items() for scope in facts.raw.classes)
-    return frozenset(
-        c
-        for c in classes
-        if members and any(_is_compiled(project, c, n) for each in _lineage(project, c) for n in members.get(each, ()))
+@lru_cache(maxsize=1024)
+def _compiles(project: Project, owner: Place) -> bool:
+    """Whether this is a class that has such a method."""
+    return owner.scope in project.files[owner.path].raw.classes and any(
+        _is_compiled(project, owner, name) for each in _lineage(project, owner) for name in _jitted(project, each)
     )
 
 
-def _jitted(path: str, facts: Facts) -> Iterator[tuple[Place, list[str]]]:
-    """The classes of a file, each with its members that could be compiled for each instance, as they are written."""
-    static = {scope for scope, function in facts.raw.functions.items() if any(map(_says_static, function[1]))}
-    for scope in facts.raw.classes:
-        bound = facts.raw.bindings.get(scope, {})
-        names = [n for n, (_, target, made) in bound.items() if target in static or isinstance(made, tuple)]
-        if names:
-            yield Place(path, scope), names
+def _jitted(project: Project, owner: Place) -> list[str]:
+    """The members of a class that could be compiled for each instance, as they are written."""
+    raw = project.files[owner.path].raw
+    return [
+        name
+        for name, (_, target, made) in raw.bindings.get(owner.scope, {}).items()
+        if isinstance(made, tuple) or (target in raw.functions and any(map(_says_static, raw.functions[target][1])))
+    ]
 
 
 def _says_static(decorator: RawValue) -> bool:

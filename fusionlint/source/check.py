@@ -284,7 +284,7 @@ def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
 @lru_cache(maxsize=1)
 def _joined(paths: tuple[str, ...]) -> World:
     texts = shared().texts
-    return join({path: facts_of(Raw.unpacked(texts[path]), path) for path in paths})
+    return join({path: facts_of(texts[path], path) for path in paths})
 
 
 def _died(path: str) -> tuple[Any, ...]:

@@ -131,18 +131,24 @@ class Raw(NamedTuple):
 
 
 class Facts:
-    """Everything `check` knows of a file before libcst parses it. Scope "" is the module's own."""
+    """Everything `check` knows of a file before libcst parses it. Scope "" is the module's own. What was kept of the
+    text may be packed: after a small change few files are asked about."""
 
-    def __init__(self, path: str, inside: str, module: str, raw: Raw, *, is_package: bool = False) -> None:
+    def __init__(self, path: str, inside: str, module: str, raw: Raw | bytes, *, is_package: bool = False) -> None:
         self.path = path
         self.inside = inside  # the path as the file's project writes it
         self.module = module  # dotted name, "" when unknown
         self.is_package = is_package
-        self.raw = raw
+        self._kept = raw
         self._bound: dict[tuple[str, str], Binding | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _facts, (self.path, self.inside, self.module, self.raw.packed(), self.is_package)
+        packed = self._kept if isinstance(self._kept, bytes) else self._kept.packed()
+        return _facts, (self.path, self.inside, self.module, packed, self.is_package)
+
+    @cached_property
+    def raw(self) -> Raw:
+        return Raw.unpacked(self._kept) if isinstance(self._kept, bytes) else self._kept
 
     @cached_property
     def bindings(self) -> dict[str, dict[str, Binding]]:
@@ -236,4 +242,4 @@ def unpacked_call(raw: RawCall) -> Call:
 
 
 def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool) -> Facts:
-    return Facts(path, inside, module, Raw.unpacked(raw), is_package=is_package)
+    return Facts(path, inside, module, raw, is_package=is_package)

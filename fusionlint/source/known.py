@@ -9,7 +9,7 @@ from fusionlint.finding import Problem
 from fusionlint.rule import definition
 from fusionlint.source.cache import Cache, Text, digest
 from fusionlint.source.components import Leaf
-from fusionlint.source.facts import Facts, Raw, absolute
+from fusionlint.source.facts import Facts, absolute
 from fusionlint.source.files import is_package, module_name, path_in_project
 from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
@@ -38,7 +38,7 @@ class Known:
         return {path: one for path, one in found if isinstance(one, Problem)}
 
     def facts(self, path: str) -> Facts:
-        return facts_of(Raw.unpacked(self.texts[path].facts), path)
+        return facts_of(self.texts[path].facts, path)
 
     def leaf(self, path: str) -> Leaf:
         """What of a file says which others it is connected with."""

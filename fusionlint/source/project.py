@@ -35,6 +35,8 @@ _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool
                        "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip
 # What these call their functions is known, and means the same where their source happens to be among the files.
 LIBRARIES = frozenset(("jax", "flax", "equinox", "haiku", "optax", "numpy"))
+# The calls of so many names are found one by one.
+_FEW = 64
 # Re-exports and definitions without a cycle are never deeper than this.
 _DEPTH = 8
 
@@ -57,19 +59,28 @@ class Bound(NamedTuple):
     value: Value
 
 
+class Known(NamedTuple):
+    """What takes long to find out about a project: by path, the names of what the calls of a file call, or of some
+    files; of all of them the names of what may be compiled, and the functions that are Pallas kernels."""
+
+    names: Mapping[str, Sequence[str | None]]
+    perhaps_compiled: frozenset[str] | None = None
+    kernels: frozenset[Place] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Project:
-    """Answers about names. `files` maps a path to its facts, `known_names` one to the names of what its calls call, as
-    far as that is known already."""
+    """Answers about names. `files` maps a path to its facts; what is `known` of them already is not found out again."""
 
     files: dict[str, Facts]
-    known_names: Mapping[str, Sequence[str | None]] = field(default_factory=dict, repr=False)
+    known: Known = field(default_factory=lambda: Known({}), repr=False)
     _jitted: dict[Bound, bool] = field(default_factory=dict, repr=False)
     _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
     _origins: dict[str, str | None] = field(default_factory=dict, repr=False)
     _bases: dict[tuple[Place, int], tuple[Place, ...]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
+    _sought: dict[str, list[tuple[Place, int]]] = field(default_factory=dict, repr=False)
     _starred_files: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -78,9 +89,11 @@ class Project:
         return modules_of({path: facts.module for path, facts in self.files.items()})
 
     @cached_property
-    def _perhaps_compiled(self) -> frozenset[str]:
+    def perhaps_compiled(self) -> frozenset[str]:
         """The names that any scope of the project binds to a value or another name, or to a def with decorators. What
         is called by none of them is a plain def, a class, or nothing of the project's."""
+        if self.known.perhaps_compiled is not None:
+            return self.known.perhaps_compiled
         found: set[str] = set()
         for facts in self.files.values():
             for names in facts.raw.bindings.values():
@@ -303,7 +316,7 @@ class Project:
         """Whether a call at `place` of `called`, whose qualified name is `name`, dispatches a compiled program."""
         if called is None or (isinstance(called, str) and name is not None and ":" not in name):
             return False  # what is of no file of the project is not known to be compiled
-        if isinstance(called, str) and called.rpartition(".")[2] not in self._perhaps_compiled:
+        if isinstance(called, str) and called.rpartition(".")[2] not in self.perhaps_compiled:
             return False  # plain functions, and the methods of lists and strings, which most such calls are of
         return self.is_jitted(place, unpacked(called))
 
@@ -401,12 +414,22 @@ class Project:
 
     def calls_of(self, name: str) -> list[tuple[Place, Call]]:
         """The calls of what is called `name`, each with the scope that it stands in."""
-        found = self.called.get(name, ())
-        return [(place, unpacked_call(self.files[place.path].raw.calls[i])) for place, i in found]
+        return [(place, unpacked_call(self.files[place.path].raw.calls[i])) for place, i in self._called_by(name)]
 
     def callers(self, name: str) -> list[Place]:
         """The scopes that call what is called `name`, one for each call."""
-        return [place for place, _ in self.called.get(name, ())]
+        return [place for place, _ in self._called_by(name)]
+
+    def _called_by(self, name: str) -> Sequence[tuple[Place, int]]:
+        """The calls of what is called `name`. A few names are looked for by themselves where those of all calls are
+        known: to sort the calls of a large project takes longer."""
+        if "called" in self.__dict__ or len(self.known.names) < len(self.files) or len(self._sought) > _FEW:
+            return self.called.get(name, ())
+        if name not in self._sought:
+            paths = [path for path in self.files if name in self.known.names[path]]
+            calls = ((i, call) for path in paths for i, call in enumerate(self.calls_in(path)))
+            self._sought[name] = [(place, i) for i, (place, found) in calls if found == name]
+        return self._sought[name]
 
     @cached_property
     def called(self) -> dict[str, list[tuple[Place, int]]]:
@@ -430,9 +453,9 @@ class Project:
             yield place, name, call
 
     def _calls_in(self, path: str) -> Iterator[tuple[Place, str | None]]:
-        if path in self.known_names:
+        if path in self.known.names:
             places = {scope: Place(path, scope) for _, scope, _, _ in self.files[path].raw.calls}
-            calls = zip(self.files[path].raw.calls, self.known_names[path], strict=True)
+            calls = zip(self.files[path].raw.calls, self.known.names[path], strict=True)
             yield from ((places[scope], name) for (_, scope, _, _), name in calls)
             return
         scopes: dict[str, tuple[Place, dict[RawValue, str | None]]] = {}

@@ -37,8 +37,8 @@ def read_text(data: bytes, path: str) -> Raw | Problem:
         return Problem(path, 0, f"does not parse: {error or 'it is nested too deeply'}")
 
 
-def facts_of(raw: Raw, path: str) -> Facts:
-    """The facts of the file at `path`, of whose text `raw` was kept."""
+def facts_of(raw: Raw | bytes, path: str) -> Facts:
+    """The facts of the file at `path`, of whose text `raw` was kept, packed or not."""
     return Facts(path, path_in_project(path), module_name(path), raw, is_package=is_package(path))
 
 

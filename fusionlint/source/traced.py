@@ -86,7 +86,7 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 def contexts(project: Project) -> dict[Place, Context]:
     """The context of every function that is not "library"."""
-    traced = _reached(_traced_seeds(project), _taken_along(project), _kernels(project))
+    traced = _reached(_traced_seeds(project), _taken_along(project), kernels(project))
     traced = {place for place in traced if not _is_test(project, place)}
     setting_up = _setting_up(project) - traced
     host = {place for place in _host_seeds(project) if place not in traced} | setting_up
@@ -145,7 +145,7 @@ def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern, or of a Pallas
     kernel, which XLA never sees."""
     named = is_idle_file(project.files[place.path].inside) or _is_in_idle(project, place)
-    return named or place in _kernels(project)
+    return named or place in kernels(project)
 
 
 def _is_in_idle(project: Project, place: Place) -> bool:
@@ -244,8 +244,10 @@ def _behind(project: Project, place: Place, values: Iterable[Value]) -> Iterator
 
 
 @lru_cache(maxsize=2)
-def _kernels(project: Project) -> frozenset[Place]:
+def kernels(project: Project) -> frozenset[Place]:
     """The functions that are handed to Pallas, what they hold, and what nothing but they call."""
+    if project.known.kernels is not None:
+        return project.known.kernels
     found = {place for call in project.calls_of(_PALLAS) for place in _kernel_of(project, *call)}
     inside: dict[Place, list[Place]] = defaultdict(list)
     for place, _ in project.functions() if found else ():

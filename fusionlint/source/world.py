@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusionlint.source.facts import Facts
-from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import Context, contexts
+from fusionlint.source.project import Known, Place, Project
+from fusionlint.source.traced import Context, contexts, kernels
 
 Names = Mapping[str, Sequence[str | None]]
 
@@ -27,22 +27,23 @@ class World:
         for place, context in self.contexts.items():
             found[place.path][place.scope] = context
         names = {path: tuple(name for _, name in self.project.calls_in(path)) for path in self.project.files}
-        return dict(found), names
+        pallas = tuple(sorted(map(tuple, kernels(self.project))))
+        return dict(found), names, tuple(sorted(self.project.perhaps_compiled)), pallas
 
     @classmethod
     def unpacked(cls, facts: dict[str, Facts], packed: tuple[Any, ...]) -> World:
-        found, names = packed
+        found, names, perhaps_compiled, pallas = packed
+        known = Known(names, frozenset(perhaps_compiled), frozenset(Place(*place) for place in pallas))
         contexts = {Place(path, scope): context for path, scopes in found.items() for scope, context in scopes.items()}
-        return cls(Project(facts, names), contexts)
+        return cls(Project(facts, known), contexts)
 
 
 def names_called(packed: tuple[Any, ...]) -> Names:
     """Of a world that was packed what each file's calls call, in their order."""
-    _, names = packed
-    return dict(names)
+    return dict(packed[1])
 
 
 def join(facts: dict[str, Facts], names: Names | None = None) -> World:
     """What the files say together; `names` of what the calls of some of them call are known."""
-    project = Project(facts, names or {})
+    project = Project(facts, Known(names or {}))
     return World(project, contexts(project))
