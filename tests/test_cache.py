@@ -17,8 +17,9 @@ from fusionlint.source.cache import FOLDER, Cache
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import python_files
+from fusionlint.source.project import NONE_KNOWN, Known
 from fusionlint.source.scope import Scope, speaking
-from fusionlint.source.world import Names, World, join
+from fusionlint.source.world import World, join
 
 EVERYTHING = Scope(speaking(tuple(pages()), ()))
 
@@ -219,9 +220,9 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
     before = checked(project, Cache(tmp_path / "cache"))
     joined = list[set[str]]()
 
-    def noted(facts: dict[str, Facts], names: Names | None = None) -> World:
-        joined.append({Path(path).name for path in names or {}})
-        return join(facts, names)
+    def noted(facts: dict[str, Facts], known: Known = NONE_KNOWN) -> World:
+        joined.append({Path(path).name for path in known.names})
+        return join(facts, known)
 
     monkeypatch.setattr(check, "join", noted)
     (project / "physics.py").write_text("# one more line\n" + PHYSICS)

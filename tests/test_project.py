@@ -11,7 +11,7 @@ from fusionlint.source.facts import Value
 from fusionlint.source.files import module_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.reading import read_facts
-from fusionlint.source.traced import TRANSFORMS
+from fusionlint.source.seen import TRANSFORMS
 
 
 def project_of(**files: str) -> Project:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fusionlint.source.project import Project
-from fusionlint.source.traced import TRANSFORMS
+from fusionlint.source.seen import TRANSFORMS
 
 
 @lru_cache(maxsize=2)

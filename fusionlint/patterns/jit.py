@@ -17,7 +17,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
 from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import TRANSFORMS
+from fusionlint.source.seen import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

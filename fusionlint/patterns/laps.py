@@ -18,7 +18,7 @@ from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_update, worked_on
 from fusionlint.source.facts import Call, Value
 from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import TRANSFORMS
+from fusionlint.source.seen import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -25,9 +25,10 @@ from fusionlint.source.files import listed, listing, look_again, module_name, pa
 from fusionlint.source.impact import affected
 from fusionlint.source.known import Known, content_of, died, size
 from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, shared, sharing, silent
+from fusionlint.source.project import NONE_KNOWN
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import Names, World, join, names_called
+from fusionlint.source.world import World, join, known_of
 
 if TYPE_CHECKING:
     from fusionlint.source.judging import Checked
@@ -255,19 +256,18 @@ def _judge(
 
 def _world(group: Component, since: Since | None, known: Known, cache: Cache | None) -> World:
     """What a large component says together. That it has said so before saves most of the time; that it said something
-    else, what has changed since mattering to a few files, saves looking up what the calls of the others call."""
+    else, what has changed since mattering to a few files, saves looking again at the others."""
     facts = {path: known.facts(path) for path in group.paths}
     if cache is None:
         return join(facts)
     key = digest(definition(), group.digest)
     if (packed := cache.world(key)) is not None:
         return World.unpacked(facts, packed)
-    names: Names = {}
+    still = NONE_KNOWN
     if since is not None and since.touched is not None and since.digest != group.digest:
         then = cache.world(digest(definition(), since.digest))
-        known_names = names_called(then) if then is not None else {}
-        names = {path: called for path, called in known_names.items() if path not in since.touched}
-    world = join(facts, names)
+        still = NONE_KNOWN if then is None else known_of(then, facts.keys() - since.touched)
+    world = join(facts, still)
     cache.keep_world(key, world.packed())
     return world
 

@@ -195,6 +195,19 @@ class Facts:
         scopes = (names for scope, names in self.raw.bindings.items() if scope)
         return frozenset(("self", "cls")).union(*scopes)
 
+    @cached_property
+    def perhaps_compiled(self) -> frozenset[str]:
+        """The names that any scope binds to a value or another name, or to a def with decorators."""
+        raw = self.raw
+        found = {
+            name
+            for names in raw.bindings.values()
+            for name, (kind, target, value) in names.items()
+            if value is not None or (kind == "import" and target.rpartition(".")[2] != name)
+        }
+        decorated = (scope for scope, (_, decorators, *_) in raw.functions.items() if decorators)
+        return frozenset(found.union(scope.rpartition(".")[2].partition("#")[0] for scope in decorated))
+
     def bound(self, scope: str, name: str) -> Binding | None:
         """What `scope` itself binds `name` to, None where it does not."""
         try:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from fusionlint.source.facts import Raw, RawValue
 
+# What marshal writes before a string: its kind and, in one byte or in four, its length.
+_SHORT, _LONG = frozenset(b"zZ\xfa\xda"), frozenset(b"aAtu\xe1\xc1\xf4\xf5")
 # Where so many names may have changed their meaning, any file may.
 _TOO_MANY = 400
 
@@ -64,7 +66,8 @@ class _Texts:
 
     def may_read(self, path: str, names: set[str]) -> bool:
         """Whether a file imports one of `names`, has it by a star, or reads it as an attribute of anything."""
-        if not any(name.encode() in self.packed[path] for name in names) and b"*" not in self.packed[path]:
+        packed = self.packed[path]
+        if not any(name.encode() in packed for name in names) and not _has_star(packed):
             return False
         raw = self._of(path)
         imports = (name for bound in raw.bindings.values() for name, (kind, *_) in bound.items() if kind == "import")
@@ -74,6 +77,16 @@ class _Texts:
         if path not in self._raw:
             self._raw[path] = Raw.unpacked(self.packed[path])
         return self._raw[path]
+
+
+def _has_star(packed: bytes) -> bool:
+    """Whether packed facts have an import by a star, which they keep under the name `*module`."""
+    at = packed.find(b"*")
+    while at >= 0:
+        if packed[at - 2] in _SHORT or packed[at - 5] in _LONG:
+            return True
+        at = packed.find(b"*", at + 1)
+    return False
 
 
 def _spread(

@@ -60,12 +60,17 @@ class Bound(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What takes long to find out about a project: by path, the names of what the calls of a file call, or of some
-    files; of all of them the names of what may be compiled, and the functions that are Pallas kernels."""
+    """What takes long to find out about a project. By path, of some files or of all: the names of what the calls of a
+    file call, those that may be of something compiled, and what the file shows (`seen.py`), packed, for few runs ask
+    for it. Of all files: which functions are Pallas kernels."""
 
     names: Mapping[str, Sequence[str | None]]
-    perhaps_compiled: frozenset[str] | None = None
+    perhaps_compiled: Mapping[str, Sequence[str]]
+    seen: Mapping[str, bytes]
     kernels: frozenset[Place] | None = None
+
+
+NONE_KNOWN = Known({}, {}, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ class Project:
     """Answers about names. `files` maps a path to its facts; what is `known` of them already is not found out again."""
 
     files: dict[str, Facts]
-    known: Known = field(default_factory=lambda: Known({}), repr=False)
+    known: Known = field(default=NONE_KNOWN, repr=False)
     _jitted: dict[Bound, bool] = field(default_factory=dict, repr=False)
     _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
@@ -90,20 +95,11 @@ class Project:
 
     @cached_property
     def perhaps_compiled(self) -> frozenset[str]:
-        """The names that any scope of the project binds to a value or another name, or to a def with decorators. What
-        is called by none of them is a plain def, a class, or nothing of the project's."""
-        if self.known.perhaps_compiled is not None:
-            return self.known.perhaps_compiled
-        found: set[str] = set()
-        for facts in self.files.values():
-            for names in facts.raw.bindings.values():
-                for name, (kind, target, value) in names.items():
-                    if value is not None or (kind == "import" and target.rpartition(".")[2] != name):
-                        found.add(name)
-            for scope, (_, decorators, *_) in facts.raw.functions.items():
-                if decorators:
-                    found.add(scope.rpartition(".")[2].partition("#")[0])
-        return frozenset(found)
+        """The names that something compiled may be called by: what is called by none of them is a plain def, a class,
+        or nothing of the project's."""
+        known = self.known.perhaps_compiled
+        named = (known.get(path) or facts.perhaps_compiled for path, facts in self.files.items())
+        return frozenset().union(*named)
 
     def functions(self) -> Iterator[tuple[Place, Function]]:
         """Every def and lambda."""
@@ -421,12 +417,13 @@ class Project:
         return [place for place, _ in self._called_by(name)]
 
     def _called_by(self, name: str) -> Sequence[tuple[Place, int]]:
-        """The calls of what is called `name`. A few names are looked for by themselves where those of all calls are
+        """The calls of what is called `name`. A few names are looked for by themselves where those of most calls are
         known: to sort the calls of a large project takes longer."""
-        if "called" in self.__dict__ or len(self.known.names) < len(self.files) or len(self._sought) > _FEW:
+        known = self.known.names
+        if "called" in self.__dict__ or 2 * len(known) < len(self.files) or len(self._sought) > _FEW:
             return self.called.get(name, ())
         if name not in self._sought:
-            paths = [path for path in self.files if name in self.known.names[path]]
+            paths = (path for path in self.files if path not in known or name in known[path])
             calls = ((i, call) for path in paths for i, call in enumerate(self.calls_in(path)))
             self._sought[name] = [(place, i) for i, (place, found) in calls if found == name]
         return self._sought[name]

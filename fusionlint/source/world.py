@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from fusionlint.source.facts import Facts
-from fusionlint.source.project import Known, Place, Project
+from fusionlint.source.project import NONE_KNOWN, Known, Place, Project
+from fusionlint.source.seen import seen
 from fusionlint.source.traced import Context, contexts, kernels
-
-Names = Mapping[str, Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +25,33 @@ class World:
         found: dict[str, dict[str, Context]] = defaultdict(dict)
         for place, context in self.contexts.items():
             found[place.path][place.scope] = context
-        names = {path: tuple(name for _, name in self.project.calls_in(path)) for path in self.project.files}
-        pallas = tuple(sorted(map(tuple, kernels(self.project))))
-        return dict(found), names, tuple(sorted(self.project.perhaps_compiled)), pallas
+        known = self.project.known
+        names = {path: known.names.get(path) or self._names(path) for path in self.project.files}
+        compiled = {
+            path: known.perhaps_compiled.get(path) or tuple(facts.perhaps_compiled)
+            for path, facts in self.project.files.items()
+        }
+        shown = {path: known.seen.get(path) or one.packed() for path, one in seen(self.project).items()}
+        return dict(found), names, compiled, shown, tuple(map(tuple, kernels(self.project)))
+
+    def _names(self, path: str) -> tuple[str | None, ...]:
+        return tuple(name for _, name in self.project.calls_in(path))
 
     @classmethod
     def unpacked(cls, facts: dict[str, Facts], packed: tuple[Any, ...]) -> World:
-        found, names, perhaps_compiled, pallas = packed
-        known = Known(names, frozenset(perhaps_compiled), frozenset(Place(*place) for place in pallas))
+        found, names, compiled, shown, pallas = packed
         contexts = {Place(path, scope): context for path, scopes in found.items() for scope, context in scopes.items()}
-        return cls(Project(facts, known), contexts)
+        return cls(Project(facts, Known(names, compiled, shown, frozenset(Place(*one) for one in pallas))), contexts)
 
 
-def names_called(packed: tuple[Any, ...]) -> Names:
-    """Of a world that was packed what each file's calls call, in their order."""
-    return dict(packed[1])
+def known_of(packed: tuple[Any, ...], paths: Collection[str]) -> Known:
+    """What a world that was packed knew of some of its files."""
+    _, *by_path, _ = packed
+    names, compiled, shown = ({path: of_all[path] for path in paths} for of_all in by_path)
+    return Known(names, compiled, shown)
 
 
-def join(facts: dict[str, Facts], names: Names | None = None) -> World:
-    """What the files say together; `names` of what the calls of some of them call are known."""
-    project = Project(facts, Known(names or {}))
+def join(facts: dict[str, Facts], known: Known = NONE_KNOWN) -> World:
+    """What the files say together; what is `known` of some of them is not found out again."""
+    project = Project(facts, known)
     return World(project, contexts(project))

@@ -1,0 +1,342 @@
+"""What each file shows of the functions of its project: which of them it calls, hands to a transformation, to the host
+or to Pallas, and which of its own are host code by their names or by what they call.
+
+In: a `Project`. Out: `Seen`, by file. It follows from a file and from what its names mean: of a file that a change
+cannot matter to it is still true.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple, TypeVar
+
+from fusionlint.lazily import regex
+from fusionlint.source.facts import Facts, Function, RawValue, Value, unpacked
+from fusionlint.source.files import is_idle_file
+from fusionlint.source.project import JIT, PARTIAL, Place, Project
+
+# What traces the functions handed to it.
+TRANSFORMS = JIT | frozenset(
+    ("jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian",
+     "jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint", "jax.linearize", "jax.vjp", "jax.jvp",
+     "jax.custom_vjp", "jax.custom_jvp", "jax.custom_batching.custom_vmap", "jax.named_call", "jax.make_jaxpr",
+     "jax.eval_shape", "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.experimental.maps.xmap",
+     "jax.experimental.pallas.pallas_call", "jax.closure_convert", "jax.linear_transpose", "jax.lax.scan",
+     "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch", "jax.lax.map",
+     "jax.lax.associative_scan", "jax.lax.reduce", "jax.lax.custom_root", "jax.lax.custom_linear_solve",
+     "equinox.filter_grad", "equinox.filter_value_and_grad", "equinox.filter_vmap", "equinox.filter_checkpoint",
+     "equinox.filter_vjp", "equinox.filter_jvp", "equinox.filter_closure_convert", "flax.nnx.grad",
+     "flax.nnx.value_and_grad", "flax.nnx.vmap", "flax.nnx.scan", "flax.nnx.remat", "flax.nnx.cond",
+     "flax.nnx.while_loop", "flax.nnx.fori_loop", "flax.linen.scan", "flax.linen.vmap", "flax.linen.remat",
+     "flax.linen.checkpoint", "flax.linen.jit", "flax.linen.while_loop", "flax.linen.cond", "flax.linen.compact",
+     "haiku.transform", "haiku.transform_with_state", "haiku.scan", "haiku.vmap", "haiku.grad", "haiku.transparent")
+)  # fmt: skip
+# What makes its function a kernel as it stands: XLA has nothing to fuse in there.
+_PALLAS = "jax.experimental.pallas.pallas_call"
+# What hands its function to the host: that function is host code.
+CALLBACKS = frozenset(
+    ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
+     "jax.experimental.host_callback.id_tap")
+)  # fmt: skip
+MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
+
+# Host code by every project's habit: files, names of functions, and calls that no trace survives.
+_HOST_FILE = regex(r"(^|/)(docs?|scripts?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
+# A folder of a project; of a package it is a part of the library, as any other is.
+_TOOLS = regex(r"(^|/)tools?/")
+# Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
+_IDLE_NAME = regex(
+    r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
+    # what a fast form is compared with; `phase_plot` as `plot_phase`
+    r"|_?naive_.*|.*_(naive|ref|reference|plots?))$"
+)
+# Cards and random numbers are drawn too.
+_DRAWS = regex(r"^_?draw(_(samples?|weights|uniform|normal|noise|prior|posterior|random|cards?|tiles?)(_.*)?)?$")
+_DRAWN_FROM = frozenset(("key", "rng", "rng_key", "state"))
+_DRAWN_ON = frozenset(("ax", "axes", "fig", "figure", "canvas", "screen", "surface", "image", "img", "frame", "raster"))
+_HOST_NAME = regex(
+    r"^(main|_main|__init__|__post_init__|parse_args|get_args"
+    r"|_?init_(fn|fun|params?|weights?|variables)|.*initiali[sz]er|_?(save|load(?!_balanc)|print|report).*"
+    # not log_prob, log_scale, log_likelihood
+    r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
+    r"|message|sync|request|iteration|param).*)$"
+)
+_HOST_CALL = regex(
+    r"^(open|input|breakpoint|time\.(time|perf_counter|sleep|monotonic)|argparse\..*|sys\.exit|os\.(makedirs|mkdir"
+    r"|remove|listdir)|subprocess\..*|pickle\..*|json\.(load|dump)s?|matplotlib\..*|seaborn\..*|pandas\..*|wandb\..*"
+    r"|tqdm\..*|absl\.app\..*|tensorflow\..*|PIL\..*|imageio\..*|pygame\..*|orbax\..*|flax\.training\.checkpoints\..*"
+    r"|scipy\.(optimize|sparse|io|spatial|stats)\..*"
+    r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
+    r"|numpy\.(save|load|savez|random\..*))$"
+)
+# flax's ways to declare a parameter: the second argument makes its first value.
+_DECLARES = (".param", ".variable")
+# And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
+_FIRST = ("_init", "_initializer")
+_MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
+_CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
+# What a method is called that a constructor leaves its work to, or that is called once after it.
+_SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
+_HOST_METHODS = (".item", ".block_until_ready", ".tolist")
+
+Shown = TypeVar("Shown")
+
+
+class Seen(NamedTuple):
+    """What a file shows.
+
+    `functions` are its own, by scope, each with whether a trace of what is around goes on into it. `host` are scopes of
+    host code, `setting_up` methods that are called as set-up is and keep what they make.
+
+    `traced`, `called_back` and `kernels` are the functions of the project that it hands to a transformation, to the
+    host and to Pallas, `handed_out` those that leave the function around them: who calls them is not seen.
+
+    Pairs: `calls` of a scope and what it calls; `overrides` of the scope of a method and the one of a base in whose
+    place it is called; `derived` of the scope of a class and a base; `of_self` of a name that a class hands to a
+    transformation, `jax.jit(self.update)`, and the class: it may be a method of subclasses alone.
+    """
+
+    is_idle: bool
+    functions: tuple[tuple[str, bool], ...]
+    host: tuple[str, ...]
+    setting_up: tuple[str, ...]
+    traced: tuple[Place, ...]
+    called_back: tuple[Place, ...]
+    kernels: tuple[Place, ...]
+    handed_out: tuple[Place, ...]
+    calls: tuple[tuple[str, Place], ...]
+    overrides: tuple[tuple[str, Place], ...]
+    derived: tuple[tuple[str, Place], ...]
+    of_self: tuple[tuple[str, Place], ...]
+
+    def packed(self) -> bytes:
+        """`Seen.unpacked` of it is this again."""
+        places = (tuple(map(tuple, each)) for each in (self.traced, self.called_back, self.kernels, self.handed_out))
+        paired = (self.calls, self.overrides, self.derived, self.of_self)
+        pairs = (tuple((name, tuple(place)) for name, place in each) for each in paired)
+        return marshal.dumps((self.is_idle, self.functions, self.host, self.setting_up, *places, *pairs))
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Seen:
+        whole = marshal.loads(data)  # noqa: S302 - what `packed` wrote
+        places = (tuple(Place(*place) for place in each) for each in whole[4:8])
+        pairs = (tuple((name, Place(*place)) for name, place in each) for each in whole[8:])
+        return cls(*whole[:4], *places, *pairs)
+
+
+@lru_cache(maxsize=2)
+def seen(project: Project) -> dict[str, Seen]:
+    """What each file of a project shows, by path."""
+    known = project.known.seen
+    return {path: Seen.unpacked(known[path]) if path in known else seen_in(project, path) for path in project.files}
+
+
+def seen_in(project: Project, path: str) -> Seen:
+    """What one file shows."""
+    facts = project.files[path]
+    functions = [(Place(path, scope), function) for scope, function in facts.functions.items()]
+    classes = [Place(path, scope) for scope in facts.raw.classes]
+    called = [(place.scope, project.find(name)) for place, name in project.calls_in(path) if name is not None]
+    is_idle = is_idle_file(facts.inside)
+    is_of_host = is_idle or _is_host_file(facts)
+    host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
+    return Seen(
+        is_idle,
+        tuple((place.scope, not function.owner or _is_constructor(place)) for place, function in functions),
+        _once(place.scope for place in (*host, *_calling_the_host(project, path))),
+        _once(_setting_up(project, path)),
+        _once(_traced(project, path, functions)),
+        _once(_called_back(project, path)),
+        _once(_kernels(project, path)),
+        _once(_handed_out(project, path, functions)),
+        _once((scope, found) for scope, found in called if found is not None),
+        _once((place.scope, base) for place, function in functions for base in _overridden(project, place, function)),
+        _once((place.scope, base) for place in classes for base in project.bases(place)),
+        _once(_handed_of_self(project, path)),
+    )
+
+
+def _once(values: Iterable[Shown]) -> tuple[Shown, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _is_constructor(place: Place) -> bool:
+    return place.scope.endswith(_CONSTRUCTORS)
+
+
+def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
+    """What a file hands to transformations, and the methods that a network library traces."""
+    for place, function in functions:
+        if function.decorators and not TRANSFORMS.isdisjoint(project.decorators(path, function)):
+            yield place
+        if function.owner and place.scope.endswith((".__call__", ".setup")) and project.inherits(place.outer, MODULES):
+            yield place
+    for place, argument in _handed(project, path):
+        yield from project.functions_behind(place, unpacked(argument), TRANSFORMS)
+
+
+def _handed(project: Project, path: str) -> Iterator[tuple[Place, RawValue]]:
+    """What a file hands to transformations, each with where it does."""
+    for place, name, ((_, arguments, keywords), *_) in project.named_calls(path):
+        if name in TRANSFORMS:
+            yield from ((place, argument) for argument in (*arguments, *(value for _, value in keywords)))
+
+
+def _handed_of_self(project: Project, path: str) -> Iterator[tuple[str, Place]]:
+    for place, argument in _handed(project, path):
+        owner, _, name = argument.rpartition(".") if isinstance(argument, str) else ("", "", "")
+        around = project.class_of(place, owner) if owner == "self" else None
+        if around is not None:
+            yield name, around
+
+
+def _called_back(project: Project, path: str) -> Iterator[Place]:
+    """What a file hands to the host out of a trace, and initializers, which run once before there is anything to speed
+    up."""
+    for place, name, ((called, arguments, keywords), *_) in project.named_calls(path):
+        if name in CALLBACKS:
+            yield from _behind(project, place, arguments[:1])
+        if isinstance(called, str) and called.endswith(_DECLARES):  # self.param("kernel", initializer, ...)
+            yield from _behind(project, place, arguments[1:2])
+        for keyword, value in keywords:
+            if keyword.endswith(_FIRST) and _MAKES_FIRST.match(keyword):
+                yield from _behind(project, place, (value,))
+
+
+def _behind(project: Project, place: Place, values: Iterable[RawValue]) -> Iterator[Place]:
+    for value in values:
+        yield from project.functions_behind(place, unpacked(value), PARTIAL)
+
+
+def _kernels(project: Project, path: str) -> Iterator[Place]:
+    for place, name, ((_, arguments, keywords), *_) in project.named_calls(path):
+        if name == _PALLAS:
+            for value in (*arguments[:1], *(value for keyword, value in keywords if keyword == "kernel")):
+                yield from project.functions_behind(place, unpacked(value), TRANSFORMS)
+
+
+def _overridden(project: Project, method: Place, function: Function) -> Iterator[Place]:
+    """The methods of base classes that `method` is called in place of."""
+    for base in project.bases(method.outer) if function.owner and not _is_constructor(method) else ():
+        found = project.attribute(base, method.scope.rpartition(".")[2].partition("#")[0])
+        if found and found[1].kind == "function":
+            yield Place(found[0].path, found[1].target)
+
+
+def _is_host_file(facts: Facts) -> bool:
+    """Whether a file holds what is run by hand: a folder of scripts, or of tools beside the package, not inside it."""
+    _, _, inner = facts.module.partition(".")
+    is_of_tools = _TOOLS.search(facts.inside) is not None and not {"tool", "tools"} & {*inner.split(".")}
+    return is_of_tools or _HOST_FILE.search(facts.inside) is not None
+
+
+def _is_of_host(facts: Facts, scope: str) -> bool:
+    """Whether the function `scope` is called as host code is."""
+    return _is_host_name(scope.rpartition(".")[2]) or is_called_idle(facts, scope)
+
+
+@cache
+def _is_host_name(name: str) -> bool:
+    return _HOST_NAME.match(name.partition("#")[0]) is not None
+
+
+def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
+    """The functions of a file that call what no trace survives, or drive something compiled."""
+    for place, name, (value, _, loops, _) in project.named_calls(path):
+        if place.scope and (
+            (name is not None and _is_of_the_host(name))
+            or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
+            # A Python loop over a jitted call is how a driver looks.
+            or (loops and project.dispatches(place, name, value[0]))
+        ):
+            yield place
+
+
+@cache
+def _is_of_the_host(name: str) -> bool:
+    return name in JIT or _HOST_CALL.match(name) is not None
+
+
+def _setting_up(project: Project, path: str) -> Iterator[str]:
+    """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
+    survives. A module of a network library keeps its layers so, under every trace."""
+    facts = project.files[path]
+    for scope in facts.has("kept in self"):
+        place = Place(path, scope)
+        is_method = scope in facts.raw.functions and place.outer.scope in facts.raw.classes
+        if is_method and _is_set_up_name(scope.rpartition(".")[2]) and not _is_built_anew(project, place):
+            yield scope
+
+
+@cache
+def _is_set_up_name(name: str) -> bool:
+    return _SET_UP_NAME.match(name.partition("#")[0]) is not None
+
+
+def _is_built_anew(project: Project, method: Place) -> bool:
+    """Whether a method may be of a network's module, of whatever library: every trace runs it again. What is called
+    `setup` of a class with a base that nobody knows is flax's."""
+    classes = [method.outer]
+    for one in classes:  # which grows
+        classes += (base for base in project.bases(one) if base not in classes)
+    bases = [base.name for one in classes for base in project.files[one.path].classes[one.scope].bases]
+    is_called_so = any(name.endswith("Module") for name in (*bases, *(one.scope for one in classes)))
+    is_setup = bool(bases) and method.scope.endswith(".setup")
+    return is_called_so or is_setup or project.inherits(method.outer, MODULES)
+
+
+def _handed_out(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
+    """Functions that the function around them returns, alone or inside an object, `Transformation(init, update)`, or
+    that a constructor makes and keeps, `self.step = step`."""
+    inside: dict[Place, list[Place]] = defaultdict(list)
+    for place, _ in functions:
+        inside[place.outer].append(place)
+    for place, function in functions:
+        for value in function.returns if place in inside else ():
+            for part in (value, *_parts_of_object(value)):
+                found = {p for p in project.functions_behind(place, part, TRANSFORMS) if p.outer == place}
+                yield from (one for one in inside[place] if found and not found.isdisjoint((one, _first_of(one))))
+    facts = project.files[path]
+    for owner in facts.raw.classes:
+        for maker in (Place(path, f"{owner}{name}") for name in _CONSTRUCTORS):
+            for bound in facts.bindings.get(owner, {}).values() if maker in inside else ():
+                kept = project.functions_behind(maker, bound.value, TRANSFORMS) if bound.kind == "value" else ()
+                yield from (p for p in kept if p.outer == maker)
+
+
+def _parts_of_object(value: Value) -> Iterator[Value]:
+    """What a class, by the case of its name, is handed to be made an object of."""
+    if value.callee and value.callee.name.rpartition(".")[2][:1].isupper():
+        yield from value.arguments
+        yield from (part for _, part in value.keywords)
+
+
+def _first_of(place: Place) -> Place:
+    """The first def of a name that is defined again, in another branch: `f` of `f#2`; of a lambda itself."""
+    name, again, number = place.scope.rpartition("#")
+    return place._replace(scope=name) if again and number.isdigit() and not name.endswith("<lambda>") else place
+
+
+def is_called_idle(facts: Facts, scope: str) -> bool:
+    """Whether a function, or one around it, is called as tests, benchmarks and pictures are."""
+    names = scope.split(".")
+    for depth, name in enumerate(names, start=1):
+        if _is_idle_name(name) and not _draws_from(facts, ".".join(names[:depth])):
+            return True
+    return False
+
+
+def _draws_from(facts: Facts, scope: str) -> bool:
+    """Whether a function called `draw` draws a number or a card, by what it is handed, and no picture."""
+    if not _DRAWS.match(scope.rpartition(".")[2]) or scope not in facts.raw.functions:
+        return False
+    parameters = facts.raw.functions[scope][2]
+    return not _DRAWN_FROM.isdisjoint(parameters) and _DRAWN_ON.isdisjoint(parameters)
+
+
+@cache
+def _is_idle_name(name: str) -> bool:
+    return _IDLE_NAME.match(name.partition("#")[0]) is not None
