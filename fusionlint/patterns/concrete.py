@@ -74,13 +74,23 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
-            return kind(value, source) == "array" and not _is_gated(call, function, source)
+            is_array = kind(value, source) == "array" or _is_of_what_is_written(value, source)
+            return is_array and not _is_gated(call, function, source)
     if source.calls(call, *_OF_NUMPY) and call.args and not _is_gated(call, function, source):
         return kind(call.args[0].value, source) == "array"
     if source.calls(call, _RANGE) and not _is_gated(call, function, source):
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
+
+
+def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:
+    """`x[i]`, of a variable that `x.at[...]` writes: numpy has no `at`."""
+    match value:
+        case cst.Subscript(value=cst.Name() as whole):
+            above = (source.parent(use.node) for use in source.uses(whole) if not use.is_write)
+            return any(isinstance(read, cst.Attribute) and read.attr.value == "at" for read in above)
+    return False
 
 
 def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:

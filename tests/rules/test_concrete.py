@@ -137,3 +137,23 @@ def polynomials(x, orders, i, j):
     return terms.at[i].set(1.0).at[j].set(x)
 """
     assert rules(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        ("float(moist[c, 1])", 0),
+        ("float(other[c, 1])", 1),  # which may well be numpy's
+        ("(float(moist[c, 1]) if c else 0.0)", 1),
+        ("moist[c, 1]", 1),
+    ],
+)
+def test_a_number_of_what_is_written_at_places_ends_a_trace(asked: str, count: int) -> None:
+    code = f"""
+def moistened(state, other, c, d):
+    moist = state.moist
+    dry = 2.0 * {asked}
+    moist = moist.at[c, 1].set(0.0)
+    return moist.at[d, 2].set(dry)
+"""
+    assert len(rules(code)) == count
