@@ -46,7 +46,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             yield source.finding(
                 node,
                 "all hits of a mask are looked for, and only the first is read",
-                write=f"{beside(node.func, 'argmax', source) or 'jnp.argmax'}({source.code(mask)})",
+                write=f"{beside(node.func, 'argmax', source) or 'jnp.argmax'}({source.code(mask)}){_of_one_axis(name)}",
             )
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
@@ -62,6 +62,11 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             "the hits of a mask are looked for and gathered, only to be reduced",
             write=f"{where}({source.code(mask)}, x, 0).sum(), with the mask itself",
         )
+
+
+def _of_one_axis(name: str) -> str:
+    """`argmax` counts through all axes, as only `flatnonzero` does."""
+    return "" if name.endswith(".flatnonzero") else ", of a mask with one axis"
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)
