@@ -39,6 +39,8 @@ rule = Rule(__name__, harm="fusion")
 _MOST = 4
 # The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
 _NUMBERS = 2
+# And that about an optimizer's update, of which nothing is claimed of a CPU: its clock sees no gain.
+_UPDATE = 3
 
 
 @rule.source("Call", calls=CONDITIONALS)
@@ -59,6 +61,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     if is_idle(source.project, source.place(node)) or _is_mapped(found, source):
         return
     message, pair = _case(found, source)
+    if is_update and pair == 0:
+        pair = _UPDATE
     if pair == _NUMBERS and not _runs_again(node, source):
         return
     text = as_where(found, source)
