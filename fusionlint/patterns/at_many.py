@@ -96,6 +96,8 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
         case cst.Name() if value is not None and is_literal(value):
             return False
+        case cst.Name() as name if _has_axes(name, source):
+            return True
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
             return bool(_MANY.search(name))
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
@@ -117,6 +119,19 @@ def _is_joined(part: Part, source: Source) -> bool:
             return source.calls(each, *_JOINS, *_FINDS)
     made = stored(part, source)
     return made is not None and (isinstance(made, cst.List | cst.ListComp) or source.calls(made, *_JOINS, *_FINDS))
+
+
+def _has_axes(name: cst.Name, source: Source) -> bool:
+    """Whether this is a parameter that jaxtyping says has axes: `rows: Int[Array, "n"]`."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param(
+            annotation=cst.Annotation(
+                annotation=cst.Subscript(slice=[_, cst.SubscriptElement(slice=cst.Index(cst.SimpleString() as axes))])
+            )
+        ):
+            return bool(str(axes.evaluated_value).strip(" ."))
+    return False
 
 
 def _is_range(part: Part, source: Source) -> bool:

@@ -631,6 +631,19 @@ def rows(x, a, b, i, n):
     assert advice(code).startswith("one jnp.concatenate of the parts") == is_concatenated
 
 
+@pytest.mark.parametrize(("axes", "is_joined"), [("n", True), ("", False), ("...", False)])
+def test_places_that_are_said_to_have_axes_are_joined(axes: str, is_joined: bool) -> None:
+    code = f"""
+from jaxtyping import Array, Int
+
+@jax.jit
+def moved(x, a, i: Int[Array, "{axes}"], j: Int[Array, "{axes}"]):
+    x = x.at[i].set(a)
+    return x.at[j].set(-a)
+"""
+    assert ("joined by jnp.concatenate" in advice(code)) == is_joined
+
+
 @pytest.mark.parametrize(
     ("one", "other", "joined"),
     [
