@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import libcst as cst
 import pytest
@@ -62,3 +63,21 @@ def test_rules_ask_for_nodes_by_names_that_libcst_knows() -> None:
         for sensor in rule.source_sensors:
             for name in sensor.nodes:
                 assert issubclass(getattr(cst, name), cst.CSTNode), (rule.name, name)
+
+
+def test_a_file_with_nothing_to_look_into_is_checked_without_libcst(tmp_path: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from fusionlint.rule import all_rules, pages
+from fusionlint.source.check import check_files
+from fusionlint.source.scope import Scope, speaking
+
+Path("a.py").write_text("import jax\\n\\ndef f(x):\\n    return x + 1\\n")
+result = check_files([Path("a.py")], Scope(speaking(tuple(pages()), ())))
+assert (result.files, result.problems) == (1, ())
+assert len(all_rules()) > 50
+assert "libcst._nodes" not in sys.modules, "some rule or pattern takes nodes of libcst when it is imported"
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

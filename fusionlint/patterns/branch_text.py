@@ -22,7 +22,7 @@ _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
 _REPLACES = ("replace", "_replace")
 # What is called so is a tree of arrays.
 _TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)$")
-_OF_PYTHON = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+_OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
 
 
 def as_where(found: Conditional, source: Source) -> str | None:
@@ -75,7 +75,7 @@ def _is_truth(test: cst.BaseExpression, source: Source) -> bool:
     """Whether this is a truth value, of the type that is called bool, and no number."""
     meant = source.meant(test)
     if isinstance(meant, cst.Comparison):
-        return all(not isinstance(each.operator, _OF_PYTHON) for each in meant.comparisons)
+        return all(type(each.operator).__name__ not in _OF_PYTHON for each in meant.comparisons)
     return source.calls(meant, *_TRUTHS)
 
 
