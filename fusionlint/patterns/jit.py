@@ -52,14 +52,16 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
 
 def _is_handed_compiled(project: Project, place: Place, called: str) -> bool:
     """Whether `called` is a method of an argument, `solver.update`, and all that call the function at `place` hand it
-    an object that compiles that method."""
+    an object that compiles that method. They are of its own file: what others do is not asked again for each change."""
     owner, _, method = called.rpartition(".")
     function = project.function_at(place) if owner else None
     if function is None or owner not in function.parameters or function.owner:
         return False
     handed = [_argument(call, function, owner) for _, call in project.calls_of(project.name_of(place))]
     made_at = project.callers(project.name_of(place))
-    return bool(handed) and all(
+    if not handed or any(caller.path != place.path for caller in made_at):
+        return False
+    return all(
         each.name and project.is_jitted(caller, Value(f"{each.name}.{method}")) and not _is_told(project, caller, each)
         for caller, each in zip(made_at, handed, strict=True)
     )
