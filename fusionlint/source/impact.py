@@ -15,6 +15,8 @@ from fusionlint.source.facts import Raw, RawValue
 
 # What marshal writes before a string: its kind and, in one byte or in four, its length.
 _SHORT, _LONG = frozenset(b"zZ\xfa\xda"), frozenset(b"aAtu\xe1\xc1\xf4\xf5")
+# What a module's name begins with, dots included, where it is ASCII.
+_FIRST = frozenset(b"._abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 # Where so many names may have changed their meaning, any file may.
 _TOO_MANY = 400
 
@@ -83,7 +85,8 @@ def _has_star(packed: bytes) -> bool:
     """Whether packed facts have an import by a star, which they keep under the name `*module`."""
     at = packed.find(b"*")
     while at >= 0:
-        if packed[at - 2] in _SHORT or packed[at - 5] in _LONG:
+        follows = packed[at + 1] if at + 1 < len(packed) else 0
+        if (follows in _FIRST or follows > 127) and (packed[at - 2] in _SHORT or packed[at - 5] in _LONG):
             return True
         at = packed.find(b"*", at + 1)
     return False
