@@ -103,9 +103,12 @@ def _same_as(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> 
 def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether another method hands out a part of the field `argument` as it is, `return self.state.params`, to whoever
     may keep it over the next step."""
+    owner = source.facts.class_around(source.scope(call))
+    if isinstance(argument, cst.Name):
+        return bool(owner) and _is_handed_to_another(argument, call, owner, source)
     if not isinstance(argument, cst.Attribute):
         return False
-    name, owner = dotted(argument), source.facts.class_around(source.scope(call))
+    name = dotted(argument)
     for node in source.nodes(cst.Attribute):
         if dotted(node) != name or source.facts.class_around(source.scope(node)) != owner:
             continue
@@ -115,6 +118,27 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
         if not _STORES.match(function.name.value) and _is_returned(_part(node, source), source):
             return True
     return False
+
+
+def _is_handed_to_another(state: cst.Name, call: cst.Call, owner: str, source: Source) -> bool:
+    """Whether the method around `call` is handed the state, and another of its class hands out parts of what it is
+    handed under the same name: `def get_variables(self, state): return [state.params]`."""
+    method = source.function(call)
+    if not isinstance(method, cst.FunctionDef) or state.value not in _parameters(method):
+        return False
+    for other in source.nodes(cst.FunctionDef):
+        if other is method or source.facts.class_around(source.body_scope(other)) != owner:
+            continue
+        if state.value not in _parameters(other) or not _GETS.match(other.name.value):
+            continue
+        parts = (part for part in inside(other.body) if isinstance(part, cst.Attribute))
+        if any(dotted(part).partition(".")[0] == state.value and _is_returned(part, source) for part in parts):
+            return True
+    return False
+
+
+def _parameters(function: cst.FunctionDef) -> set[str]:
+    return {param.name.value for param in (*function.params.params, *function.params.kwonly_params)}
 
 
 def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -193,6 +217,9 @@ def _is_returned(value: cst.CSTNode, source: Source, depth: int = _DEPTH) -> boo
             return collection is not None and _is_returned(collection, source, depth)
         case cst.Subscript(value=whole) if whole is value:
             return _is_returned(above, source, depth)
+        case cst.Attribute(value=whole, attr=cst.Name("get")) if whole is value:  # of what is kept under names
+            taken = source.parent(above)
+            return isinstance(taken, cst.Call) and taken.func is above and _is_returned(taken, source, depth)
         case cst.ListComp(elt=element) if element is value:
             return _is_returned(above, source, depth)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if depth:

@@ -17,6 +17,7 @@ rule = Rule(__name__, harm="fusion")
 
 _ROLL = "jax.numpy.roll"
 _LONG = 30
+_IN_A_ROW = ", where the array has one axis: without `axis=` a roll moves all elements in a row"
 _MAKERS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "concatenate"))
 _WITH_AXES = ("jax.numpy.expand_dims", "jax.numpy.concatenate")
 
@@ -95,7 +96,7 @@ def _joined(roll: cst.Call, write: Write, source: Source) -> str:
         kept = "all but the first" if is_backwards else "all but the last"
         return f"{jnp}.concatenate of {what} and {kept}, along that axis; {jnp}.pad where it is a number"
     value = brief(source.code(write.value), _LONG, "new") if write.value is not None else "new"
-    k, new = "1", f"{value}[None]"
+    k, new = "1", f"{jnp}.expand_dims({value}, 0)"  # a number of Python too, which has no `[None]`
     if isinstance(write.index[0], cst.Slice) and shift is not None:  # as many as have come round
         k, new = source.code(shift).lstrip("- "), value
     if is_literal(write.value):
@@ -103,4 +104,5 @@ def _joined(roll: cst.Call, write: Write, source: Source) -> str:
     elif isinstance(write.index[0], cst.Slice) and k == "1" and not _has_the_axis(write.value, source):
         new = f"{jnp}.broadcast_to({value}, {x}[:1].shape)"  # a write brings any row to the shape of its place
     parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
-    return f"{jnp}.concatenate({parts}): one kernel"
+    unless = _IN_A_ROW if argument(roll, 2, "axis") is None else ""
+    return f"{jnp}.concatenate({parts}): one kernel{unless}"

@@ -108,12 +108,37 @@ HANDED_OUT = {
     "in a list": "return [self._state.params, 1]",
     "by a name": "params = self._state.params\n        return params",
     "one of several": "found = {'policy': self._state.params}\n        return [found[name] for name in names]",
+    "if there is one": "found = {'policy': self._state.params}\n        return [found.get(name, None) for name in names]",
 }
 
 
 @pytest.mark.parametrize("body", HANDED_OUT.values(), ids=HANDED_OUT)
 def test_what_is_handed_out_is_not_donated(body: str) -> None:
     assert not findings(LEARNER.format(name="get_variables", body=body))
+
+
+CORE = """
+class Core:
+    def __init__(self):
+        self._step = jax.jit(_step)
+
+    def step(self, state, batch):
+        state = self._step(state, batch)
+        return state
+
+    def {name}(self, state, names):
+        {body}
+
+class Learner:
+    def step(self, batch):
+        self._state = self._core.step(self._state, batch)
+"""
+
+
+def test_what_is_handed_out_of_an_argument_is_not_donated() -> None:
+    """The state lies in another class, which asks this one for the parts that others get."""
+    assert len(findings(CORE.format(name="evaluate", body="return self.network.apply(state.params, names)"))) == 1
+    assert not findings(CORE.format(name="get_variables", body="return [state.params for name in names]"))
 
 
 KEPT_HERE = {
