@@ -174,8 +174,25 @@ def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Sourc
     name = source.code(step.func)
     name = brief(name, 40, "the compiled function")
     how = "jax.lax.scan or fori_loop" if isinstance(loop, cst.For) else "jax.lax.while_loop"
+    handed = _handed_on(step, loop, carried)
     return source.finding(
         step,
         f"every iteration dispatches `{name}` from Python; XLA never sees two steps together",
-        write=f"one jitted function around {how}, carrying `{', '.join(carried)}`",
+        write=f"one jitted function around {how}" + (f", carrying `{', '.join(handed)}`" if handed else ""),
     )
+
+
+def _handed_on(step: cst.Call, loop: Loop, carried: tuple[str, ...]) -> tuple[str, ...]:
+    """What one iteration hands to the next: what the step returned, where it is read before it is written again; else
+    what is made of it, `x` of `g = grad(x)`, `x = x - g`. None where nobody sees which that is."""
+    carry = Carry(loop)
+    written: set[str] = set()
+    crossing: dict[str, None] = {}
+    for write in carry.writes:
+        crossing.update((name, None) for name in read(write.value) if name not in written)
+        written.update(write.names if write.always else ())
+    if any(name in crossing for name in carried):
+        return carried
+    _, reached = carry.behind(list(step.args), gated=True)
+    names = (name for name in crossing if name in carry.varying & reached and not _KEYS.search(name))
+    return tuple(name for name in names if name not in carry.targets)

@@ -212,3 +212,23 @@ if __name__ == "__main__":
     main(jnp.ones(3), jnp.ones((1, 3)), 100)
 """
     assert len(check_text(code.encode(), "m.py", Scope(("loop-over-jit",)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "carrying"),
+    [
+        ("state = step(state)", ", carrying `state`"),
+        ("g = step(state)\nstate = state - g", ", carrying `state`"),
+        ("(f, g) = step(state, other)\nstate = state - f\nother = other - g", ", carrying `state, other`"),
+        ("g = step(state)\nstate = state - g\nb, g = g, 0", ", carrying `state`"),
+        ("if key: state = other\ng, state = step(state)", ", carrying `state`"),
+        ("a = state\ng = step(a)\nstate = g", ", carrying `state`"),
+        ("key, sub = jax.random.split(key)\nstate['t'] = 0.0\ng = step(sub, state)\nstate['x'] = g", ""),
+    ],
+)
+def test_what_the_next_step_is_handed_is_carried(body: str, carrying: str) -> None:
+    code = "def run(state, other, key, n):\n    for _ in range(n):\n"
+    code += "".join(f"        {line}\n" for line in body.splitlines()) + "    return state\n"
+    (found,) = check_text((HEAD + code).encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    assert found.suggestion.text == f"one jitted function around jax.lax.scan or fori_loop{carrying}"
