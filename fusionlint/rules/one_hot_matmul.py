@@ -29,7 +29,8 @@ rule = Rule(__name__, harm="fusion")
 
 _FEW = regex(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
 _WAY = regex(r"one_?hot|mat_?mul|iota", re.I)
-_TPU = regex(r"\bTPUs?\b")
+# Who says so close above knows of the gather, and why it is none.
+_CHOSEN = regex(r"\bTPUs?\b|\b[Gg]athers?\b")
 # As many lines as making the one-hot takes.
 _CLOSE = 8
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
@@ -38,16 +39,16 @@ _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 @rule.source("BinaryOperation", "Call", when=making_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot; not where a
-    setting asks for that, or a comment says that it is for TPUs, where it is no harm."""
+    setting asks for that, or a comment says that it is for TPUs, where it is no harm, or instead of a gather."""
     found = list(_products(node, source))
-    if found and not is_asked_for(node, _WAY, source) and not _is_said_to_be_for_tpus(found[0].location.line, source):
+    if found and not is_asked_for(node, _WAY, source) and not _is_said_to_be_meant(found[0].location.line, source):
         yield from found
 
 
-def _is_said_to_be_for_tpus(line: int, source: Source) -> bool:
-    """Whether a comment close above a line speaks of TPUs."""
+def _is_said_to_be_meant(line: int, source: Source) -> bool:
+    """Whether a comment close above a line speaks of TPUs, or of the gather that this is instead of."""
     above = (source.line(number) for number in range(max(1, line - _CLOSE), line))
-    return any(_TPU.search(text.partition("#")[2]) for text in above)
+    return any(_CHOSEN.search(text.partition("#")[2]) for text in above)
 
 
 def _products(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:

@@ -19,9 +19,16 @@ def quantised(x, codebook, places):
 
 
 @pytest.mark.parametrize(
-    ("comment", "count"), [("# TPUs like products better.", 0), ("# The table of TPUX is small.", 1), ("", 1)]
+    ("comment", "count"),
+    [
+        ("# TPUs like products better.", 0),
+        ("# A product, for no gather/scatter can be partitioned.", 0),
+        ("# The table of TPUX is small.", 1),
+        ("# Codes are gathered from each shard.", 1),
+        ("", 1),
+    ],
 )
-def test_a_product_that_is_said_to_be_for_tpus_is_left_alone(comment: str, count: int) -> None:
+def test_a_product_that_is_said_to_be_for_tpus_or_instead_of_a_gather_is_left_alone(comment: str, count: int) -> None:
     code = CODE.format(codes="2.0 * codebook").replace("    return", f"    {comment}\n    return")
     assert len([*check_text(code.encode(), "m.py", Scope(("one-hot-matmul",)))]) == count
 
