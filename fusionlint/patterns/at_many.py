@@ -28,6 +28,7 @@ from fusionlint.source.tree import Source
 _JOINS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array", "arange")
 )
+_RANGES = ("numpy.arange", "jax.numpy.arange")
 # Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
 _MANY = regex(
     r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
@@ -94,6 +95,8 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
     match value if isinstance(value, cst.BinaryOperation) else part:
         case cst.BinaryOperation(left=left, right=right):
             return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
+        case cst.Call() as made:
+            return source.calls(made, *_RANGES)
         case cst.Name() if value is not None and is_literal(value):
             return False
         case cst.Name() as name if _has_axes(name, source):
@@ -163,8 +166,11 @@ def _counts(part: Part, source: Source) -> bool:
 
 
 def is_one_of_many(part: Part, loop: cst.For) -> bool:
-    """Whether each turn of a loop takes an array of places out of a list of them, `node_inds_list[i]`."""
+    """Whether each turn of a loop takes an array of places out of a list of them: `node_inds_list[i]`, or what the
+    loop goes over is called so, `for name, indices in groups`."""
     match part:
+        case cst.Name(name):
+            return name in {each.value for each in names_read(loop.target)} and bool(_LISTS.search(name))
         case cst.Subscript(
             value=cst.Name(name) | cst.Attribute(attr=cst.Name(name)),
             slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(counter)))],

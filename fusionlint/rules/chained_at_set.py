@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole, names_read
 from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
+# A setting of that name has pieces made one by one, lest all of them be there at once.
+_MEMORY = regex(r"memory|(^|_)chunk(ed|s)?(_|$)")
 # An update in place, and the look at what stood there, which stays where the index is outside.
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 
@@ -77,7 +81,9 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) else None
-    if found is None or is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
+    if found is None or is_asked_for(node, _MEMORY, source):
+        return
+    if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return

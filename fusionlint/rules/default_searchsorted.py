@@ -48,7 +48,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`interp` takes no method: it is worth writing out where it is seen to run often."""
     if not source.calls(node, _INTERP) or not has_only(node, 5, "x", "xp", "fp", "left", "right"):
         return
-    if not source.is_traced(node) or source.function(node) is None:
+    if not source.is_traced(node) or source.function(node) is None or _is_for_numpy(node, source):
         return
     if any(map(_PLOTS.search, source.scope(node).split("."))):
         return
@@ -61,6 +61,15 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"{search}, and the line between the two neighbours, as on the page",
             pair=1,
         )
+
+
+def _is_for_numpy(node: cst.Call, source: Source) -> bool:
+    """`np.asarray(jnp.interp(...))`: no trace gets there, and numpy has an interp of its own."""
+    above = source.parent(node)
+    match source.parent(above) if isinstance(above, cst.Arg) else None:
+        case cst.Call() as around:
+            return source.calls(around, "numpy.asarray", "numpy.array")
+    return False
 
 
 def _is_of_a_number(node: cst.Call, source: Source) -> bool:

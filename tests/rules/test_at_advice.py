@@ -560,7 +560,9 @@ def weights(a, b, n):
     assert ("jnp.full(..., 1 - w[0] / b.ndim)" in found.suggestion.text) == is_one
 
 
-@pytest.mark.parametrize(("places", "is_joined"), [("jnp.arange(1, n)", True), ("n - 1", False)])
+@pytest.mark.parametrize(
+    ("places", "is_joined"), [("jnp.arange(1, n)", True), ("a + jnp.arange(1, n) * 4", True), ("n - 1", False)]
+)
 def test_places_that_are_ranges_are_joined(places: str, is_joined: bool) -> None:
     code = f"""
 @jax.jit
@@ -798,3 +800,14 @@ def f(parts):
 """
     (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.targets == targets
+
+
+@pytest.mark.parametrize(("places", "is_joined"), [("indices", True), ("place", False)])
+def test_sets_of_places_that_a_loop_goes_over_are_joined(places: str, is_joined: bool) -> None:
+    code = f"""\
+def wrapped(q, groups):
+    for name, {places} in groups:
+        q = q.at[{places}].add(-jnp.floor(q[{places}]))
+    return q
+"""
+    assert ("joined by jnp.concatenate" in advice(code)) == is_joined

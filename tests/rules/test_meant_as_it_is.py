@@ -90,6 +90,24 @@ def lanczos(operator, v, order):
         return state.at[i, i].set(operator(state)[i])
     return fori_loop(1, order - 1, step, table)
 """
+SPARING = """
+@jax.jit
+def gathered(x, basis, places, n, reduce_memory):
+    if reduce_memory:
+        total = jnp.zeros((8 * n, 4))
+        for i in range(n):
+            total = total.at[i + places * n].add(x * basis[:, i, None])
+    else:
+        total = jax.ops.segment_sum((x[:, None] * basis[:, :, None]).reshape(-1, 4 * n), places, 8)
+    return total
+"""
+RESAMPLED = """
+import numpy as np
+def resampled(times, columns, wanted):
+    def one(column):
+        return np.asarray(jnp.interp(wanted, times, column))
+    return [one(column) for column in columns], jax.vmap(one)(columns)
+"""
 VISITED = """
 @jax.jit
 def tree(remaining, n):
@@ -111,6 +129,8 @@ CASES = {
     "one number a step": ("default-searchsorted", FORCING, ("time: float", "time")),
     "buckets of distances": ("one-hot-matmul", BIAS, ("buckets", "positions")),
     "a product that was chosen": ("one-hot-matmul", STYLES, ('== "matmul"', '!= "matmul"')),
+    "one by one to spare memory": ("chained-at-set", SPARING, ("reduce_memory:", "n > 8:")),
+    "for numpy": ("default-searchsorted", RESAMPLED, ("np.asarray(", "jnp.abs(")),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),
