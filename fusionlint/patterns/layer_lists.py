@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.at import constant, inside, names_read
+from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 
 # What a layer is called, and what it draws its weights from: other in every layer that is built alike.
 _OWN = frozenset(("name", "parent", "rngs", "rng", "key"))
+_JOIN = "jax.numpy.concatenate"
 _WRAPPERS = ("list", "tuple", "flax.nnx.List")
 
 
@@ -31,6 +33,19 @@ def built_alike(layers: cst.BaseExpression, source: Source) -> Layers | None:
         if (found := _of_value(value, source)) is not None:
             return found
     return None
+
+
+def is_wider_at_first(handed: cst.Name, loop: cst.For, source: Source) -> bool:
+    """Whether what the first layer is handed is joined out of several along its last axis, `jnp.concatenate([x, skip],
+    axis=-1)`: it is wider than what a layer hands on, and the first layer's weights are of another shape."""
+    before = [name for name in source.writes(handed) if loop not in source.ancestors(name.node)]
+    last = [use.node for use in before if source.location(use.node) < source.location(loop)][-1:]
+    for name in last:
+        match source.parent(source.parent(name) or name):
+            case cst.Assign(value=cst.Call() as made) if source.calls(made, _JOIN):
+                axis = argument(made, 1, "axis")
+                return axis is not None and constant(axis) == -1
+    return False
 
 
 def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:

@@ -13,7 +13,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
-from fusionlint.patterns.layer_lists import Layers, built_alike
+from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
 from fusionlint.patterns.options import default_of, is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -68,6 +68,10 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
                 written = {name for w in carry.writes if w.value is call for name in w.names}
                 handed = {name.value for arg in call.args[:1] for name in names_read(arg.value)}
                 if not written & handed or not _returns_first(statement, written & handed):
+                    continue
+                if any(
+                    is_wider_at_first(name, loop, source) for arg in call.args[:1] for name in names_read(arg.value)
+                ):
                     continue
                 if _is_alike(call, carry, source) if layers is None else _is_one_of(layers, call, loop, source):
                     yield _finding(loop, count, source)

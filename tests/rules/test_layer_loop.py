@@ -203,3 +203,20 @@ def make(config, n=3):
     return {built}
 """
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(("joined", "count"), [("axis=-1", 0), ("axis=1", 1), ("-1", 0)])
+def test_what_is_joined_along_the_last_axis_is_wider_than_what_a_layer_hands_on(joined: str, count: int) -> None:
+    code = f"""\
+class Up(nn.Module):
+    width: int
+    depth: int
+
+    @nn.compact
+    def __call__(self, x, skip):
+        x = jax.numpy.concatenate([x, skip], {joined})
+        for _ in range(self.depth):
+            x = Block(self.width)(x)
+        return x
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
