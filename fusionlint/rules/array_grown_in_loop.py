@@ -47,7 +47,8 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
             yield source.finding(
                 call,
                 f"`{name.value}` is longer in every iteration: each length is compiled anew, and all of it copied",
-                write=f"a list, `{name.value}.append(value)` in the loop, and one jnp.concatenate after it",
+                write=f"a list, `{name.value}.append(value)` in the loop, and one jnp.concatenate {_of(call, name)}"
+                "after it",
             )
             return
         if any(_is_computed_with(read, node, source) for read in reads or ()):
@@ -71,6 +72,15 @@ def _grown(call: cst.Call, source: Source) -> cst.Name | None:
             names = [part.value.value for part in parts if isinstance(part.value, cst.Name)]
             return name if name is not None and len(parts) > 1 and names.count(name.value) == 1 else None
     return None
+
+
+def _of(join: cst.CSTNode, name: cst.Name) -> str:
+    """What is joined after the loop, where new parts go in front."""
+    match join:
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]):
+            is_last = isinstance(parts[-1].value, cst.Name) and parts[-1].value.value == name.value
+            return f"of `{name.value}[::-1]`, the newest first, " if is_last else ""
+    return ""
 
 
 def _reads_between(name: cst.Name, loop: cst.For | cst.While, source: Source) -> list[cst.Name] | None:

@@ -54,6 +54,9 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
 def _advice(writes: Sequence[Write], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     values = [_shown(write, source, jnp) for write in writes[:3]] + ["..."] * bool(writes[3:])
+    if {*values} == {"..."}:
+        rest = "" if is_fresh(root(writes[0]), source) else ", and of the others"
+        return f"one {jnp}.stack of the columns{rest}, axis={_axis(writes[0])}"
     if not is_fresh(root(writes[0]), source):
         values.append("the other columns")
     return f"{jnp}.stack([{', '.join(values)}], axis={_axis(writes[0])})"

@@ -112,9 +112,10 @@ def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Sou
         for node, name in ((matrix, "a"), (found.other, "b"))
     )
     if not found.is_right:
-        return f"{solve}({a}.T, {b})"
-    turned = a if found.is_transposed else f"{a}.T"
-    return f'{solve}({turned}, {b}.T).T; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
+        return f"{solve}({a}.mT, {b})"
+    turned = a if found.is_transposed else f"{a}.mT"
+    either = f"{solve}({turned}, {b}.mT).mT, of a vector {solve}({turned}, {b})"
+    return f'{either}; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
 
 
 def _product(inverse: cst.BaseExpression, source: Source) -> _Product | None:

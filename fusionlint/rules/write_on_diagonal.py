@@ -20,6 +20,7 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
+_COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
 _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
@@ -58,6 +59,8 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
+    if _has_more_axes(write.array, source):
+        return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis of a row"
     if write.method in ("set", "add") and _is_zeros(write.array, source):
         return f"{value} * {jnp}.eye({_size(write, length, source)}), or {jnp}.diag({value}) of a vector"
     if write.method == "set":
@@ -68,6 +71,13 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp):
         value = f"({value})"
     return f"{jnp}.where({eye}, {array} {sign} {value}, {array})"
+
+
+def _has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether the array is seen to be copies of another, one for each row, `jnp.repeat(x[None], n, axis=0)`: whoever
+    writes on the diagonal of those writes rows of x, which may have axes of their own."""
+    made = meant(array, source)
+    return isinstance(made, cst.Call) and source.calls(made, *_COPIES)
 
 
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
@@ -86,6 +96,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or len(write.index) == 3
         or source.has_comment(write.call)
         or _is_zeros(write.array, source)
+        or _has_more_axes(write.array, source)
     ):
         return ()
     array, value = write.array.value, source.code(write.value)
