@@ -18,7 +18,7 @@ _ARGSORT = "jax.numpy.argsort"
 
 @rule.source("Call", calls=(_ARGSORT,))
 def order_gone_through(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """A loop statement or a comprehension goes over the order itself."""
+    """A loop statement goes over the order itself; a comprehension looks for nothing, it collects."""
     if not source.calls(node, _ARGSORT) or not source.is_traced(node):
         return
     if any(_is_gone_over(place, source) for place in lands(node, source)):
@@ -33,7 +33,7 @@ def order_gone_through(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _is_gone_over(place: cst.CSTNode, source: Source) -> bool:
     match above := source.parent(place):
-        case cst.For(iter=over) | cst.CompFor(iter=over):
+        case cst.For(iter=over):
             return over is place
         case cst.Arg():
             match call := source.parent(above):
