@@ -127,7 +127,9 @@ def _is_handed_to_another(state: cst.Name, call: cst.Call, owner: str, source: S
     if not isinstance(method, cst.FunctionDef) or state.value not in _parameters(method):
         return False
     for other in source.nodes(cst.FunctionDef):
-        if other is method or source.facts.class_around(source.body_scope(other)) != owner:
+        if not isinstance(other, cst.FunctionDef) or other is method:
+            continue
+        if source.facts.class_around(source.body_scope(other)) != owner:
             continue
         if state.value not in _parameters(other) or not _GETS.match(other.name.value):
             continue

@@ -108,7 +108,7 @@ HANDED_OUT = {
     "in a list": "return [self._state.params, 1]",
     "by a name": "params = self._state.params\n        return params",
     "one of several": "found = {'policy': self._state.params}\n        return [found[name] for name in names]",
-    "if there is one": "found = {'policy': self._state.params}\n        return [found.get(name, None) for name in names]",
+    "if there is one": "found = {'policy': self._state.params}\n        return [found.get(name) for name in names]",
 }
 
 
