@@ -169,7 +169,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     [
         (lambda folder: None, []),
         (lambda folder: append(folder / "driver.py", "# a comment\n"), ["driver.py"]),
-        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["games.py", "tools.py"]),
+        (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["tools.py"]),
+        (lambda folder: append(folder / "physics.py", "c = 3\n"), ["games.py", "physics.py"]),
         (
             lambda folder: append(folder / "tools.py", "lift = None\n"),
             ["driver.py", "games.py", "physics.py", "tools.py"],
@@ -180,9 +181,9 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ),
         (
             lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"),
-            ["games.py", "physics.py", "tools.py"],
+            ["physics.py", "tools.py"],
         ),
-        (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["games.py", "physics.py"]),
+        (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
         (lambda folder: (folder / "notes.txt").write_text("no code"), []),
         (lambda folder: (folder / "alone.py").write_text("x = 1\n"), ["alone.py"]),
     ],
@@ -190,6 +191,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "nothing",
         "a comment",
         "a name that nobody writes",
+        "a name that a file with a star writes",
         "a name that others import",
         "a star",
         "a call of another file's",
@@ -233,7 +235,7 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
     (project / "physics.py").write_text(PHYSICS + "\ndef more(x):\n    return stages(x)\n")
     joined.clear()
     after = checked(project, Cache(tmp_path / "cache"))
-    assert joined == [{"driver.py"}]  # in the others what mentions `stages` may call something else now
+    assert joined == [{"driver.py", "games.py"}]  # in the others what mentions `stages` may call something else now
     assert after == checked(project)
 
 

@@ -28,6 +28,7 @@ from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, share
 from fusionlint.source.project import NONE_KNOWN
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
+from fusionlint.source.texts import text_of
 from fusionlint.source.world import World, join, known_of
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _since(group: Component, leaves: Mapping[str, Leaf], known: Known) -> Since 
         return Since(then, changed)
     facts = {path: known.texts[path].facts for path in group.paths}
     old = {path: Raw.unpacked(before[path].facts) for path in changed}
-    touched = affected(old, {path: Raw.unpacked(facts[path]) for path in changed}, facts)
+    touched = affected(old, {path: Raw.unpacked(facts[path]) for path in changed}, facts, text_of)
     return Since(then, None if touched is None else changed | touched)
 
 

@@ -31,14 +31,16 @@ class Unit(NamedTuple):
     is_import: bool = False
 
 
-def affected(before: Mapping[str, Raw], after: Mapping[str, Raw], others: Mapping[str, bytes]) -> set[str] | None:
+def affected(
+    before: Mapping[str, Raw], after: Mapping[str, Raw], others: Mapping[str, bytes], text: Callable[[str], bytes]
+) -> set[str] | None:
     """The files among `others` to which it may matter that those of `before` are as in `after` now; None for any of
-    them. `others` has their packed facts."""
+    them. `others` has their packed facts, `text` says what a file holds."""
     changed = [unit for path in before for unit in _changed(list(units(before[path])), list(units(after[path])))]
     if any(name.startswith("*") for unit in changed for name in unit.names):
         return None  # what comes by a star is called as anything is there
     called = {name for unit in changed for name in unit.names}
-    texts = _Texts(others)
+    texts = _Texts(others, text)
     up = _spread((n for unit in changed for n in unit.mentions), texts, lambda u: (u.names, u.mentions))
     down = _spread(called, texts, lambda u: (u.mentions, u.names))
     if up is None or down is None:
@@ -56,8 +58,9 @@ def _changed(before: list[Unit], after: list[Unit]) -> Iterator[Unit]:
 class _Texts:
     """The facts of files, unpacked when they are asked for."""
 
-    def __init__(self, packed: Mapping[str, bytes]) -> None:
+    def __init__(self, packed: Mapping[str, bytes], text: Callable[[str], bytes]) -> None:
         self.packed = packed
+        self._text = text
         self._raw: dict[str, Raw] = {}
         self._units: dict[str, list[Unit]] = {}
 
@@ -68,12 +71,14 @@ class _Texts:
 
     def may_read(self, path: str, names: set[str]) -> bool:
         """Whether a file imports one of `names`, has it by a star, or reads it as an attribute of anything."""
-        packed = self.packed[path]
-        if not any(name.encode() in packed for name in names) and not _has_star(packed):
+        packed, sought = self.packed[path], [name.encode() for name in names]
+        if _has_star(packed) and any(name in self._text(path) for name in sought):
+            return True  # facts keep no plain reads of what nobody in the file binds
+        if not any(name in packed for name in sought):
             return False
         raw = self._of(path)
         imports = (name for bound in raw.bindings.values() for name, (kind, *_) in bound.items() if kind == "import")
-        return not raw.attributes.isdisjoint(names) or any(name[0] == "*" or name in names for name in imports)
+        return not raw.attributes.isdisjoint(names) or any(name in names for name in imports)
 
     def _of(self, path: str) -> Raw:
         if path not in self._raw:
