@@ -136,8 +136,9 @@ def _cached(setting: Setting, number: int, cache: tuple[str, ...]) -> Iterator[t
         arguments = (*cache, "-", "--stdin-filename", str(setting.changed))
         saved = (whole / setting.changed).read_bytes()
         yield speeds.SAVED, check(setting, whole, *arguments, stdin=saved)
-        edited = saved + function.replace("added", "edited").encode()
-        yield speeds.EDITED, check(setting, whole, *arguments, stdin=edited)
+        for name, word in ((speeds.EDITED, "edited"), (speeds.RETYPED, "retyped")):
+            edited = saved + function.replace("added", word).encode()
+            yield name, check(setting, whole, *arguments, stdin=edited)
     for file, data in before.items():
         (whole / file).write_bytes(data)
 
@@ -145,7 +146,7 @@ def _cached(setting: Setting, number: int, cache: tuple[str, ...]) -> Iterator[t
 def rows_of(setting: Setting, rounds: Sequence[Mapping[str, Run]]) -> list[Row]:
     """The rows of the rounds, in the order of what they did."""
     sizes = {
-        **dict.fromkeys((speeds.ALONE, speeds.INSIDE, speeds.SAVED, speeds.EDITED), setting.alone),
+        **dict.fromkeys((speeds.ALONE, speeds.INSIDE, speeds.SAVED, speeds.EDITED, speeds.RETYPED), setting.alone),
         speeds.HALF: setting.half,
         speeds.CLICK: Corpus(setting.home, ()),
     }

@@ -22,12 +22,13 @@ FUNCTION = "a function more in one file"
 IMPORTED = "a function more in the most imported"
 SAVED = "stdin, as on disk, warm"
 EDITED = "stdin, edited, warm"
+RETYPED = "stdin, edited once more, warm"
 # How many times faster than these a cold check has to be.
 TIMES_FASTER = {"Fixit": 20.0, "jaxlint": 1.0, "semgrep": 1.0}
 # What a version of fusionlint has to know for a row; without --no-cache its plain check is one without.
 NEEDS = {
     "--cache-dir": (COLD, WARM, COMMENT, FUNCTION, IMPORTED),
-    "--stdin-filename": (SAVED, EDITED),
+    "--stdin-filename": (SAVED, EDITED, RETYPED),
 }
 
 
