@@ -21,6 +21,7 @@ from fusionlint.patterns.at import (
 )
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
 from fusionlint.patterns.at_chain import is_about, root
+from fusionlint.patterns.at_interleaved import interleaved
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges, is_one_of_many
 from fusionlint.source.tree import Source
@@ -59,7 +60,9 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice("one write of what the others make of it", pair)
     if places is not None:
         return Advice(said_along(writes, places, array, source, jnp), pair)
-    if all(is_static(part) for write in writes for part in write.index):
+    if (between := interleaved(writes, array, source, jnp)) is not None:
+        return Advice(between, _ALONG)
+    if all(is_static(part) for write in writes for part in write.index) and not _are_slices_added(writes):
         known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
         return Advice(known, pair)
     if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
@@ -71,6 +74,12 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if len({w.method for w in writes}) > 1:
         return Advice(f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other", pair)
     return _scattered(writes, array, source, jnp)
+
+
+def _are_slices_added(writes: Sequence[Write]) -> bool:
+    """Whether slices are not only set: parts that are added may overlap, and be no parts of a join."""
+    are_slices = (isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index)
+    return any(write.method != "set" for write in writes) and any(are_slices)
 
 
 def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) -> Advice:

@@ -811,3 +811,30 @@ def wrapped(q, groups):
     return q
 """
     assert ("joined by jnp.concatenate" in advice(code)) == is_joined
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        (".at[:, 0::2].set(a).at[:, 1::2].set(b)", "`jnp.stack([a, b], axis=2).reshape(x.shape)`"),
+        (".at[:, 1::2].set(a).at[:, ::2].set(b)", "`jnp.stack([b, a], axis=2).reshape(x.shape)`"),
+        (".at[..., ::2].set(a).at[..., 1::2].set(b)", "`jnp.stack([a, b], axis=-1).reshape(x.shape)`"),
+        (".at[::3].set(a).at[1::3].set(b).at[2::3].set(c)", "`jnp.stack([a, b, c], axis=1).reshape(x.shape)`"),
+        (".at[..., ::2, :].set(a).at[..., 1::2, :].set(b)", None),
+        (".at[:, 0::3].set(a).at[:, 1::3].set(b)", None),
+        (".at[:, 0::2].add(a).at[:, 1::2].add(b)", None),
+        (".at[0::2, :].set(a).at[:, 1::2].set(b)", None),
+    ],
+)
+def test_what_goes_to_every_second_place_is_stacked_and_laid_side_by_side(writes: str, expected: str | None) -> None:
+    text = advice(f"@jax.jit\ndef f(x, a, b, c):\n    return x{writes}\n")
+    if expected is None:
+        assert "reshape" not in text
+    else:
+        assert text == f"{expected}, of values as large as their parts; along its last axis a TPU gains little"
+
+
+@pytest.mark.parametrize(("method", "is_sum"), [("add", True), ("set", False)])
+def test_slices_that_are_added_may_overlap_whoever_knows_their_places(method: str, is_sum: bool) -> None:
+    code = f"@jax.jit\ndef f(x, r):\n    x = x.at[:-1].{method}(-r[1:])\n    return x.at[1:].{method}(-r[:-1])\n"
+    assert ("a sum of them behind jnp.pad where they overlap" in advice(code)) == is_sum

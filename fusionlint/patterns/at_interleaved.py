@@ -1,0 +1,54 @@
+"""Writes to every second, third, ... place: `x.at[:, 0::2].set(a).at[:, 1::2].set(b)`.
+
+In: writes of a Source that follow one another. Out: the one stack that lays their values in between each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, constant, is_whole
+from fusionlint.patterns.calls import brief
+from fusionlint.source.tree import Source
+
+_LONG = 40
+
+
+def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -> str | None:
+    """`jnp.stack([a, b], axis=2).reshape(x.shape)` for `k::m` along one axis, once for each k below m; None of other
+    writes. Values of another shape than their part, a number among them, have to be brought to it. A TPU keeps the
+    last axis in its lanes: 7 launches become 5 there that move more, where a CPU and a GPU are left with one."""
+    axes = {_strided(write) for write in writes}
+    axis = next(iter(axes))
+    if len(axes) != 1 or axis is None or any(write.method != "set" for write in writes):
+        return None
+    starts = sorted(_start(write.index[axis], len(writes)) for write in writes)
+    if starts != [*range(len(writes))]:
+        return None
+    in_order = sorted(writes, key=lambda write: _start(write.index[axis], len(writes)))
+    values = (brief(source.code(write.value), _LONG) if write.value is not None else "..." for write in in_order)
+    is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
+    behind = axis - len(writes[0].index) if is_open else axis + 1
+    if is_open and behind != -1:
+        return None
+    stack = f"{jnp}.stack([{', '.join(values)}], axis={behind})"
+    return (
+        f"`{stack}.reshape({array}.shape)`, of values as large as their parts; along its last axis a TPU gains little"
+    )
+
+
+def _strided(write: Write) -> int | None:
+    """The one axis that the write does not take whole."""
+    axes = [axis for axis, part in enumerate(write.index) if not is_whole(part)]
+    return axes[0] if len(axes) == 1 and isinstance(write.index[axes[0]], cst.Slice) else None
+
+
+def _start(part: Part, steps: int) -> int:
+    """k of `k::steps`, and -1 of anything else."""
+    match part:
+        case cst.Slice(lower=lower, upper=None, step=cst.BaseExpression() as step) if constant(step) == steps:
+            start = 0 if lower is None else constant(lower)
+            return -1 if start is None else start
+    return -1
