@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,18 +12,16 @@ from fusionlint.patterns.at import (
     Part,
     Write,
     constant,
-    elements,
     inside,
     is_fresh,
     is_static,
     is_whole,
-    names_read,
 )
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
+from fusionlint.patterns.at_carried import is_carried
 from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.at_interleaved import interleaved
-from fusionlint.patterns.at_loop import Piecewise
-from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges, is_one_of_many
+from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -32,7 +30,7 @@ _LONG = 60
 _WHICH_IS_LAST = "of two at one place, no scatter says which is last"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
-_ELEMENTS, _LOOP, _ARRAYS, _ALONG, _FUSED = range(5)
+ELEMENTS, LOOP, ARRAYS, ALONG, FUSED = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +46,22 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     jnp = source.alias("jax.numpy") or "jnp"
     array = dotted(root(writes[0])) or name or "x"
     places = None if are_arrays(writes, source) else along_one_axis(writes)
-    pair = _FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else _ALONG
+    pair = FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else ALONG
     if _reads_back(writes, source) or _is_rebound(writes, source):
         one = _outline(writes, array, source, jnp, are_along=places is not None)
         return Advice(f"the values first, under names of their own; then {one}", pair)
     if _is_stack(writes, source):
         return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
     if are_rows_of_ranges(writes, source):
-        return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", _ALONG)
+        return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
         return Advice("one write of what the others make of it", pair)
+    if places is not None and is_carried(writes, source):
+        return Advice(_scattered(writes, array, source, jnp).text, _ARRAYS)  # a CPU gains nothing
     if places is not None:
         return Advice(said_along(writes, places, array, source, jnp), pair)
     if (between := interleaved(writes, array, source, jnp)) is not None:
-        return Advice(between, _ALONG)
+        return Advice(between, ALONG)
     if all(is_static(part) for write in writes for part in write.index) and not _are_slices_added(writes):
         known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
         return Advice(known, pair)
@@ -87,21 +87,21 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
     method = writes[0].method
     unless = f"; {_WHICH_IS_LAST}: {jnp}.where does" if _may_meet(writes, source) else ""
     if _are_lines_across(writes):
-        return Advice(_masked(jnp), _ELEMENTS)
+        return Advice(_masked(jnp), ELEMENTS)
     if any(is_called_a_slice(part) for write in writes for part in write.index):
         side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
-        return Advice(f"{side_by_side}, and one `.{method}` of that", _ALONG)
+        return Advice(f"{side_by_side}, and one `.{method}` of that", ALONG)
     if are_arrays(writes, source):
         joined = f"its indices and values joined by {jnp}.concatenate"
-        return Advice(f"one `{array}.at[...].{method}(...)`, {joined}{unless}", _ARRAYS)
+        return Advice(f"one `{array}.at[...].{method}(...)`, {joined}{unless}", ARRAYS)
     parts = [[source.code(part) for part in write.index if is_place(part)] for write in writes]
     if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
         values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
         one = f"{array}.at[{indices}].{method}({values})"
         if len(one) <= 2 * _LONG and "\n" not in one:
-            return Advice(one + unless, _ELEMENTS)
-    return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, _ELEMENTS)
+            return Advice(one + unless, ELEMENTS)
+    return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, ELEMENTS)
 
 
 def _are_of_a_table(writes: Sequence[Write], source: Source) -> bool:
@@ -136,105 +136,6 @@ def _are_lines_across(writes: Sequence[Write]) -> bool:
 
 def _masked(jnp: str) -> str:
     return f"one {jnp}.where of a mask: {jnp}.arange along each axis, compared with the places"
-
-
-def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
-    """For the writes of a loop: one scatter or one stack, as long as no piece is of another shape, or where the one
-    before is."""
-    write, jnp = found.writes[0], source.alias("jax.numpy") or "jnp"
-    if any(is_one_of_many(part, loop) for part in write.index):
-        joined = f"its places and values joined by {jnp}.concatenate: each may be of another length"
-        return Advice(f"one `{found.arrays[0]}.at[...].{write.method}(...)`, {joined}", _ARRAYS)
-    return Advice(_at_once(found, write, loop, source), _LOOP)
-
-
-def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:
-    array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
-    if _is_ragged(write, loop):
-        return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
-    pieces = [w for w in found.writes if dotted(root(w)) == array]
-    if any(_is_cut_to_size(part) for piece in (write, *pieces) for part in piece.index):
-        return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
-    if write.method == "set" and _adds_up(write, loop, source):
-        return (
-            f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].add(values)`, max "
-            "or min: two may be at one place"
-        )
-    return (
-        f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
-        f"or a list of them and one {jnp}.stack"
-    )
-
-
-def _is_cut_to_size(part: Part) -> bool:
-    """`at : at + size`."""
-    return isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part)
-
-
-def works_on_what_is_there(found: Piecewise, source: Source) -> bool:
-    """Whether a function of somebody makes the new value of what stands at the place, `buckets.at[i].set(add(old, p))`:
-    where two meet, the second needs the first, and no `.add` says it."""
-    for write in found.writes:
-        value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
-        if not isinstance(value, cst.Call) or ":" not in (source.qualified_name(value.func) or ""):
-            return False
-        if not any(_reads(part, write, source) for arg in value.args for part in _meant(arg.value, source)):
-            return False
-    return True
-
-
-def _meant(node: cst.BaseExpression, source: Source) -> Iterator[cst.CSTNode]:
-    yield from inside(node)
-    if isinstance(node, cst.Name) and (value := source.value(node)) is not None:
-        yield from inside(value)
-
-
-def _reads(part: cst.CSTNode, write: Write, source: Source) -> bool:
-    """`array[i]`, at a place that is itself found in an array."""
-    if not isinstance(part, cst.Subscript) or source.code(part.value) != dotted(root(write)):
-        return False
-    places = [source.code(one) for one in write.index]
-    is_found = any(isinstance(node, cst.Subscript) for one in write.index for node in inside(one))
-    return is_found and [source.code(one) for one in elements(part.slice)] == places
-
-
-def _is_ragged(write: Write, loop: cst.For) -> bool:
-    """Whether the place is made, in statements of the loop, of the shape of what it goes over: pieces of one shape need
-    not be asked for it."""
-    counted = {name.value for name in names_read(loop.target)}
-    places = {name.value for part in write.index for name in names_read(part)}
-    made = [node for node in inside(loop.body) if isinstance(node, cst.Assign | cst.AugAssign)]
-    return any(_asks_for_shape(node.value, counted) for node in made if places & _written_by(node))
-
-
-def _written_by(node: cst.Assign | cst.AugAssign) -> set[str]:
-    targets = [node.target] if isinstance(node, cst.AugAssign) else [target.target for target in node.targets]
-    return {target.value for target in targets if isinstance(target, cst.Name)}
-
-
-def _asks_for_shape(value: cst.CSTNode, of: set[str]) -> bool:
-    for node in inside(value):
-        match node:
-            case cst.Attribute(value=cst.Name(name), attr=cst.Name("shape")) if name in of:
-                return True
-    return False
-
-
-def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:
-    """Whether the place is found in an array, where the next may find the same one, and what stands there is read."""
-    looked_up = any(isinstance(node, cst.Subscript | cst.Call) for part in write.index for node in inside(part))
-    array = root(write)
-    if not looked_up or not isinstance(array, cst.Name):
-        return False
-    places = [source.code(part) for part in write.index]
-    for use in source.uses(array):
-        match source.parent(use.node):
-            case cst.Subscript(value=value, slice=slices) as read if value is use.node and loop in source.ancestors(
-                read
-            ):
-                if [source.code(part) for part in elements(slices)] == places:
-                    return True
-    return False
 
 
 def _reads_back(writes: Sequence[Write], source: Source) -> bool:

@@ -137,10 +137,21 @@ def _advice(writes: Sequence[Write], source: Source) -> str | None:
             return None
         joined = ", ".join(_piece(writes[piece.number], axes[0], axis, piece.cut, source) for piece in in_order)
         return f"{jnp}.concatenate([{joined}], axis={axis}), with {jnp}.{rest} where nothing is written"
+    if _are_along_one(writes, source):
+        along = "along the axis in which they differ"
+        return f"one {jnp}.concatenate of the blocks {along}, with {jnp}.{rest} between them, and one write of that"
     is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
     if (is_diagonal or _meet_at_corners(writes, source)) and rest == "zeros":
         return f"jax.scipy.linalg.block_diag({', '.join(values)})"
     return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
+
+
+def _are_along_one(writes: Sequence[Write], source: Source) -> bool:
+    """Whether the blocks lie in one and the same part of the array, `[:k, -1]` and `[k:, -1]`."""
+    if len({len(write.index) for write in writes}) != 1:
+        return False
+    along = [{source.code(part) for part in parts} for parts in zip(*(write.index for write in writes), strict=True)]
+    return sum(len(parts) > 1 for parts in along) == 1
 
 
 def _chosen(writes: Sequence[Write], source: Source) -> str | None:

@@ -14,9 +14,10 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole, names_read
-from fusionlint.patterns.at_advice import advice, of_pieces, works_on_what_is_there
+from fusionlint.patterns.at_advice import advice
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
+from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_many import are_added_up, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary

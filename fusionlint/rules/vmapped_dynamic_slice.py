@@ -22,6 +22,7 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
 _LONG = 30
+_ALONG = "x[start + jnp.arange(n)], the start clipped to what fits"
 
 
 @rule.source("Call", calls=(_SLICE, _UPDATE))
@@ -55,9 +56,16 @@ def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None)
     yield source.finding(
         node,
         "each element of the batch moves a window of its own: a loop over the batch on a TPU",
-        write=rows or write[name],
+        write=rows or (_ALONG if name == _SLICE and _is_of_one_axis(node, source) else write[name]),
         pair=2 if rows else 1 if name == _UPDATE else 0,
     )
+
+
+def _is_of_one_axis(node: cst.Call, source: Source) -> bool:
+    """Whether the window is written out to have one axis: `lax.dynamic_slice(x, (start,), (n,))`."""
+    given = (argument(node, 1, "start_indices"), argument(node, 2, "slice_sizes"))
+    meant = (source.meant(each) for each in given)
+    return any(isinstance(each, cst.Tuple | cst.List) and len(each.elements) == 1 for each in meant)
 
 
 def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str | None:

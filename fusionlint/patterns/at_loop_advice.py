@@ -1,0 +1,154 @@
+"""What to write instead of the writes of a Python loop, one piece of an array in each turn.
+
+In: the writes of a loop of a Source. Out: one scatter or one stack, as long as no piece is of another shape, or where
+the one before is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, elements, inside, is_static, is_whole, names_read
+from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.patterns.at_many import is_one_of_many
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+
+def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
+    """For the writes of a loop: one scatter or one stack, as long as no piece is of another shape, or where the one
+    before is."""
+    write, jnp = found.writes[0], source.alias("jax.numpy") or "jnp"
+    if any(is_one_of_many(part, loop) or _is_kept_under_a_key(part, loop) for part in write.index):
+        joined = f"its places and values joined by {jnp}.concatenate: each may be of another length"
+        return Advice(f"one `{found.arrays[0]}.at[...].{write.method}(...)`, {joined}", ARRAYS)
+    return Advice(_at_once(found, write, loop, source), LOOP)
+
+
+def _is_kept_under_a_key(part: Part, loop: cst.For) -> bool:
+    """Whether each turn finds its places in a record, `group["columns"]`: one or several."""
+    match part:
+        case cst.Subscript(
+            value=cst.Name(name), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]
+        ):
+            return name in {each.value for each in names_read(loop.target)}
+    return False
+
+
+def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:
+    array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
+    if _is_ragged(write, loop) or _is_a_part_of_a_row(write, loop):
+        return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
+    pieces = [w for w in found.writes if dotted(root(w)) == array]
+    if any(_is_window_of_a_row(piece, loop) for piece in (write, *pieces)):
+        along = "with arrays of indices along each axis that broadcast"
+        return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
+    if any(_is_cut_to_size(part) for piece in (write, *pieces) for part in piece.index):
+        return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
+    if write.method == "set" and _adds_up(write, loop, source):
+        return (
+            f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].add(values)`, max "
+            "or min: two may be at one place"
+        )
+    return (
+        f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
+        f"or a list of them and one {jnp}.stack{_stacked(write)}"
+    )
+
+
+def _stacked(write: Write) -> str:
+    """Along which axis the pieces of a loop lie, `[..., i]`, where it is not the first."""
+    places = [number for number, part in enumerate(write.index) if not is_whole(part)]
+    if len(places) != 1 or places == [0]:
+        return ""
+    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index[: places[0]])
+    return f" along axis {places[0] - len(write.index) if is_open else places[0]}"
+
+
+def _is_window_of_a_row(write: Write, loop: cst.For) -> bool:
+    """`[2 * i, 3 * i : 3 * i + 3]`: each turn writes another window of another row."""
+    counted = {name.value for name in names_read(loop.target)}
+    moved = [part for part in write.index if any(name.value in counted for name in names_read(part))]
+    return any(map(_is_cut_to_size, moved)) and any(not isinstance(part, cst.Slice) for part in moved)
+
+
+def _is_a_part_of_a_row(write: Write, loop: cst.For) -> bool:
+    """`[i, slice(0, x.shape[0])]`: a row for each, as much of it as there is."""
+    counted = {name.value for name in names_read(loop.target)}
+    is_row = any(isinstance(part, cst.Name) and part.value in counted for part in write.index)
+    return is_row and any(_asks_for_shape(part, counted) for part in write.index)
+
+
+def _is_cut_to_size(part: Part) -> bool:
+    """`at : at + size`."""
+    return isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part)
+
+
+def works_on_what_is_there(found: Piecewise, source: Source) -> bool:
+    """Whether a function of somebody makes the new value of what stands at the place, `buckets.at[i].set(add(old, p))`:
+    where two meet, the second needs the first, and no `.add` says it."""
+    for write in found.writes:
+        value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
+        if not isinstance(value, cst.Call) or ":" not in (source.qualified_name(value.func) or ""):
+            return False
+        if not any(_reads(part, write, source) for arg in value.args for part in _meant(arg.value, source)):
+            return False
+    return True
+
+
+def _meant(node: cst.BaseExpression, source: Source) -> Iterator[cst.CSTNode]:
+    yield from inside(node)
+    if isinstance(node, cst.Name) and (value := source.value(node)) is not None:
+        yield from inside(value)
+
+
+def _reads(part: cst.CSTNode, write: Write, source: Source) -> bool:
+    """`array[i]`, at a place that is itself found in an array."""
+    if not isinstance(part, cst.Subscript) or source.code(part.value) != dotted(root(write)):
+        return False
+    places = [source.code(one) for one in write.index]
+    is_found = any(isinstance(node, cst.Subscript) for one in write.index for node in inside(one))
+    return is_found and [source.code(one) for one in elements(part.slice)] == places
+
+
+def _is_ragged(write: Write, loop: cst.For) -> bool:
+    """Whether the place is made, in statements of the loop, of the shape of what it goes over: pieces of one shape need
+    not be asked for it."""
+    counted = {name.value for name in names_read(loop.target)}
+    places = {name.value for part in write.index for name in names_read(part)}
+    made = [node for node in inside(loop.body) if isinstance(node, cst.Assign | cst.AugAssign)]
+    return any(_asks_for_shape(node.value, counted) for node in made if places & _written_by(node))
+
+
+def _written_by(node: cst.Assign | cst.AugAssign) -> set[str]:
+    targets = [node.target] if isinstance(node, cst.AugAssign) else [target.target for target in node.targets]
+    return {target.value for target in targets if isinstance(target, cst.Name)}
+
+
+def _asks_for_shape(value: cst.CSTNode, of: set[str]) -> bool:
+    for node in inside(value):
+        match node:
+            case cst.Attribute(value=cst.Name(name), attr=cst.Name("shape")) if name in of:
+                return True
+    return False
+
+
+def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether the place is found in an array, where the next may find the same one, and what stands there is read."""
+    looked_up = any(isinstance(node, cst.Subscript | cst.Call) for part in write.index for node in inside(part))
+    array = root(write)
+    if not looked_up or not isinstance(array, cst.Name):
+        return False
+    places = [source.code(part) for part in write.index]
+    for use in source.uses(array):
+        match source.parent(use.node):
+            case cst.Subscript(value=value, slice=slices) as read if value is use.node and loop in source.ancestors(
+                read
+            ):
+                if [source.code(part) for part in elements(slices)] == places:
+                    return True
+    return False

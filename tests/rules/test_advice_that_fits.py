@@ -1,0 +1,76 @@
+"""Pieces of a loop, blocks and windows, where what is advised has to fit what is written: found in public packages."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.finding import Finding
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\n"
+
+
+def findings(rule: str, code: str) -> list[Finding]:
+    return check_text((HEAD + dedent(code)).encode(), "m.py", Scope((rule,)))
+
+
+def advice(rule: str, code: str) -> str:
+    (finding,) = findings(rule, code)
+    assert finding.suggestion is not None
+    return finding.suggestion.text
+
+
+PIECES = """
+@jax.jit
+def f(x, xs):
+    for i, part in enumerate(xs):
+        x = x.at[{place}].set(part)
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("i", "or a list of them and one jnp.stack"),
+        (":, i", "or a list of them and one jnp.stack along axis 1"),
+        ("..., i", "or a list of them and one jnp.stack along axis -1"),
+        ("..., i, :", "or a list of them and one jnp.stack along axis -2"),
+        ("2 * i, 3 * i : 3 * i + 3", "one `x.at[rows, columns].set(values)`"),
+        ("i, slice(0, part.shape[0])", "each brought to one shape by jnp.pad"),
+        ('..., part["columns"]', "joined by jnp.concatenate: each may be of another length"),
+    ],
+)
+def test_pieces_are_put_where_they_lie(place: str, expected: str) -> None:
+    text = advice("chained-at-set", PIECES.format(place=place))
+    assert expected in text
+    assert text.endswith(expected) or not expected.startswith("or a list")
+
+
+EDGES = """
+def absorbing(left, right, k):
+    layer = jnp.ones((8, 8, 2))
+    return layer.at[..., :k, -1].set(left).at[..., -k:, {last}].set(right)
+"""
+
+
+def test_blocks_of_one_column_are_joined_along_it() -> None:
+    text = advice("blocks-by-at-set", EDGES.format(last="-1"))
+    assert text.startswith("one jnp.concatenate of the blocks along the axis in which they differ, with jnp.ones")
+    assert "jnp.block" in advice("blocks-by-at-set", EDGES.format(last="-2"))
+
+
+WINDOWS = """
+def blocks(x, starts):
+    return jax.vmap(lambda start: jax.lax.dynamic_slice(x, {start}, {size}))(starts)
+"""
+
+
+def test_a_window_along_one_axis_is_advised_along_one() -> None:
+    assert advice("vmapped-dynamic-slice", WINDOWS.format(start="(start,)", size="(8,)")).startswith(
+        "x[start + jnp.arange(n)]"
+    )
+    assert "column" in advice("vmapped-dynamic-slice", WINDOWS.format(start="start", size="(8, 8)"))
