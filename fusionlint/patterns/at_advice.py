@@ -57,7 +57,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
         return Advice("one write of what the others make of it", pair)
     if places is not None and is_carried(writes, source):
-        return Advice(_scattered(writes, array, source, jnp).text, _ARRAYS)  # a CPU gains nothing
+        return Advice(_scattered(writes, array, source, jnp).text, ARRAYS)  # a CPU gains nothing
     if places is not None:
         return Advice(said_along(writes, places, array, source, jnp), pair)
     if (between := interleaved(writes, array, source, jnp)) is not None:

@@ -838,3 +838,28 @@ def test_what_goes_to_every_second_place_is_stacked_and_laid_side_by_side(writes
 def test_slices_that_are_added_may_overlap_whoever_knows_their_places(method: str, is_sum: bool) -> None:
     code = f"@jax.jit\ndef f(x, r):\n    x = x.at[:-1].{method}(-r[1:])\n    return x.at[1:].{method}(-r[:-1])\n"
     assert ("a sum of them behind jnp.pad where they overlap" in advice(code)) == is_sum
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_scattered"),
+    [
+        ("jax.lax.while_loop(lambda s: s[1] > 2, merge, (x, n))", True),
+        ("jax.lax.fori_loop(2, n, lambda i, s: merge(s), (x, n))", False),
+        ("merge((x, n))", False),
+    ],
+)
+def test_what_a_loop_carries_is_written_in_place_and_not_made_anew(loop: str, is_scattered: bool) -> None:
+    code = f"""
+@jax.jit
+def merged(x, n):
+    def merge(state):
+        x, m = state
+        i, j = m - 2, m - 1
+        x = x.at[i].set(x[i] + x[j])
+        x = x.at[j].set(0.0)
+        return x, m - 1
+    return {loop}
+"""
+    text = advice(code)
+    assert text.startswith("x.at[jnp.array([i, j])].set(jnp.array([x[i] + x[j], 0.0]))") == is_scattered
+    assert text.startswith("jnp.where(k == j, 0.0, ") != is_scattered
