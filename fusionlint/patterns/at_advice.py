@@ -25,6 +25,7 @@ from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+_ADDED = frozenset(("add", "subtract"))
 # An advice longer than this says less than its outline.
 _LONG = 60
 _WHICH_IS_LAST = "of two at one place, no scatter says which is last"
@@ -70,6 +71,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
             joins = "block" if _are_of_a_table(writes, source) else "concatenate"
             return Advice(f"one {jnp}.{joins} of the parts and of what stands between them", pair)
         side_by_side = f"one {jnp}.concatenate where the parts lie side by side"
+        if not any(write.method in _ADDED for write in writes):
+            return Advice(side_by_side, pair)
         return Advice(f"{side_by_side}, a sum of them behind {jnp}.pad where they overlap", pair)
     if len({w.method for w in writes}) > 1:
         return Advice(f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other", pair)
@@ -77,9 +80,9 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
 
 
 def _are_slices_added(writes: Sequence[Write]) -> bool:
-    """Whether slices are not only set: parts that are added may overlap, and be no parts of a join."""
+    """Whether slices are added: they may overlap, and are no parts of a join then."""
     are_slices = (isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index)
-    return any(write.method != "set" for write in writes) and any(are_slices)
+    return {write.method for write in writes} <= _ADDED and any(are_slices)
 
 
 def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) -> Advice:

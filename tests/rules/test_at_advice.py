@@ -834,7 +834,7 @@ def test_what_goes_to_every_second_place_is_stacked_and_laid_side_by_side(writes
         assert text == f"{expected}, of values as large as their parts; along its last axis a TPU gains little"
 
 
-@pytest.mark.parametrize(("method", "is_sum"), [("add", True), ("set", False)])
+@pytest.mark.parametrize(("method", "is_sum"), [("add", True), ("set", False), ("mul", False)])
 def test_slices_that_are_added_may_overlap_whoever_knows_their_places(method: str, is_sum: bool) -> None:
     code = f"@jax.jit\ndef f(x, r):\n    x = x.at[:-1].{method}(-r[1:])\n    return x.at[1:].{method}(-r[:-1])\n"
     assert ("a sum of them behind jnp.pad where they overlap" in advice(code)) == is_sum
