@@ -57,10 +57,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
         return Advice("one write of what the others make of it", pair)
-    if places is not None and is_carried(writes, source):
-        return Advice(_scattered(writes, array, source, jnp).text, ARRAYS)  # a CPU gains nothing
     if places is not None:
-        return Advice(said_along(writes, places, array, source, jnp), pair)
+        return _along(writes, places, array, source, jnp, pair)
     if (between := interleaved(writes, array, source, jnp)) is not None:
         return Advice(between, ALONG)
     if all(is_static(part) for write in writes for part in write.index) and not _are_slices_added(writes):
@@ -83,6 +81,23 @@ def _are_slices_added(writes: Sequence[Write]) -> bool:
     """Whether slices are added: they may overlap, and are no parts of a join then."""
     are_slices = (isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index)
     return {write.method for write in writes} <= _ADDED and any(are_slices)
+
+
+def _along(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str, pair: int) -> Advice:
+    if is_carried(writes, source):
+        return Advice(_scattered(writes, array, source, jnp).text, ARRAYS)  # a CPU gains nothing
+    if any(_is_found_by_a_function(place, source) for place in places):
+        told = f"one {jnp}.stack or concatenate of the parts where they lie side by side"
+        return Advice(f"{told}; else one {jnp}.where of a mask of the places", pair)
+    return Advice(said_along(writes, places, array, source, jnp), pair)
+
+
+def _is_found_by_a_function(place: Part, source: Source) -> bool:
+    """Whether a function of the project returns the place: a number, an array, or a slice."""
+    made = source.value(place) if isinstance(place, cst.Name) else None
+    if not isinstance(made, cst.Call):
+        return False
+    return dotted(made.func).startswith("self.") or ":" in (source.qualified_name(made.func) or "")
 
 
 def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) -> Advice:

@@ -140,6 +140,8 @@ def _logits(p: cst.BaseExpression, source: Source, numpy: str) -> str:
 
 
 def _in_one_line(node: cst.BaseExpression, source: Source) -> str:
+    if isinstance(node, cst.IfExp) and isinstance(node.orelse, cst.Name) and node.orelse.value == "None":
+        node = node.body  # of nothing there are no sums
     return " ".join(source.code(node).split())
 
 

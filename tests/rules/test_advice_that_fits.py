@@ -74,3 +74,19 @@ def test_a_window_along_one_axis_is_advised_along_one() -> None:
         "x[start + jnp.arange(n)]"
     )
     assert "column" in advice("vmapped-dynamic-slice", WINDOWS.format(start="start", size="(8, 8)"))
+
+
+COUPLED = """
+class Coupling:
+    def merged(self, output, first, second):
+        one = {place}
+        other = {place}
+        return output.at[one].set(first).at[one + 1].set(second)
+"""
+
+
+def test_places_that_a_function_returns_may_be_anything() -> None:
+    """`k == place` asks for numbers, and this may be a slice."""
+    text = advice("chained-at-set", COUPLED.format(place="self.indices(output.ndim)").replace("one + 1", "other"))
+    assert text.endswith("else one jnp.where of a mask of the places")
+    assert "k == " in advice("chained-at-set", COUPLED.format(place="jnp.argmax(first)").replace("one + 1", "other"))

@@ -105,3 +105,17 @@ def draw(key, x, w, n: int):
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
     assert found.suggestion.text == f"jax.random.categorical(key, {advised}"
+
+
+def test_of_weights_that_there_may_be_none_of_those_that_are_there_are_summed() -> None:
+    code = """\
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def drawn(key, weights):
+    return jax.random.choice(key, 64, (512,), p=weights if weights.size else None)
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text == "jax.random.categorical(key, jnp.log(weights), shape=(512,))"
