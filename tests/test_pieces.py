@@ -71,6 +71,14 @@ class F:
     def f(self): ...
 
     def g(self): ...
+def h(x):
+    match x:
+      case 1:
+        def inner():
+          return g(1)
+      case _:
+        inner = None
+    return inner()
 # the end
 '''
 

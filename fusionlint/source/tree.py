@@ -339,7 +339,7 @@ class Source:
             span = self._positions.of(node, top.node, top.line, top.tree, ())
         else:
             line = self.facts.raw.functions[self.body_scope(function)][0]
-            blocks = (above for above in self.ancestors(function) if isinstance(above, cst.IndentedBlock))
+            blocks = (a for a in self.ancestors(function) if isinstance(a, cst.IndentedBlock | cst.Match))
             indents = [top.tree.default_indent if block.indent is None else block.indent for block in blocks]
             span = self._positions.of(node, function, line, top.tree, reversed(indents))
         start, end = span.start, span.end
