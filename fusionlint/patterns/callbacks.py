@@ -26,6 +26,7 @@ _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.ma
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 _SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = regex(r"progress|tqdm|pbar", re.I)
+_SHOWN = regex(r"(^|[._])(render|draw|plot|visuali[sz]e|display)", re.I)
 _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 # A helper of a body is seldom further away than this.
 DEPTH = 3
@@ -70,6 +71,13 @@ def is_printed(node: cst.Call, source: Source) -> bool:
     done = [function.body] if isinstance(function, cst.Lambda) else list(_statements(function))
     told = [one for one in done if not isinstance(one, cst.SimpleString)]
     return bool(told) and all(isinstance(one, cst.Call) and source.calls(one, "print") for one in told)
+
+
+def is_shown(node: cst.Call, source: Source) -> bool:
+    """Whether a setting asks for pictures, and `node` makes one: `if self.render: callback(env.render, state)`."""
+    drawn = bool(node.args) and _SHOWN.search(dotted(node.args[0].value)) is not None
+    asked = (above.test for above, below in switches(node, source) if isinstance(above, cst.If) and below is above.body)
+    return drawn and any(_SHOWN.search(name.value) for test in asked for name in _names(test))
 
 
 def _statements(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:

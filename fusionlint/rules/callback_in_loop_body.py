@@ -15,6 +15,7 @@ from fusionlint.patterns.callbacks import (
     is_printed,
     is_progress,
     is_rare,
+    is_shown,
     is_summary,
     is_switched,
     loop_around,
@@ -38,7 +39,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_progress, is_printed)):
         return
-    if is_summary(node, body, source) or is_rare(node, body, source):
+    if is_summary(node, body, source) or is_rare(node, body, source) or is_shown(node, source):
         return
     if name in RETURNS:
         message = "each step of the loop waits for Python on the host"

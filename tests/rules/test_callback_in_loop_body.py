@@ -100,6 +100,21 @@ def test_progress_is_shown_to_who_asks_for_it(line: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("if log.render: jax.debug.callback(log.env.render, x)", 0),
+        ("if log.render:\n            if n: x = jax.experimental.io_callback(log.env.render, x, x)", 0),
+        ("if log.render: jax.debug.callback(log.env.step, x)", 1),
+        ("if log.record: jax.debug.callback(log.env.render, x)", 1),
+        ("jax.debug.callback(log.env.render, x)", 1),
+    ],
+)
+def test_pictures_are_made_for_who_asks_for_them(line: str, number: int) -> None:
+    text = SMALL.replace("jax.debug.callback(log, x.mean())", line)
+    assert len(check_text(text.encode(), "m.py", ONLY)) == number
+
+
+@pytest.mark.parametrize(
     ("old", "new"),
     [("update", "train_and_eval_step"), ("(log, rewards)", "(save_checkpoint, rewards)")],
 )
