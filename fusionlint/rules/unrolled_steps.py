@@ -18,6 +18,7 @@ rule = Rule(__name__, harm="compile-time")
 
 # A step hands on a state and a key, or parameters and what the optimizer keeps; a sum or a picture is one value.
 _OF_A_STEP = 2
+_CLOSE = 4
 
 
 def _stepping_in_a_loop(source: Source) -> Iterator[str]:
@@ -35,7 +36,7 @@ def _stepping_in_a_loop(source: Source) -> Iterator[str]:
 def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """The loop goes on with the parameters that it has updated, or counts the steps of a compiled function that it
     hands its own outcome, in code that is seen to be traced."""
-    if source.context(loop) != "traced" or is_few(loop.iter, source):
+    if source.context(loop) != "traced" or is_few(loop.iter, source) or _was_tried(loop, source):
         return
     carry = Carry(loop)
     own = [c for c in calls(loop.body) if source.loop(c) is loop]
@@ -52,6 +53,13 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     else:
         return
     yield source.finding(loop, what, write=write)
+
+
+def _was_tried(loop: cst.For, source: Source) -> bool:
+    """Whether a comment close above the loop speaks of the scan that it could be: `# Tested jax.lax.scan: slower`."""
+    line = source.location(loop).line
+    above = (source.line(number) for number in range(max(1, line - _CLOSE), line))
+    return any("scan" in text.partition("#")[2] for text in above)
 
 
 def _handed_on(call: cst.Call, carry: Carry, source: Source) -> int:
