@@ -16,6 +16,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
+_RANGES = ("numpy.arange", "jax.numpy.arange")
 # Which places hold what is asked for: as many as there are.
 _FINDS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")
@@ -28,7 +29,25 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
     if any(is_nested(part, loop) for write in found.writes for part in write.index):
         return True
     counted = {name.value for name in names_read(loop.target)}
+    if any(_is_counted_off(part, loop, counted, source) for write in found.writes for part in write.index):
+        return True
     return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
+
+
+def _is_counted_off(part: Part, loop: cst.For, counted: set[str], source: Source) -> bool:
+    """Whether each turn makes its places by a range of another length than the last: `j + jnp.arange(n - j)`."""
+    if not source.calls(loop.iter, "range"):
+        return False
+    made: list[cst.CSTNode] = [part]
+    if isinstance(part, cst.Name):
+        made += [node.value for node in inside(loop.body) if isinstance(node, cst.Assign) and _is_set(part.value, node)]
+    ranges = (node for value in made for node in inside(value) if isinstance(node, cst.Call))
+    lengths = (source.meant(one.args[0].value) for one in ranges if source.calls(one, *_RANGES) and len(one.args) == 1)
+    return any(not counted.isdisjoint(name.value for name in names_read(length)) for length in lengths)
+
+
+def _is_set(name: str, node: cst.Assign) -> bool:
+    return any(isinstance(each.target, cst.Name) and each.target.value == name for each in node.targets)
 
 
 def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) -> bool:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
@@ -31,6 +32,9 @@ _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "arra
 _MAKES = regex(r"^_?(make|build|create|construct|generate|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
+_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
+# A helper of a helper is seldom further away than this.
+_DEPTH = 2
 _EARLY = "jax.ensure_compile_time_eval"
 
 
@@ -70,7 +74,11 @@ def _code(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
     """Whether `call` makes a Python number or a length of what is in an array: of random bits anywhere; of another
     array where the function always gets there, for it may do so only if no size is given."""
+    if _reads_a_clock(call, source, _DEPTH):
+        return True
     match call:
+        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("item")), args=[]):
+            return kind(value, source) == "array" and not _is_gated(call, function, source)
         case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
@@ -82,6 +90,16 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
+
+
+def _reads_a_clock(call: cst.Call, source: Source, depth: int) -> bool:
+    """Whether `call` asks what time it is, itself or by a helper: in a trace that is when it was compiled."""
+    if source.calls(call, *_CLOCKS):
+        return True
+    helper = function_named(call.func, source) if depth else None
+    if not isinstance(helper, cst.FunctionDef) or source.context(call) == "traced":
+        return False
+    return any(_reads_a_clock(inner, source, depth - 1) for inner in _own(helper, source))
 
 
 def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:

@@ -12,7 +12,8 @@ from fusionlint.lazily import regex
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context, is_idle
 
-_MAKES = regex(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_")
+_MAKES = regex(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_|(^|_)factory$")
+_FACTORY = regex(r"(^|_)factory$")
 # What a file of weights is read for, and what has to be done to put them where they belong.
 _LOADS = regex(r"(^|_)(checkpoints?|ckpt|pretrained)(_|$)")
 # A helper of a helper is seldom further away than this.
@@ -35,6 +36,16 @@ def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Pla
         return makes and not calls
     others = [(c, call) for c, call in calls if not is_made_once(project, contexts, c, depth - 1)]
     return not others or (makes and not any(call.loops or _may_be_traced(c, contexts) for c, call in others))
+
+
+def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool:
+    """Whether the function at `place` calls itself a factory, or such functions alone call it."""
+    if project.function_at(place) is None or place.outer.scope or not depth:
+        return False
+    if _FACTORY.search(place.scope):
+        return True
+    callers = [caller for caller, _ in project.calls_of(project.name_of(place)) if not is_idle(project, caller)]
+    return bool(callers) and all(is_of_a_factory(project, caller, depth - 1) for caller in callers)
 
 
 def _may_be_traced(caller: Place, contexts: Mapping[Place, Context]) -> bool:

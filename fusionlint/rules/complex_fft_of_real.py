@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements, inside, is_whole, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import worked_on
@@ -18,6 +19,8 @@ rule = Rule(__name__, harm="fusion")
 _FORWARD = ("jax.numpy.fft.fft", "jax.numpy.fft.fft2", "jax.numpy.fft.fftn")
 _INVERSE = ("jax.numpy.fft.ifft", "jax.numpy.fft.ifft2", "jax.numpy.fft.ifftn")
 _DEPTH = 6
+# What is asked of data that may be either.
+_COMPLEX = regex(r"complex|^isreal")
 
 
 @rule.source("Call", calls=_INVERSE)
@@ -27,7 +30,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     spectrum = argument(node, 0, "a")
     forward = list(_forward(spectrum, source, _DEPTH)) if spectrum is not None else []
-    if not forward or any(_is_complex(call, source) for call in forward):
+    if not forward or any(_is_complex(call, source) for call in forward) or _is_asked_for(node, source):
         return
     reads = _reads(node, source)
     if reads and all(_is_real_part(read, source) for read in reads):
@@ -46,7 +49,12 @@ def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, _FORWARD[0]) or not source.is_traced(node) or len(node.args) != 1:
         return
     reads = _reads(node, source)
-    if _is_complex(node, source) or not reads or not all(_is_half(read, source) for read in reads):
+    if (
+        _is_complex(node, source)
+        or _is_asked_for(node, source)
+        or not reads
+        or not all(_is_half(read, source) for read in reads)
+    ):
         return
     yield source.finding(
         node,
@@ -102,6 +110,12 @@ def _forward(node: cst.CSTNode, source: Source, depth: int) -> Iterator[cst.Call
     for name in names_read(node) if depth else ():
         if (value := source.value(name)) is not None:
             yield from _forward(value, source, depth - 1)
+
+
+def _is_asked_for(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code has asked if the data is complex, and does something else where it is not."""
+    tests = (above.test for above in source.ancestors(node) if isinstance(above, cst.If | cst.IfExp))
+    return any(_COMPLEX.search(name.value) for test in tests for name in inside(test) if isinstance(name, cst.Name))
 
 
 def _is_complex(call: cst.Call, source: Source) -> bool:

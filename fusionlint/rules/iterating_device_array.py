@@ -16,6 +16,7 @@ from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
+from fusionlint.patterns.made_once import is_of_a_factory
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -60,6 +61,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
         or _is_a_shape(loop, source)
         or _is_written_out(iterated, source)
         or (isinstance(loop, cst.For) and is_short(loop, source))
+        or is_of_a_factory(source.project, source.place(loop))
     ):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):

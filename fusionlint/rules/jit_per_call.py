@@ -28,6 +28,8 @@ _WRAPPERS = PARTIAL | _JIT | frozenset(
 # equinox compares what it wraps: it finds bound methods again, and what its own transforms make of the same function.
 _BY_VALUE = "equinox.filter_jit"
 _COMPARED = regex(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
+# What is called before and after what is measured, and to wait for it.
+_MEASURES = (("time.time", "time.perf_counter", "time.monotonic"), ("jax.block_until_ready",))
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 
@@ -78,7 +80,18 @@ def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -
     """The loop, or else the function, that makes the jitted function each time; None where it is made once, or
     where one that was made serves a loop of calls."""
     loop = source.loop(node)
-    return None if any(source.loop(call) is not loop for call in calls) else repeats(node, source)
+    if any(source.loop(call) is not loop for call in calls) or _measures_itself(node, source):
+        return None
+    return repeats(node, source)
+
+
+def _measures_itself(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around is there to take the time of the first call: it waits for it by the clock."""
+    scope = source.place(node).scope
+    if source.loop(node) is not None:
+        return False
+    timed, waited = ({called.scope for name in names for called, _ in source.called(name)} for names in _MEASURES)
+    return scope in timed and scope in waited
 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
