@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 # A setting of that name has pieces made one by one, lest all of them be there at once.
-_MEMORY = regex(r"memory|(^|_)chunk(ed|s)?(_|$)")
+_MEMORY = regex(r"memory")
 # An update in place, and the look at what stood there, which stays where the index is outside.
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 

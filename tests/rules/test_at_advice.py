@@ -831,7 +831,7 @@ def test_what_goes_to_every_second_place_is_stacked_and_laid_side_by_side(writes
     if expected is None:
         assert "reshape" not in text
     else:
-        assert text == f"{expected}, of values as large as their parts; along its last axis a TPU gains little"
+        assert text == f"{expected}, of values in the shape of their parts; along the last axis a TPU gains little"
 
 
 @pytest.mark.parametrize(("method", "is_sum"), [("add", True), ("set", False), ("mul", False)])

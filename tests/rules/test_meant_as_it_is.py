@@ -139,7 +139,7 @@ CASES = {
     "one number a step": ("default-searchsorted", FORCING, ("time: float", "time")),
     "buckets of distances": ("one-hot-matmul", BIAS, ("buckets", "positions")),
     "a product that was chosen": ("one-hot-matmul", STYLES, ('== "matmul"', '!= "matmul"')),
-    "one by one to spare memory": ("chained-at-set", SPARING, ("reduce_memory:", "n > 8:")),
+    "one by one to spare memory": ("chained-at-set", SPARING, ("reduce_memory:", "chunk_size:")),
     "a loop that was tried as a scan": ("unrolled-steps", TRIED, ("Tested jax.lax.scan for the", "Goes through a")),
     "for numpy": ("default-searchsorted", RESAMPLED, ("np.asarray(", "jnp.abs(")),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
