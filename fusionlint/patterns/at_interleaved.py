@@ -34,7 +34,8 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     if is_open and behind != -1:
         return None
     stack = f"{jnp}.stack([{', '.join(values)}], axis={behind})"
-    return f"`{stack}.reshape({array}.shape)`, of values in the shape of their parts; along the last axis a TPU gains little"
+    laid = f"`{stack}.reshape({array}.shape)`, of values in the shape of their parts"
+    return f"{laid}; along the last axis a TPU gains little"
 
 
 def _strided(write: Write) -> int | None:
