@@ -53,6 +53,11 @@ def is_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> boo
     return False
 
 
+def comments_above(line: int, count: int, source: Source) -> Iterator[str]:
+    """What the comments in the `count` lines above a line of the file say: why one way was taken, and no other."""
+    return (source.line(number).partition("#")[2] for number in range(max(1, line - count), line))
+
+
 def _said(test: cst.BaseExpression) -> Iterator[str]:
     """The words and names of a test that says yes to them."""
     parts = list(inside(test))

@@ -17,6 +17,7 @@ _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "di
 # What sensors look for.
 WRITES = frozenset(f".at.{method}" for method in _METHODS)
 FRESH_BY_SHAPE = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full")
+RANGES = ("numpy.arange", "jax.numpy.arange")
 _FRESH = (
     *FRESH_BY_SHAPE,
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),

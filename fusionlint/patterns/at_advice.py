@@ -64,7 +64,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if all(is_static(part) for write in writes for part in write.index) and not _are_slices_added(writes):
         known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
         return Advice(known, pair)
-    if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
+    if _have_slices(writes):
         if all(write.method == "set" for write in writes):
             joins = "block" if _are_of_a_table(writes, source) else "concatenate"
             return Advice(f"one {jnp}.{joins} of the parts and of what stands between them", pair)
@@ -79,8 +79,11 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
 
 def _are_slices_added(writes: Sequence[Write]) -> bool:
     """Whether slices are added: they may overlap, and are no parts of a join then."""
-    are_slices = (isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index)
-    return {write.method for write in writes} <= _ADDED and any(are_slices)
+    return {write.method for write in writes} <= _ADDED and _have_slices(writes)
+
+
+def _have_slices(writes: Sequence[Write]) -> bool:
+    return any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index)
 
 
 def _along(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str, pair: int) -> Advice:
@@ -134,7 +137,7 @@ def _outline(writes: Sequence[Write], array: str, source: Source, jnp: str, *, a
         return f"one {jnp}.stack of them"
     if are_along:
         return f"one {jnp}.where in the other"
-    if any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index):
+    if _have_slices(writes):
         return f"one {jnp}.concatenate of them and of what stands between them"
     if _are_lines_across(writes):
         return _masked(jnp)

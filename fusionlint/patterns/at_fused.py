@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, is_whole
-from fusionlint.patterns.at_chain import is_element
+from fusionlint.patterns.at_chain import is_about
 from fusionlint.patterns.elementwise import is_worked_on
 from fusionlint.source.tree import Source
 
@@ -23,14 +23,9 @@ def is_worked_on_alone(value: cst.CSTNode, source: Source, loop: cst.For | None 
     if name is None:
         return is_worked_on(value, source)
     reads = [read for read in source.reads(name) if loop is None or loop not in source.ancestors(read)]
-    reads = [read for read in reads if not _is_about(read, source)]
+    reads = [read for read in reads if not is_about(read, source)]
     function = source.function(value)
     return bool(reads) and all(is_worked_on(read, source) and source.function(read) is function for read in reads)
-
-
-def _is_about(read: cst.Name, source: Source) -> bool:
-    """`x.shape`."""
-    return is_element(read, source) and isinstance(source.parent(read), cst.Attribute)
 
 
 def axis_of(writes: Sequence[Write]) -> int | None:

@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import (
     FRESH_BY_SHAPE,
+    RANGES,
     Part,
     Write,
     constant,
@@ -28,7 +29,6 @@ from fusionlint.source.tree import Source
 _JOINS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array", "arange")
 )
-_RANGES = ("numpy.arange", "jax.numpy.arange")
 # Of these nobody doubts that they are arrays: sets of places, and masks, which are places where a trace knows them.
 _MANY = regex(
     r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
@@ -96,7 +96,7 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
         case cst.BinaryOperation(left=left, right=right):
             return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
         case cst.Call() as made:
-            return source.calls(made, *_RANGES)
+            return source.calls(made, *RANGES)
         case cst.Name() if value is not None and is_literal(value):
             return False
         case cst.Name() as name if _has_axes(name, source):
@@ -162,7 +162,7 @@ def _counts(part: Part, source: Source) -> bool:
     match meant:
         case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
             return isinstance(right, cst.Integer) and _counts(left, source)
-    return source.calls(meant, "jax.numpy.arange", "numpy.arange")
+    return source.calls(meant, *RANGES)
 
 
 def is_one_of_many(part: Part, loop: cst.For) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, elements, inside, is_literal, names_read
+from fusionlint.patterns.at import RANGES, Part, Write, elements, inside, is_literal, names_read
 from fusionlint.patterns.at_axis import SLICES
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.at_places import is_nested
@@ -16,7 +16,6 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
-_RANGES = ("numpy.arange", "jax.numpy.arange")
 # Which places hold what is asked for: as many as there are.
 _FINDS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")
@@ -42,7 +41,7 @@ def _is_counted_off(part: Part, loop: cst.For, counted: set[str], source: Source
     if isinstance(part, cst.Name):
         made += [node.value for node in inside(loop.body) if isinstance(node, cst.Assign) and _is_set(part.value, node)]
     ranges = (node for value in made for node in inside(value) if isinstance(node, cst.Call))
-    lengths = (source.meant(one.args[0].value) for one in ranges if source.calls(one, *_RANGES) and len(one.args) == 1)
+    lengths = (source.meant(one.args[0].value) for one in ranges if source.calls(one, *RANGES) and len(one.args) == 1)
     return any(not counted.isdisjoint(name.value for name in names_read(length)) for length in lengths)
 
 

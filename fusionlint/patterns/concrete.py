@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
@@ -32,7 +33,6 @@ _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "arra
 _MAKES = regex(r"^_?(make|build|create|construct|generate|get)_")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
 # A helper of a helper is seldom further away than this.
 _DEPTH = 2
 _EARLY = "jax.ensure_compile_time_eval"
@@ -94,7 +94,7 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
 
 def _reads_a_clock(call: cst.Call, source: Source, depth: int) -> bool:
     """Whether `call` asks what time it is, itself or by a helper: in a trace that is when it was compiled."""
-    if source.calls(call, *_CLOCKS):
+    if source.calls(call, *CLOCKS):
         return True
     helper = function_named(call.func, source) if depth else None
     if not isinstance(helper, cst.FunctionDef) or source.context(call) == "traced":

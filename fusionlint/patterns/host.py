@@ -33,9 +33,11 @@ _NOTES = regex(
 )
 _NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
+# What asks what time it is.
+CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
 _WAITS = frozenset(
-    ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.perf_counter_ns", "time.sleep",
-     "jax.block_until_ready", "datetime.datetime.now", "datetime.datetime.utcnow")
+    (*CLOCKS, "time.process_time", "time.perf_counter_ns", "time.sleep", "jax.block_until_ready",
+     "datetime.datetime.now", "datetime.datetime.utcnow")
 )  # fmt: skip
 # What is not compiled and called so takes steps of its own, as many as the host finds it needs.
 _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)

@@ -57,13 +57,13 @@ def _is_handed_compiled(project: Project, place: Place, called: str) -> bool:
     function = project.function_at(place) if owner else None
     if function is None or owner not in function.parameters or function.owner:
         return False
-    handed = [_argument(call, function, owner) for _, call in project.calls_of(project.name_of(place))]
-    made_at = project.callers(project.name_of(place))
-    if not handed or any(caller.path != place.path for caller in made_at):
+    made = project.calls_of(project.name_of(place))
+    if not made or any(caller.path != place.path for caller, _ in made):
         return False
+    handed = ((caller, _argument(call, function, owner)) for caller, call in made)
     return all(
         each.name and project.is_jitted(caller, Value(f"{each.name}.{method}")) and not _is_told(project, caller, each)
-        for caller, each in zip(made_at, handed, strict=True)
+        for caller, each in handed
     )
 
 

@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, loop_around, runs_a_loop, switches
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.jit import value
 from fusionlint.rule import Rule
 from fusionlint.source.project import PARTIAL, Place
@@ -27,7 +28,6 @@ _TELLS = regex(
 _SCRIPT = regex(
     r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|^tools?/|(^|/)(train|main|run)\w*\.py$"
 )
-_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 
 
@@ -92,7 +92,7 @@ def _is_to_be_read(node: cst.CSTNode, source: Source) -> bool:
 
 def _measures_itself(place: Place, source: Source) -> bool:
     """Whether a function around takes the time of what it does, on the host: what it has printed is its report."""
-    timed = {called.scope for name in _CLOCKS for called, _ in source.called(name)}
+    timed = {called.scope for name in CLOCKS for called, _ in source.called(name)}
     scopes = place.scope.split(".")
     return any(".".join(scopes[:n]) in timed for n in range(1, len(scopes) + 1))
 

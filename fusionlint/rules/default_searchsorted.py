@@ -32,7 +32,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if any(map(_PLOTS.search, source.scope(node).split("."))):
+    if _is_of_a_plot(node, source):
         return
     yield source.finding(
         node,
@@ -50,7 +50,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not source.is_traced(node) or source.function(node) is None or _is_for_numpy(node, source):
         return
-    if any(map(_PLOTS.search, source.scope(node).split("."))):
+    if _is_of_a_plot(node, source):
         return
     often = not _is_of_a_number(node, source) and runs_often(source.project, source.place(node))
     if under_loop(node, source) or under_vmap(node, source) or often:
@@ -61,6 +61,10 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"{search}, and the line between the two neighbours, as on the page",
             pair=1,
         )
+
+
+def _is_of_a_plot(node: cst.Call, source: Source) -> bool:
+    return any(map(_PLOTS.search, source.scope(node).split(".")))
 
 
 def _is_for_numpy(node: cst.Call, source: Source) -> bool:

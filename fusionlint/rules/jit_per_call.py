@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.host import CLOCKS, is_gated
 from fusionlint.rule import Rule
 from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
@@ -29,7 +29,7 @@ _WRAPPERS = PARTIAL | _JIT | frozenset(
 _BY_VALUE = "equinox.filter_jit"
 _COMPARED = regex(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
 # What is called before and after what is measured, and to wait for it.
-_MEASURES = (("time.time", "time.perf_counter", "time.monotonic"), ("jax.block_until_ready",))
+_MEASURES = (CLOCKS, ("jax.block_until_ready",))
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 

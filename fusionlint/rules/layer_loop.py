@@ -66,12 +66,11 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         match node:
             case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Call() as call) as statement]):
                 written = {name for w in carry.writes if w.value is call for name in w.names}
-                handed = {name.value for arg in call.args[:1] for name in names_read(arg.value)}
+                first = [name for arg in call.args[:1] for name in names_read(arg.value)]
+                handed = {name.value for name in first}
                 if not written & handed or not _returns_first(statement, written & handed):
                     continue
-                if any(
-                    is_wider_at_first(name, loop, source) for arg in call.args[:1] for name in names_read(arg.value)
-                ):
+                if any(is_wider_at_first(name, loop, source) for name in first):
                     continue
                 if _is_alike(call, carry, source) if layers is None else _is_one_of(layers, call, loop, source):
                     yield _finding(loop, count, source)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import is_asked_for
+from fusionlint.patterns.alternatives import comments_above, is_asked_for
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.one_hot import (
@@ -47,8 +47,7 @@ def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) ->
 
 def _is_said_to_be_meant(line: int, source: Source) -> bool:
     """Whether a comment close above a line speaks of TPUs, or of the gather that this is instead of."""
-    above = (source.line(number) for number in range(max(1, line - _CLOSE), line))
-    return any(_CHOSEN.search(text.partition("#")[2]) for text in above)
+    return any(map(_CHOSEN.search, comments_above(line, _CLOSE, source)))
 
 
 def _products(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import comments_above
 from fusionlint.patterns.carry import Carry, calls, read
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.jit import is_jitted
@@ -61,8 +62,7 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
 
 def _was_tried(loop: cst.For, source: Source) -> bool:
     """Whether a comment close above the loop says how the scan that it could be went: `# Tested jax.lax.scan`."""
-    line = source.location(loop).line
-    above = (source.line(number).partition("#")[2] for number in range(max(1, line - _CLOSE), line))
+    above = comments_above(source.location(loop).line, _CLOSE, source)
     return any("scan" in text and _TRIED.search(text) for text in above)
 
 

@@ -102,10 +102,11 @@ class Pieces:
     def seeing(self, scope: str, name: str) -> Iterator[Piece]:
         """The pieces that could use a variable of a scope below the file's own level: of a class that is cut, its parts
         have decorators and defaults that are its code."""
-        home, word = self.of_scope(scope), _word(name)
+        home = self.of_scope(scope)
         yield home
-        parts = self._parts(home[0]) if scope in self._raw.classes and "." not in scope else ()
-        yield from (part for part in parts if word.search(self._text(part)))
+        if scope in self._raw.classes and "." not in scope:
+            word = _word(name)
+            yield from (part for part in self._parts(home[0]) if word.search(self._text(part)))
 
     def parse(self, piece: Piece) -> Iterator[Statement]:
         """The statements of a piece. cst.ParserSyntaxError when it does not parse."""

@@ -11,10 +11,10 @@ import marshal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import Facts, Function, RawValue, Value, unpacked
+from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, unpacked
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 
@@ -82,6 +82,8 @@ _CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup
 _SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
+# A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
+Handing: TypeAlias = "tuple[Place, str | None, RawCall]"
 Shown = TypeVar("Shown")
 
 
@@ -142,20 +144,21 @@ def seen_in(project: Project, path: str) -> Seen:
     called = [(place.scope, project.find(name)) for place, name in project.calls_in(path) if name is not None]
     is_idle = is_idle_file(facts.inside)
     is_of_host = is_idle or _is_host_file(facts)
+    handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
     host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
     return Seen(
         is_idle,
         tuple((place.scope, not function.owner or _is_constructor(place)) for place, function in functions),
         _once(place.scope for place in (*host, *_calling_the_host(project, path))),
         _once(_setting_up(project, path)),
-        _once(_traced(project, path, functions)),
+        _once(_traced(project, path, functions, handing)),
         _once(_called_back(project, path)),
-        _once(_kernels(project, path)),
+        _once(_kernels(project, handing)),
         _once(_handed_out(project, path, functions)),
         _once((scope, found) for scope, found in called if found is not None),
         _once((place.scope, base) for place, function in functions for base in _overridden(project, place, function)),
         _once((place.scope, base) for place in classes for base in project.bases(place)),
-        _once(_handed_of_self(project, path)),
+        _once(_handed_of_self(project, handing)),
     )
 
 
@@ -167,26 +170,27 @@ def _is_constructor(place: Place) -> bool:
     return place.scope.endswith(_CONSTRUCTORS)
 
 
-def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
+def _traced(
+    project: Project, path: str, functions: Sequence[tuple[Place, Function]], handing: Iterable[Handing]
+) -> Iterator[Place]:
     """What a file hands to transformations, and the methods that a network library traces."""
     for place, function in functions:
         if function.decorators and not TRANSFORMS.isdisjoint(project.decorators(path, function)):
             yield place
         if function.owner and place.scope.endswith((".__call__", ".setup")) and project.inherits(place.outer, MODULES):
             yield place
-    for place, argument in _handed(project, path):
+    for place, argument in _handed(handing):
         yield from project.functions_behind(place, unpacked(argument), TRANSFORMS)
 
 
-def _handed(project: Project, path: str) -> Iterator[tuple[Place, RawValue]]:
-    """What a file hands to transformations, each with where it does."""
-    for place, name, ((_, arguments, keywords), *_) in project.named_calls(path):
-        if name in TRANSFORMS:
-            yield from ((place, argument) for argument in (*arguments, *(value for _, value in keywords)))
+def _handed(handing: Iterable[Handing]) -> Iterator[tuple[Place, RawValue]]:
+    """What calls of transformations are handed, each with where they stand."""
+    for place, _, ((_, arguments, keywords), *_) in handing:
+        yield from ((place, argument) for argument in (*arguments, *(value for _, value in keywords)))
 
 
-def _handed_of_self(project: Project, path: str) -> Iterator[tuple[str, Place]]:
-    for place, argument in _handed(project, path):
+def _handed_of_self(project: Project, handing: Iterable[Handing]) -> Iterator[tuple[str, Place]]:
+    for place, argument in _handed(handing):
         owner, _, name = argument.rpartition(".") if isinstance(argument, str) else ("", "", "")
         around = project.class_of(place, owner) if owner == "self" else None
         if around is not None:
@@ -211,8 +215,8 @@ def _behind(project: Project, place: Place, values: Iterable[RawValue]) -> Itera
         yield from project.functions_behind(place, unpacked(value), PARTIAL)
 
 
-def _kernels(project: Project, path: str) -> Iterator[Place]:
-    for place, name, ((_, arguments, keywords), *_) in project.named_calls(path):
+def _kernels(project: Project, handing: Iterable[Handing]) -> Iterator[Place]:
+    for place, name, ((_, arguments, keywords), *_) in handing:
         if name == _PALLAS:
             for value in (*arguments[:1], *(value for keyword, value in keywords if keyword == "kernel")):
                 yield from project.functions_behind(place, unpacked(value), TRANSFORMS)
