@@ -38,6 +38,12 @@ def test_gitignore_is_honoured_in_every_folder(tmp_path: Path) -> None:
     assert found(tmp_path) == ["gen_top.py", "keep.py", "pkg/b.py", "pkg/gen_a.py"]
 
 
+def test_a_line_of_gitignore_that_is_no_pattern_is_passed_over(tmp_path: Path) -> None:
+    tree(tmp_path, "made.py", "kept.py")
+    (tmp_path / ".gitignore").write_text("__pycache__\\\n/made.py\n")
+    assert found(tmp_path) == ["kept.py"]
+
+
 def test_gitignore_above_the_folder_counts_inside_a_repository_only(tmp_path: Path) -> None:
     tree(tmp_path, "repo/src/out.py", "repo/src/a.py")
     (tmp_path / "repo" / ".gitignore").write_text("out.py\n")

@@ -90,7 +90,19 @@ def _gitignore(folder: Path) -> pathspec.GitIgnoreSpec | None:
     path = folder / ".gitignore"
     if not path.is_file():
         return None
-    return _patterns(path.read_text(encoding="utf-8", errors="replace").splitlines())
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        return _patterns(lines)
+    except ValueError:  # git passes over a line that is no pattern: one that ends in a backslash
+        return _patterns(filter(_is_pattern, lines))
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        _patterns((line,))
+    except ValueError:
+        return False
+    return True
 
 
 def _patterns(lines: Iterable[str]) -> pathspec.GitIgnoreSpec:
