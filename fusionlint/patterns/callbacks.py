@@ -24,7 +24,7 @@ RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
 CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
-_SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
+SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = regex(r"progress|tqdm|pbar", re.I)
 _SHOWN = regex(r"(^|[._])(render|draw|plot|visuali[sz]e|display)", re.I)
 _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
@@ -103,7 +103,7 @@ def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
 def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
     """Whether each call of `body` goes through many small steps, and hands out a few numbers of them all:
     `{"loss": losses.mean(), "step": step}`."""
-    values = [arg.value for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in _SETTINGS]
+    values = [arg.value for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in SETTINGS]
     if source.qualified_name(node.func) in RETURNS:  # what the callback returns comes second
         if not values or not isinstance(values[0], cst.Name) or values[0].value != "None":
             return False

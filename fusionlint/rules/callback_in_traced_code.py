@@ -9,10 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, loop_around, runs_a_loop, switches
+from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, SETTINGS, loop_around, runs_a_loop, switches
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.jit import value
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import PARTIAL, Place
 from fusionlint.source.traced import is_idle, reached_from
@@ -38,7 +39,7 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     function = source.function(node)
     if name not in CALLBACKS or not isinstance(function, cst.FunctionDef) or _is_to_be_read(node, source):
         return
-    if name not in RETURNS and _does_nothing_else(function, node):
+    if name not in RETURNS and (_does_nothing_else(function, node) or _says_what_python_knows(node, source)):
         return
     if not all(_is_default(*switch, name, function) for switch in switches(node, source)):
         return
@@ -71,6 +72,16 @@ def _does_nothing_else(function: cst.FunctionDef, node: cst.Call) -> bool:
         case [cst.SimpleStatementLine(body=[cst.Expr(value=value)])]:
             return value is node
     return False
+
+
+def _says_what_python_knows(node: cst.Call, source: Source) -> bool:
+    """Whether a text is printed and, in it, numbers that a trace knows: `print("{n} points", n=x.shape[0])`. No value
+    leaves the device for that, and whoever prints it does so when something is set up."""
+    if not source.calls(node, PRINT) or not node.args or any(arg.star for arg in node.args):
+        return False
+    text, *values = node.args
+    told = [arg.value for arg in values if arg.keyword is None or arg.keyword.value not in SETTINGS]
+    return isinstance(text.value, cst.SimpleString) and all(kind(value, source) == "scalar" for value in told)
 
 
 def _is_said_before(line: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
