@@ -54,6 +54,15 @@ def is_switched(node: cst.CSTNode, source: Source) -> bool:
     return any(True for _ in switches(node, source))
 
 
+def is_tried(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node` stands under `if __name__ == "__main__":`, in a trial of the module."""
+    for above in source.ancestors(node):
+        match above:
+            case cst.If(test=cst.Comparison(left=cst.Name("__name__"))):
+                return True
+    return False
+
+
 def is_progress(node: cst.Call, source: Source) -> bool:
     """Whether a setting decides if `node` runs, and it shows how far the loop is: `if config.progress_bar`."""
     around = [above for above, _ in switches(node, source)]

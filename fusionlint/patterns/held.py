@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.jit import is_jitted
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -59,7 +60,8 @@ def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst
         case cst.Call(func=function):
             yield value
             defined = function_named(function, source)
-            if isinstance(defined, cst.FunctionDef):
+            # What a compiled function returns twice are two arrays.
+            if isinstance(defined, cst.FunctionDef) and not is_jitted(function, source):
                 returned = (part for part in inside(defined.body) if isinstance(part, cst.Return))
                 for part in returned:
                     if part.value is not None and source.function(part) is defined:

@@ -34,7 +34,7 @@ _NOTES = regex(
 _NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
 # What asks what time it is.
-CLOCKS = ("time.time", "time.perf_counter", "time.monotonic")
+CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 _WAITS = frozenset(
     (*CLOCKS, "time.process_time", "time.perf_counter_ns", "time.sleep", "jax.block_until_ready",
      "datetime.datetime.now", "datetime.datetime.utcnow")

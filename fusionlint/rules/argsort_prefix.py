@@ -103,13 +103,21 @@ def _instead(made: Sorted, one: Taken, source: Source) -> str:
     """`lax.top_k(x, k)[1]`, of `-x` for the smallest, turned round where they came last."""
     lax = source.alias("jax.lax") or "jax.lax"
     count = source.code(one.count) if one.count is not None else "k"
-    array = as_argument(made.array, source) if one.end == "largest" else _negated(made.array, source)
+    array = as_argument(made.array, source) if one.end == "largest" else _smallest_first(made.array, source)
     text = f"{lax}.top_k({array}, {count})[{1 if made.is_order else 0}]"
     if one.is_single:
         return f"{text}[..., -1]"
     return f"{text}[..., ::-1]" if one.from_back else text
 
 
-def _negated(array: cst.BaseExpression, source: Source) -> str:
+def _smallest_first(array: cst.BaseExpression, source: Source) -> str:
+    """What has its largest where `array` has its smallest; of a mask its opposite, for nothing negates a bool."""
+    match array:
+        case cst.UnaryOperation(operator=cst.BitInvert(), expression=inner):
+            return as_argument(inner, source)
+        case cst.Comparison() | cst.UnaryOperation(operator=cst.Not()):
+            return f"~({source.code(array)})"
+    if isinstance(source.meant(array), cst.Comparison):
+        return f"~{source.code(array)}"
     text = source.code(array)
     return f"-{text}" if isinstance(array, cst.Name | cst.Attribute | cst.Subscript | cst.Call) else f"-({text})"

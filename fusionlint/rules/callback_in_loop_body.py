@@ -18,6 +18,7 @@ from fusionlint.patterns.callbacks import (
     is_shown,
     is_summary,
     is_switched,
+    is_tried,
     loop_around,
     runs_a_loop,
 )
@@ -35,7 +36,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     if body is None:
         return
     # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
-    if name == PRINT and (is_switched(node, source) or runs_a_loop(body, source)):
+    if name == PRINT and (is_switched(node, source) or is_tried(node, source) or runs_a_loop(body, source)):
         return
     if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_progress, is_printed)):
         return

@@ -71,7 +71,9 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     random, k, n = source.alias("jax.random") or "jax.random", source.code(key), _length(among, source)
     if all(isinstance(part, cst.Integer) and part.evaluated_value == 0 for part in parts):
-        write = f"{random}.randint({k}, (), 0, {n}), or {random}.categorical({k}, logits) for one of a mask's hits"
+        is_number = _counted(among, source) is not among or kind(among, source) == "scalar"
+        one = f"{random}.randint({k}, (), 0, {n})" if is_number else f"{random}.choice({k}, {source.code(among)})"
+        write = f"{one}, or {random}.categorical({k}, logits) for one of a mask's hits"
         yield source.finding(node, "everything is permuted to pick one", write=write)
     elif _goes_through(node, source):
         numpy = source.alias("jax.numpy") or "jax.numpy"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.turns import FORI, WHILE, Walk, walk
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -20,7 +21,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, FORI, WHILE) or not source.is_traced(node):
         return
     found = walk(node, source)
-    if found is None:
+    if found is None or _is_said(node, found, source):
         return
     array = source.code(found.read.value)
     shown = f"`{array}`" if "\n" not in array and len(array) <= 40 else "an array"
@@ -37,6 +38,16 @@ def _where(loop: cst.Call, found: Walk, source: Source) -> cst.CSTNode:
     if isinstance(body, cst.Lambda) or source.function(body) is source.function(loop):
         return loop
     return body.name
+
+
+def _is_said(loop: cst.Call, found: Walk, source: Source) -> bool:
+    """Whether an earlier loop of the file runs the same body: what stands apart is found once."""
+    body = found.turn.body
+    if _where(loop, found, source) is loop:
+        return False
+    loops = (call for call in source.calls_of((FORI, WHILE)) if isinstance(call, cst.Call) and source.is_traced(call))
+    same = (call for call in loops if body in definitions(bodies_of(call, source), source))
+    return next((call for call in same if call is loop or walk(call, source) is not None), loop) is not loop
 
 
 def _advice(found: Walk, source: Source) -> str:

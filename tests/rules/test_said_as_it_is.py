@@ -1,0 +1,127 @@
+"""What a reader of round 13 called useless: the same said twice, advice that another value or dtype makes wrong, and
+what is tried or measured on purpose."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.finding import Finding
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\nfrom timeit import default_timer\n"
+
+
+def findings(rule: str, code: str) -> list[Finding]:
+    return check_text((HEAD + code).encode(), "m.py", Scope((rule,)))
+
+
+def advice(rule: str, code: str) -> str:
+    (found,) = findings(rule, code)
+    assert found.suggestion is not None
+    return found.suggestion.text
+
+
+WALKED = """
+def down(carry):
+    tree, slots, at = carry
+    return tree, slots - 1 + (tree[at, 1] > 0), at - 1
+
+@jax.jit
+def ends(tree, other, i, k):
+    _, _, one = jax.lax.while_loop(lambda c: c[1] > 0, down, (tree, 1, i))
+    _, _, two = jax.lax.while_loop(lambda c: c[1] > 0, down, (other, 1, k))
+    return one, two
+"""
+
+
+def test_a_body_that_two_loops_run_is_found_once() -> None:
+    (found,) = findings("scalar-loop", WALKED)
+    assert found.location.line == HEAD.count("\n") + 2
+    aside = WALKED.replace("_, _, one = jax.lax.while_loop(lambda c: c[1] > 0, down, (tree, 1, i))", "one = i")
+    assert [each.location.line for each in findings("scalar-loop", aside)] == [found.location.line]
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [
+        ("~valid", "valid"),
+        ("lengths < 3", "~(lengths < 3)"),
+        ("lengths", "-lengths"),
+        ("(~valid).sum(-1)", "-(~valid).sum(-1)"),
+    ],
+)
+def test_no_minus_is_written_before_a_mask(order: str, first: str) -> None:
+    code = f"@jax.jit\ndef f(valid, lengths):\n    return jnp.argsort({order}, axis=-1)[:, :8]\n"
+    assert advice("argsort-prefix", code) == f"jax.lax.top_k({first}, 8)[1]"
+
+
+@pytest.mark.parametrize(
+    ("among", "drawn"), [("sizes", "choice(key, sizes)"), ("jnp.arange(9)", "randint(key, (), 0, 9)")]
+)
+def test_the_first_of_a_permutation_is_a_value_not_its_place(among: str, drawn: str) -> None:
+    code = f"""
+@jax.jit
+def points(key, sizes: jax.Array):
+    return jax.random.permutation(key, {among})[0]
+"""
+    assert advice("choice-without-replacement", code).startswith(f"jax.random.{drawn}, or ")
+
+
+TRIED = """
+def main(x, n):
+    pass
+
+{begin}
+    def step(x, _):
+        jax.debug.print("x = {{x}}", x=x)
+        return x + 1, None
+
+    jax.lax.scan(step, jnp.zeros(3), None, length=10)
+"""
+
+
+def test_what_a_module_prints_when_it_is_tried_is_meant() -> None:
+    assert not findings("callback-in-loop-body", TRIED.format(begin='if __name__ == "__main__":'))
+    assert len(findings("callback-in-loop-body", TRIED.format(begin="def run():"))) == 1
+
+
+TRAINED = """
+{jit}
+def init(key):
+    params = jax.random.normal(key, (8, 8))
+    return State(params=params, params_ema=params)
+
+@jax.jit
+def update(state, batch):
+    grads = jax.grad(loss)(state.params, batch)
+    return State(params=state.params - grads, params_ema=state.params_ema)
+
+def main(key, batches):
+    state = init(key)
+    for batch in batches:
+        state = update(state, batch)
+"""
+
+
+def test_what_a_compiled_function_returns_twice_are_two_arrays() -> None:
+    assert "holds `params` twice" in advice("update-without-donation", TRAINED.format(jit=""))
+    assert "holds `params` twice" not in advice("update-without-donation", TRAINED.format(jit="@jax.jit"))
+
+
+SOLVED = """
+@jax.jit
+def solve(x, u):
+    return x + u, u - x
+
+def offline(x, u):
+    for i in range(100):
+        {begin}
+        x, u = solve(x, u)
+    return x, u
+"""
+
+
+def test_a_loop_whose_turns_are_timed_is_left_as_it_is() -> None:
+    assert not findings("loop-over-jit", SOLVED.format(begin="start = default_timer()"))
+    assert len(findings("loop-over-jit", SOLVED.format(begin="start = 0"))) == 1
