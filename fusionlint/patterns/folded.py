@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -35,6 +35,28 @@ _PLACES = tuple(
 # What is set before a program is compiled.
 _SETTING = regex(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
 _ABOUT = frozenset(("ndim", "size"))
+_CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma)$")
+# Functions whose result XLA knows where it knows what they are handed.
+_ELEMENTWISE = tuple(
+    f"{module}.{name}"
+    for module in ("jax.numpy", "numpy", "math")
+    for name in (
+        "abs",
+        "arctan2",
+        "cos",
+        "exp",
+        "log",
+        "log2",
+        "log10",
+        "power",
+        "radians",
+        "sin",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+    )
+)
 # A name seldom stands for more names than this.
 _DEPTH = 8
 
@@ -43,8 +65,32 @@ def is_folded(writes: Sequence[Write], source: Source) -> bool:
     """Whether XLA knows the result before the program runs: known values at known places of a known array."""
     array = root(writes[0])
     reader = _Reader(source, frozenset(_sizes(_begin(array, source), source)))
-    said = [part for w in writes for part in (w.value, *(() if _is_rows(w) else w.index))]
-    return reader.is_array(array, _DEPTH) and all(part is not None and reader.is_known(part, _DEPTH) for part in said)
+    return _is_known(writes, reader, reader)
+
+
+def is_set_up(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a few writes in a row make what an object knows of itself, `bounds(self)` of a problem: numbers that are
+    written out, at places that its settings say. XLA folds them, and whoever asks without a trace does so once.
+
+    Of a loop nothing is said: so many writes are many dispatches there.
+    """
+    function = source.function(writes[0].call)
+    if not isinstance(function, cst.FunctionDef) or source.code(function.params).strip() not in ("self", "cls"):
+        return False
+    array = root(writes[0])
+    reader = _Reader(source, frozenset(_sizes(_begin(array, source), source)), is_wide=True)
+    return _is_known(writes, reader, replace(reader, is_of_self=True))
+
+
+def _is_known(writes: Sequence[Write], values: _Reader, places: _Reader) -> bool:
+    """Whether one reader knows the values that are written, and the other where they are."""
+    array = root(writes[0])
+    rows = [() if _is_rows(write) else write.index for write in writes]
+    return (
+        values.is_array(array, _DEPTH)
+        and all(write.value is not None and values.is_known(write.value, _DEPTH) for write in writes)
+        and all(places.is_known(part, _DEPTH) for index in rows for part in index)
+    )
 
 
 def _is_rows(write: Write) -> bool:
@@ -86,11 +132,14 @@ def _plain(shape: cst.BaseExpression) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """One question. `sizes` are the names that say how long the array is, which a trace has to know; `assumed` are
-    variables that are taken for known while what is stored in them is read."""
+    variables that are taken for known while what is stored in them is read. A wide one knows infinity, and what is
+    called as constants are, `self.SPEED`; one of `self` also what an object counts by, `self.n`, `self.place("x")`."""
 
     source: Source
     sizes: frozenset[str]
     assumed: frozenset[int] = frozenset()
+    is_wide: bool = False
+    is_of_self: bool = False
 
     def is_array(self, array: cst.BaseExpression, depth: int) -> bool:
         """`jnp.zeros(n)`, `-jnp.ones(n)`, `jnp.array([1.0, 2.0])`, and what is written into them: of what shape, a
@@ -133,7 +182,7 @@ class _Reader:
             return False
         if id(stored[0]) in self.assumed:
             return True
-        assuming = _Reader(self.source, self.sizes, self.assumed | {id(stored[0])})
+        assuming = replace(self, assumed=self.assumed | {id(stored[0])})
         values = [_assigned(each, self.source) for each in stored]
         return all(value is not None and assuming.is_array(value, depth - 1) for value in values)
 
@@ -153,9 +202,8 @@ class _Reader:
                 return all(self.is_known(operand, depth) for operand in (left, right))
             case cst.UnaryOperation(expression=inner):
                 return self.is_known(inner, depth)
-            case cst.Attribute(attr=cst.Name(attribute)):
-                said = dotted(part).split(".")
-                return attribute in _ABOUT or any(map(_SETTING.match, said)) or _is_of_a_class(said)
+            case cst.Attribute():
+                return self._is_known_attribute(part)
             case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
                 return True
             case cst.Subscript(value=inner, slice=slices) if all(_is_new_axis(each) for each in elements(slices)):
@@ -163,8 +211,26 @@ class _Reader:
             case cst.Subscript(value=cst.Name() as table):
                 return self._is_dictionary(table, depth)
             case cst.Call():
-                return self._is_known_call(part)
+                return self._is_known_call(part) or (self.is_wide and self._is_worked_out(part, depth))
         return False
+
+    def _is_known_attribute(self, part: cst.Attribute) -> bool:
+        """`x.ndim`, `config.width`, `Node.GOAL`; of a wide reader `jnp.inf`, `self.SPEED`, and what an object counts
+        by, `self.n`."""
+        said = dotted(part).split(".")
+        if said[-1] in _ABOUT or any(map(_SETTING.match, said)) or _is_of_a_class(said):
+            return True
+        if not self.is_wide:
+            return False
+        is_own = len(said) == 2 and said[0] == "self" and (self.is_of_self or said[1].isupper())
+        return is_own or _CONSTANTS.match(self.source.qualified_name(part) or "") is not None
+
+    def _is_worked_out(self, call: cst.Call, depth: int) -> bool:
+        """`jnp.cos(0.3)`; of where something stands also `self.place("x", 1)`."""
+        if not all(arg.star == "" and self.is_known(arg.value, depth - 1) for arg in call.args):
+            return False
+        is_asked = isinstance(call.func, cst.Attribute) and dotted(call.func).startswith("self.")
+        return (is_asked and self.is_of_self) or self.source.calls(call, *_ELEMENTWISE)
 
     def _is_known_name(self, name: cst.Name, depth: int) -> bool:
         value = self.source.value(name)

@@ -27,7 +27,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.unpacked import stored
 from fusionlint.patterns.values import kind
@@ -54,7 +54,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     writes = chain(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
-    if are_few_firsts(writes, source):
+    if are_few_firsts(writes, source) or is_set_up(writes, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return

@@ -25,7 +25,7 @@ from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_windows import are_windows, is_mirrored
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
@@ -51,7 +51,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = _of_one_kind(chain(last, source), source)
-    if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source):
+    if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source) or is_set_up(writes, source):
         return
     if is_never_read(root(writes[0]), source):
         return

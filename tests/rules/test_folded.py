@@ -102,6 +102,21 @@ def load(i, given):
         return config.x.at[0].set(1).at[2].set(2)
     return jax.lax.switch(i, [first, second], config)
 """
+BOUNDS = """
+def objective(x):
+    return x.sum()
+
+class Problem:
+    @property
+    def bounds(self):
+        count = (self.periods - 1) * self.controls
+        angle = 0.3
+        upper = jnp.full(2 * self.n - 1, jnp.inf)
+        upper = upper.at[count].set(15.0)
+        upper = upper.at[self.place("x", 1)].set(-self.SPEED)
+        upper = upper.at[-1].set(jnp.cos(angle))
+        return -upper, upper
+"""
 
 # The rules, the code, and what has to be written otherwise for a trace not to know it, found so many times.
 CASES = {
@@ -120,6 +135,8 @@ CASES = {
     "a config that somebody hands over too": (("chained-at-set",), CONFIG, ("i, [first", "first(given), [first"), 1),
     "kinds of nodes": (("blocks-by-at-set",), KINDS, ("set(Kind.GOAL)", "set(x[0])"), 1),
     "rows of numbers": (("blocks-by-at-set",), COLUMNS, ("set(2)", "set(x[0])"), 1),
+    "bounds of a problem, one of which is learned": (("chained-at-set",), BOUNDS, ("set(15.0)", "set(self.rate)"), 1),
+    "bounds of a problem, where somebody says": (("chained-at-set",), BOUNDS, ("bounds(self)", "bounds(self, k)"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 
