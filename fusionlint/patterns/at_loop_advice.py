@@ -6,17 +6,23 @@ the one before is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, elements, inside, is_static, is_whole, names_read
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import Part, Write, constant, elements, inside, is_static, is_whole, names_read
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.at_many import is_one_of_many
+from fusionlint.patterns.carry import Carry, read
+from fusionlint.patterns.carry import Write as Assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+_KEYS = regex(r"(^|[._])(rngs?|keys?)\d*$")
 
 
 def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
@@ -54,10 +60,58 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
             f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].add(values)`, max "
             "or min: two may be at one place"
         )
+    if _is_left_out(write, loop, source):
+        listed = "a list of the places that are written and one of their values"
+        return f"{listed}, then one `{array}.at[indices].{write.method}(values)`"
+    if _needs_the_one_before(write, found, loop):
+        turned = " of it turned round" if _counts_down(loop, source) else ""
+        return (
+            f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
+        )
     return (
         f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
         f"or a list of them and one {jnp}.stack{_stacked(write)}"
     )
+
+
+def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For) -> bool:
+    """Whether what is written is made of what an earlier turn left, `state = step(state)`: no vmap makes it. A key that
+    each turn splits could be split before, and of the array a turn reads no more than the piece that it writes."""
+    if write.value is None or write.method != "set":
+        return False
+    carry = Carry(loop)
+    made = [one for one in carry.writes if not {*one.names} & {*found.arrays}]
+    names = _behind(write.value, made).difference(carry.targets)
+    firsts = (
+        (name, next((one for one in made if name in one.names), None)) for name in names if not _KEYS.search(name)
+    )
+    return any(first is not None and first.always and name in _behind(first.value, made) for name, first in firsts)
+
+
+def _behind(value: cst.BaseExpression, made: Sequence[Assigned]) -> set[str]:
+    """Every name that a value hangs on through these assignments, in this turn or an earlier one."""
+    names, todo = set(read(value)), list(made)
+    while ready := [one for one in todo if names.intersection(one.names)]:
+        todo = [one for one in todo if one not in ready]
+        names.update(name for one in ready for name in read(one.value))
+    return names
+
+
+def _is_left_out(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether some turns write nothing: the write is under an `if`, or behind one that goes on to the next turn."""
+    around = list(source.ancestors(write.call))
+    if any(isinstance(above, cst.If) for above in around[: around.index(loop)]):
+        return True
+    before = takewhile(lambda node: node is not write.call, inside(loop.body))
+    return any(isinstance(node, cst.Continue) and source.loop(node) is loop for node in before)
+
+
+def _counts_down(loop: cst.For, source: Source) -> bool:
+    """`reversed(range(n))`, and `range(n - 1, -1, -1)`."""
+    match loop.iter:
+        case cst.Call(args=[_, _, cst.Arg(value=step)]) if source.calls(loop.iter, "range"):
+            return (constant(step) or 1) < 0
+    return source.calls(loop.iter, "reversed")
 
 
 def _stacked(write: Write) -> str:

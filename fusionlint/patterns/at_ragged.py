@@ -65,9 +65,19 @@ def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) 
             return source.calls(meant, *_ARRAYS)
         case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(elt=made) | cst.ListComp(elt=made))]):
             return isinstance(made, cst.Call) and dotted(made.func) == "slice" and not _is_as_long_as_ever(made)
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=hits))]) if _asks_for(
+            hits, counted, source
+        ):
+            return True  # as many as there are hits
         case cst.Subscript(slice=slices) if meant is not part:
             return any(isinstance(one, cst.Slice) and not _is_even(one) for one in elements(slices))
     return False
+
+
+def _asks_for(hits: cst.BaseExpression, counted: set[str], source: Source) -> bool:
+    """Whether this is a mask by what the loop counts, `labels == i`."""
+    meant = source.meant(hits)
+    return isinstance(meant, cst.Comparison) and not counted.isdisjoint(name.value for name in names_read(meant))
 
 
 def _is_taken_for_many(name: str, value: cst.BaseExpression, source: Source) -> bool:

@@ -125,3 +125,57 @@ def offline(x, u):
 def test_a_loop_whose_turns_are_timed_is_left_as_it_is() -> None:
     assert not findings("loop-over-jit", SOLVED.format(begin="start = default_timer()"))
     assert len(findings("loop-over-jit", SOLVED.format(begin="start = 0"))) == 1
+
+
+TURNS = """
+@jax.jit
+def pieces(x, rewards, values, key, labels, n):
+    state = jnp.zeros(8)
+    for i in {turns}:
+        {first}
+        x = x.at[{place}].set({value})
+    return x, state
+"""
+PLAIN = {"turns": "range(64)", "first": "row = rewards[i]", "place": "i", "value": "jnp.cos(row)"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, "the values of all i at once (jax.vmap)"),
+        ({"first": "key, row = jax.random.split(key)"}, "the values of all i at once (jax.vmap)"),
+        (
+            {"first": "state = rewards[i]; state = state * 2", "value": "state"},
+            "the values of all i at once (jax.vmap)",
+        ),
+        ({"first": "row = x[i] * 2"}, "the values of all i at once (jax.vmap)"),
+        (
+            {"first": "state = rewards[i] + 0.9 * state", "value": "state"},
+            "a list of the values, and one jnp.stack; or jax.lax.scan, which hands them out",
+        ),
+        (
+            {"first": "row = jnp.tanh(state); state = row + 1", "turns": "reversed(range(64))"},
+            "a list of the values, and one jnp.stack of it turned round; or jax.lax.scan, which hands them out",
+        ),
+        (
+            {"first": "state = state * values[i]", "value": "state", "turns": "range(63, -1, -1)", "place": ":, i"},
+            "a list of the values, and one jnp.stack of it turned round along axis 1; or jax.lax.scan",
+        ),
+        (
+            {"first": "if i % n == 0: continue", "value": "rewards[i]"},
+            "a list of the places that are written and one of their values, then one `x.at[indices].set(values)`",
+        ),
+    ],
+)
+def test_a_loop_of_pieces_is_advised_by_what_its_turns_need(changed: dict[str, str], expected: str) -> None:
+    code = TURNS.format(**(PLAIN | changed))
+    if "continue" in code:
+        code = code.replace("if i % n == 0: continue", "if i % n == 0:\n            continue")
+    assert advice("chained-at-set", code).startswith(expected)
+
+
+def test_places_by_a_mask_are_as_many_as_there_are_hits() -> None:
+    hits = PLAIN | {"place": "places", "value": "row", "first": "places = values[labels == i]; row = rewards[places]"}
+    assert not findings("chained-at-set", TURNS.format(**hits))
+    fixed = hits | {"first": "places = values[i]; row = rewards[places]"}
+    assert len(findings("chained-at-set", TURNS.format(**fixed))) == 1
