@@ -57,8 +57,11 @@ _ELEMENTWISE = tuple(
         "tanh",
     )
 )
-# A name seldom stands for more names than this.
+# As long as the names of matrices are.
+_LETTERS = 2
+# A name seldom stands for more names than this, and an array is seldom written more often in a row.
 _DEPTH = 8
+_WRITES = 32
 
 
 def is_folded(writes: Sequence[Write], source: Source) -> bool:
@@ -87,7 +90,7 @@ def _is_known(writes: Sequence[Write], values: _Reader, places: _Reader) -> bool
     array = root(writes[0])
     rows = [() if _is_rows(write) else write.index for write in writes]
     return (
-        values.is_array(array, _DEPTH)
+        values.is_array(array, _WRITES)
         and all(write.value is not None and values.is_known(write.value, _DEPTH) for write in writes)
         and all(places.is_known(part, _DEPTH) for index in rows for part in index)
     )
@@ -147,8 +150,8 @@ class _Reader:
         if depth == 0:
             return False
         if (write := at_write(array)) is not None:
-            parts = (write.value, *write.index)
-            return self.is_array(write.array, depth) and all(p is not None and self.is_known(p, depth) for p in parts)
+            parts, names = (write.value, *write.index), min(depth, _DEPTH)
+            return self.is_array(write.array, depth) and all(p is not None and self.is_known(p, names) for p in parts)
         match array:
             case cst.Name():
                 return self._is_variable(array, depth)
@@ -169,7 +172,7 @@ class _Reader:
             return bool(array.args) and is_literal(array.args[0].value)
         if self.source.calls(array, *_FULL, *_FULL_LIKE):
             value = argument(array, 1, "fill_value")
-            return value is not None and self.is_known(value, depth)
+            return value is not None and self.is_known(value, min(depth, _DEPTH))
         return self.source.calls(array, *_FILLED, *_LIKE)
 
     def _is_variable(self, name: cst.Name, depth: int) -> bool:
@@ -261,9 +264,11 @@ class _Reader:
 
 
 def _is_of_a_class(said: Sequence[str]) -> bool:
-    """`Node.GOAL`, a constant of a class."""
+    """`Node.GOAL`, a constant of a class, and `cells.EARTH`, a word in capitals: a matrix has a letter or two."""
     *_, owner, constant = ["", *said]
-    return owner[:1].isupper() and constant.isupper() and len(constant) > 1
+    if owner[:1].isupper():
+        return constant.isupper() and len(constant) > 1
+    return constant.isupper() and len(constant) > _LETTERS and owner != "self"
 
 
 def _is_counted(name: cst.Name, source: Source) -> bool:

@@ -12,7 +12,9 @@ from fusionlint.lazily import regex
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context, is_idle
 
-_MAKES = regex(r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_|(^|_)factory$")
+_MAKES = regex(
+    r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
+)
 _FACTORY = regex(r"(^|_)factory$")
 # What a file of weights is read for, and what has to be done to put them where they belong.
 _LOADS = regex(r"(^|_)(checkpoints?|ckpt|pretrained)(_|$)")

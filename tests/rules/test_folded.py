@@ -119,6 +119,21 @@ class Problem:
 """
 
 # The rules, the code, and what has to be written otherwise for a trace not to know it, found so many times.
+WEIGHTS = """
+def weights(x, cells, n):
+    div = 1.0
+    w = jnp.zeros((n, 8, 4))
+    w = w.at[:, cells.EARTH, cells.ROOT].set(-div)
+    w = w.at[:, cells.AIR, cells.LEAF].set(div / 8.0)
+    return x @ w
+"""
+ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
+TWO = """\
+    if n > 3:
+        w = w.at[0, cells.AIR, cells.ROOT].set(1.0)
+        w = w.at[0, cells.AIR, cells.LEAF].set(2.0)
+"""
+MANY = WEIGHTS.replace("    return", ONE * 12 + TWO + "    return")
 CASES = {
     "places by their names": (("chained-at-set", "write-on-diagonal"), PAIRS, ("enumerate(names)", "x"), 1),
     "the diagonal of a table": (("write-on-diagonal",), PAIRS, ("].set(True)\n    for", "].set(x)\n    for"), 1),
@@ -137,6 +152,8 @@ CASES = {
     "rows of numbers": (("blocks-by-at-set",), COLUMNS, ("set(2)", "set(x[0])"), 1),
     "bounds of a problem, one of which is learned": (("chained-at-set",), BOUNDS, ("set(15.0)", "set(self.rate)"), 1),
     "bounds of a problem, where somebody says": (("chained-at-set",), BOUNDS, ("bounds(self)", "bounds(self, k)"), 1),
+    "words in capitals": (("chained-at-set",), WEIGHTS, ("cells.AIR, cells.LEAF", "cells.air, cells.leaf"), 1),
+    "after many writes": (("chained-at-set",), MANY, ("cells.LEAF].set(2.0)", "cells.LEAF].set(x[0])"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 
