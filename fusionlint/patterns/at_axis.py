@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_whole
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.values import kind
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source
 
@@ -20,6 +21,8 @@ from fusionlint.source.tree import Source
 _LONG, _LONGEST = 30, 150
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
 _ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
+# What counts has a name as short as this.
+_COUNTER = 2
 # What is called slices, and what one slice is called.
 SLICES = regex(r"(^|_)slices?(_|$)")
 _SLICE = regex(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
@@ -79,6 +82,7 @@ def along_one_axis(writes: Sequence[Write]) -> list[Part] | None:
 
 def said_along(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
     """`jnp.stack` of what a new array is made of, a `where` over the places of one that is there."""
+    or_arrays = _of_arrays(writes, places, source)
     if is_fresh(root(writes[0]), source):
         axis = next(i for i, part in enumerate(writes[0].index) if not is_whole(part))
         added = ", those of one place summed first" if _is_twice(writes, places, source) else ""
@@ -87,11 +91,26 @@ def said_along(writes: Sequence[Write], places: Sequence[Part], array: str, sour
         )
         numbers = [constant(place) for place in places]
         if len({number < 0 for number in numbers if number is not None}) > 1:  # nobody says how long a stack would be
-            return _chosen(writes, places, "the fill", source, jnp)
+            return _chosen(writes, places, "the fill", source, jnp) + or_arrays
         if all(number is not None for number in numbers):
             return stack
-        return f"{stack}, where Python knows the places; else {_chosen(writes, places, 'the fill', source, jnp)}"
-    return _chosen(writes, places, array, source, jnp)
+        chosen = _chosen(writes, places, "the fill", source, jnp)
+        return f"{stack}, where Python knows the places; else {chosen}{or_arrays}"
+    return _chosen(writes, places, array, source, jnp) + or_arrays
+
+
+def _of_arrays(writes: Sequence[Write], places: Sequence[Part], source: Source) -> str:
+    """What holds where a place is more than one number, of which nothing is seen: `halo_index`, and not `i`."""
+    if len({write.method for write in writes}) > 1 or not any(_is_unseen(place, source) for place in places):
+        return ""
+    return f"; of places that are arrays one `.{writes[0].method}` at all of them, joined as their values are"
+
+
+def _is_unseen(place: Part, source: Source) -> bool:
+    """Whether a place is a name, longer than a counter's is, that is not seen to be one number."""
+    if not isinstance(place, cst.Name) or len(place.value) <= _COUNTER:
+        return False
+    return not _is_known(place, source) and kind(place, source) != "scalar"
 
 
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:

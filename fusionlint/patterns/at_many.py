@@ -24,6 +24,7 @@ from fusionlint.patterns.at import (
 )
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.unpacked import stored, unpacked
+from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
 _JOINS = tuple(
@@ -57,8 +58,28 @@ def are_arrays(writes: Sequence[Write], source: Source) -> bool:
     if _is_vector(root(writes[0]), source) and all(w.value is not None and _is_row(w.value, source) for w in writes):
         return True
     ranges = ({source.code(part) for part in write.index if _is_range(part, source)} for write in writes)
-    many = (any(is_many(part, source) for part in write.index) for write in writes)
-    return bool(set.intersection(*ranges)) or all(many)
+    many = [any(is_many(part, source) for part in write.index) for write in writes]
+    return bool(set.intersection(*ranges)) or all(many) or _are_named_beside_arrays(writes, source)
+
+
+def _are_named_beside_arrays(writes: Sequence[Write], source: Source) -> bool:
+    """Whether one place is made as an array of places is, and no other is seen to be one number."""
+    places = [part for write in writes for part in write.index if not is_whole(part)]
+    if not all(isinstance(part, cst.Name) and kind(part, source) != "scalar" for part in places):
+        return False
+    return any(isinstance(part, cst.Name) and _is_made_an_array(part, source) for part in places)
+
+
+def _is_made_an_array(name: cst.Name, source: Source) -> bool:
+    """`jnp.arange(n)`, `jnp.arange(n).astype("i8")`, `jnp.arange(n)[kept]`, `np.flatnonzero(mask)`, a table."""
+    value = source.value(name)
+    is_range = value is not None and (source.calls(value, *RANGES) or _is_range_of_a_type(value, source))
+    return is_range or _is_joined(name, source) or _is_a_table(name, source)
+
+
+def _is_a_table(name: cst.Name, source: Source) -> bool:
+    """Whether this is a constant of the module that is an array."""
+    return name.value.isupper() and kind(name, source) == "array"
 
 
 def _is_vector(array: cst.BaseExpression, source: Source) -> bool:
@@ -87,7 +108,7 @@ def _has_one_axis(made: cst.BaseExpression, source: Source) -> bool:
 
 def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
     """Whether nobody doubts that this is an array of places."""
-    if _is_joined(part, source):
+    if isinstance(part, cst.Name) and _is_made_an_array(part, source):
         return True
     value = source.value(part) if isinstance(part, cst.Name) else None
     if isinstance(value, cst.Tuple):
@@ -110,11 +131,17 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
     return False
 
 
-def _is_joined(part: Part, source: Source) -> bool:
+def _is_range_of_a_type(value: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.arange(n).astype("i8")`, `jnp.arange(n)[kept]`."""
+    match value:
+        case cst.Call(func=cst.Attribute(value=whole, attr=cst.Name("astype"))) | cst.Subscript(value=whole):
+            return source.calls(whole, *RANGES)
+    return False
+
+
+def _is_joined(part: cst.Name, source: Source) -> bool:
     """Whether this is a name for `np.stack(places)`, `np.arange(1, n)`, `np.flatnonzero(mask)` or the like, for a list,
     or for what is found along one of several axes."""
-    if not isinstance(part, cst.Name):
-        return False
     match unpacked(source.written(part), source):
         case cst.Call() as found:
             return source.calls(found, *_OF_AXES)

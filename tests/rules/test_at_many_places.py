@@ -1,0 +1,53 @@
+"""Places of which nobody sees that they are one number each: no mask compares an axis with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+import jax.numpy as jnp
+KEPT = jnp.array(jnp.load("kept.npy"))
+KEPT = KEPT[KEPT > 0]
+
+@jax.jit
+def merged(x, halo, kept, count):
+    {before}
+    total = jnp.zeros_like(x)
+    total = total.at[{one}].add(x * 0.1)
+    total = total.at[{other}].add(x * 0.9)
+    return total
+"""
+
+
+def told(before: str, one: str, other: str) -> str:
+    text = CODE.format(before=before, one=one, other=other)
+    (found,) = check_text(text.encode(), "m.py", Scope(("chained-at-set",)))
+    assert found.suggestion is not None
+    return found.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("before", "one", "other"),
+    [
+        ('own = jnp.arange(count).astype("i8")', "halo", "own"),
+        ("own = jnp.arange(count)[kept]", "own", "halo"),
+        ("", "KEPT", "halo"),
+    ],
+)
+def test_places_beside_an_array_of_places_are_arrays_too(before: str, one: str, other: str) -> None:
+    assert told(before, one, other) == "one `total.at[...].add(...)`, its indices and values joined by jnp.concatenate"
+
+
+def test_of_places_of_which_nothing_is_seen_it_is_said_what_holds_for_arrays() -> None:
+    text = told("", "halo", "kept")
+    assert "jnp.where(k == halo, x * 0.1, 0)" in text
+    assert text.endswith("; of places that are arrays one `.add` at all of them, joined as their values are")
+
+
+@pytest.mark.parametrize(("before", "one", "other"), [("", "0", "1"), ("i, j = 2, 3", "i", "j")])
+def test_of_what_counts_nothing_is_said_of_arrays(before: str, one: str, other: str) -> None:
+    assert "arrays" not in told(before, one, other)
