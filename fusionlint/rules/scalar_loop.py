@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.turns import FORI, WHILE, Walk, walk
 from fusionlint.rule import Rule
@@ -28,7 +29,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         _where(node, found, source),
         f"{shown} is gone through one element at a time, each in tiny kernels of its own",
-        write=_advice(found, source),
+        write=_advice(found, node, source),
     )
 
 
@@ -50,14 +51,43 @@ def _is_said(loop: cst.Call, found: Walk, source: Source) -> bool:
     return next((call for call in same if call is loop or walk(call, source) is not None), loop) is not loop
 
 
-def _advice(found: Walk, source: Source) -> str:
+def _looks_further_back(found: Walk) -> bool:
+    """Whether a turn is made of two before it, `p[n - 1]` and `p[n - 2]`, as the polynomials of a series are."""
+    counter, carried = found.turn.counter.value, {name.value for name in found.turn.carried}
+    back = set()
+    for node in inside(found.turn.body.body):
+        match node:
+            case cst.Subscript(
+                value=cst.Name(array),
+                slice=[
+                    cst.SubscriptElement(
+                        slice=cst.Index(
+                            value=cst.BinaryOperation(
+                                left=cst.Name(counted), operator=cst.Subtract(), right=cst.Integer(steps)
+                            )
+                        )
+                    ),
+                    *_,
+                ],
+            ) if array in carried and counted == counter:
+                back.add((array, steps))
+    return len({array for array, _ in back}) < len(back)
+
+
+def _advice(found: Walk, loop: cst.Call, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
+    if _looks_further_back(found):
+        return (
+            f"each turn needs the two before it: a Python loop over a list and one {jnp}.stack, which is a kernel or "
+            "few; where there are too many turns to compile, jax.lax.scan that carries those two, with `unroll`"
+        )
     if found.is_writing:
         return (
             "the array form: all places at once where no turn needs another's, a cumulative operation or "
             "jax.lax.associative_scan where each needs the one before; small arrays in a loop on the host"
         )
+    so_far = f" ({jnp}.cumsum, where a turn goes by the sum so far)" if source.calls(loop, WHILE) else ""
     return (
-        f"the array form: all elements at once, then {jnp}.sum, {jnp}.min, {jnp}.any, or {jnp}.argmax for the first "
-        "that passes a test"
+        f"the array form: all elements at once{so_far}, then {jnp}.sum, {jnp}.min, {jnp}.any, or {jnp}.argmax for the "
+        "first that passes a test"
     )
