@@ -78,9 +78,9 @@ def read(node: cst.CSTNode) -> Iterator[str]:
 
 def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     """The calls that evaluating `node` makes, those of functions defined in it aside."""
-    if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Lambda):
+    if type(node) in (cst.FunctionDef, cst.ClassDef, cst.Lambda):
         return
-    if isinstance(node, cst.Call):
+    if type(node) is cst.Call:
         yield node
     for child in children(node):
         yield from calls(child)

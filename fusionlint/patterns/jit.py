@@ -108,23 +108,24 @@ def _is_told_the_cpu(node: cst.CSTNode | None) -> bool:
 
 def dispatching(source: Source) -> Iterator[str]:
     """The scopes whose host code calls a compiled program: asked of the facts, before libcst parses."""
-    return (scope for scope, _ in _dispatches(source))
+    return iter(_dispatches(source))
 
 
 def dispatching_in_a_loop(source: Source) -> Iterator[str]:
     """Those that do so in a Python loop."""
-    return (scope for scope, loops in _dispatches(source) if loops)
+    return (scope for scope, in_loop in _dispatches(source).items() if in_loop)
 
 
 @lru_cache(maxsize=1)
-def _dispatches(source: Source) -> list[tuple[str, tuple[int, ...]]]:
-    """The scope of each call of a compiled program in the file's host code, and the loops around it. Several rules ask
+def _dispatches(source: Source) -> dict[str, bool]:
+    """The scopes of the file's host code that call a compiled program, each with whether a loop does. Several rules ask
     for every file."""
-    return [
-        (scope, loops)
-        for place, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path)
-        if source.runs(scope, "host") and _is_dispatch(source.project, place, name, called, loops)
-    ]
+    found: dict[str, bool] = {}
+    for place, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path):
+        says_more = scope not in found or (bool(loops) and not found[scope])
+        if says_more and source.runs(scope, "host") and _is_dispatch(source.project, place, name, called, loops):
+            found[scope] = bool(loops)
+    return found
 
 
 def _is_dispatch(project: Project, place: Place, name: str | None, called: RawValue, loops: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import libcst as cst
 
@@ -19,6 +19,7 @@ from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_of_a_factory
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import NOTHING, Facts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -39,16 +40,31 @@ _Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cs
 
 
 def _reading_in_a_loop(source: Source) -> Iterator[str]:
-    """The scopes of a file that computes by jax that read anything by `float(...)`, in a loop of host code: asked of
-    the facts alone."""
+    """The scopes of a file that computes by jax that read an element of anything by `float(...)`, in a loop of host
+    code: asked of the facts alone."""
     scopes = (
         place.scope
         for place, name, (value, _, loops, _) in source.project.named_calls(source.path)
-        if loops and (name in _READERS or (isinstance(value[0], str) and value[0].endswith(_READ_BY)))
+        if loops and _may_read_an_element(name, value, place.scope, source.facts)
     )
     found = {scope for scope in scopes if source.runs(scope, "host")}
     if found and (any(name.startswith(_ON_DEVICE) for name in source.names) or any(True for _ in dispatching(source))):
         yield from found
+
+
+def _may_read_an_element(name: str | None, call: tuple[Any, ...], scope: str, facts: Facts) -> bool:
+    """Whether a call may be handed `x[i]`, of which facts keep nothing, `x[i].item()`, or what a loop binds."""
+    called, arguments, _ = call
+    if isinstance(called, str) and called.endswith(_READ_BY):
+        what = called.rpartition(".")[0]
+    elif name in _READERS and arguments:
+        what = arguments[0]
+    else:
+        return False
+    if not isinstance(what, str):
+        return what is None or what[0] is None
+    bound = facts.bound(scope, what)
+    return bound is not None and bound.kind == "value" and bound.value == NOTHING
 
 
 @rule.source("For", "ListComp", "GeneratorExp", "SetComp", "DictComp", where="host", when=_reading_in_a_loop)

@@ -16,7 +16,7 @@ from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, replaced
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Call
+from fusionlint.source.facts import Call, Facts, Value
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -40,10 +40,42 @@ _RANDOM = regex(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d
 
 
 def _compiled(source: Source) -> Iterator[str]:
-    """The functions of the file that are decorated with a jit, in code whose speed matters."""
-    decorated = (f for f in source.facts.functions.values() if f.decorators)
-    compiled = (f for f in decorated if not _JIT.isdisjoint(source.project.decorators(source.path, f)))
-    return (f.scope for f in compiled if not is_idle(source.project, Place(source.path, f.scope)))
+    """The functions of the file that are decorated with a jit alone, and called again and again, for all that the facts
+    show."""
+    project = source.project
+    for function in source.facts.functions.values():
+        if len(function.decorators) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
+            continue
+        place = Place(source.path, function.scope)
+        is_in_use = not is_idle(project, place) and _is_repeated(place, source)
+        if is_in_use and not _says_of_donation(function.decorators[0]):
+            yield function.scope
+
+
+def _is_repeated(compiled: Place, source: Source) -> bool:
+    """Whether a function may be called again and again, by its own file alone: what others call, they may keep."""
+    project, (name, again, _) = source.project, compiled.scope.rpartition(".")[2].partition("#")
+    if again:
+        return True  # what is meant by a name that several defs have, facts do not say
+    if any(p.path != source.path and not is_idle(project, p) for p in project.callers(project.name_of(compiled))):
+        return False
+    if source.facts.functions[compiled.scope].owner:
+        calls = [call for call in source.facts.raw.calls if call[0][0] == f"self.{name}"]
+    else:
+        calls = [call for _, call in source.called(project.name_of(compiled))]
+        if _is_passed_around(name, source.facts):
+            return True
+    hosts = ((scope, loops) for _, scope, loops, _ in calls if source.runs(scope, "host"))
+    return any(loops or runs_often(project, Place(source.path, scope)) for scope, loops in hosts)
+
+
+def _is_passed_around(name: str, facts: Facts) -> bool:
+    """Whether some call of the file is handed `name`, or a function returns it: who gets it may call it."""
+    calls = (call for call, *_ in facts.raw.calls)
+    handed = ((*arguments, *(value for _, value in keywords)) for _, arguments, keywords in calls)
+    returned = (value for function in facts.functions.values() for value in function.returns)
+    parts = (part.name for value in returned for part in (value, *value.arguments))
+    return any(name in values for values in handed) or name in parts
 
 
 @rule.source("Call", calls=_JIT, where="host", like=lambda call: not _may_donate(call))
@@ -76,7 +108,11 @@ def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
 
 
 def _may_donate(call: Call) -> bool:
-    return any(keyword == "**" or keyword.startswith("donate") for keyword, _ in call.value.keywords)
+    return _says_of_donation(call.value)
+
+
+def _says_of_donation(jit: Value) -> bool:
+    return any(keyword == "**" or keyword.startswith("donate") for keyword, _ in jit.keywords)
 
 
 def _donates(args: Sequence[cst.Arg]) -> bool:

@@ -94,9 +94,9 @@ class Pieces:
 
     def writing(self, name: str) -> Iterator[Piece]:
         """The pieces that could write to a variable of the file's own level."""
-        globally = re.compile(rf"\bglobal\b.*\b{re.escape(name)}\b", re.DOTALL)
+        home, globally = self.of_scope(name), re.compile(rf"\bglobal\b.*\b{re.escape(name)}\b", re.DOTALL)
         for piece in self:
-            if piece in (MODULE, self.of_scope(name)) or globally.search(self._text(piece)):
+            if piece in (MODULE, home) or (piece in self._with_globals and globally.search(self._text(piece))):
                 yield piece
 
     def seeing(self, scope: str, name: str) -> Iterator[Piece]:
@@ -154,6 +154,13 @@ class Pieces:
             raise cst.ParserSyntaxError(
                 error.message, lines=self.lines, raw_line=line, raw_column=error.raw_column
             ) from error
+
+    @cached_property
+    def _with_globals(self) -> frozenset[Piece]:
+        """The pieces that could say `global`: of few files is there any."""
+        if not any("global" in line for line in self.lines):
+            return frozenset()
+        return frozenset(piece for piece in self if piece != MODULE and "global" in self._text(piece))
 
     def _text(self, piece: Piece) -> str:
         number, part = piece

@@ -279,12 +279,6 @@ def _assign(reader: _Reader, node: ast.Assign) -> None:
     for target in node.targets:
         reader.bind_target(target, value)
         reader.visit(target)
-    if reader.loops and isinstance(node.value, ast.Call) and node.value.args:
-        handed, *others = node.value.args
-        if not _names(handed).isdisjoint(_names(*node.targets)):
-            reader.saw("handed on in a loop")
-            if others and all(isinstance(other, ast.Subscript) for other in others):
-                reader.saw("handed on with rows in a loop")
 
 
 def _subscript(reader: _Reader, node: ast.Subscript) -> None:
@@ -326,6 +320,29 @@ def _for(reader: _Reader, node: ast.For | ast.AsyncFor) -> None:
     reader.loop(node.lineno, node.body)
     reader.counters = outside
     reader.visit_all(node.orelse)
+    if not _is_written_out(node.iter):
+        _handed_on(reader, node.body)
+
+
+def _is_written_out(iterated: ast.expr) -> bool:
+    """Whether a loop goes over what stands in the program: a list, or the numbers up to one."""
+    match iterated:
+        case ast.Call(func=ast.Name("range"), args=args):
+            return all(isinstance(arg, ast.Constant) for arg in args)
+    return isinstance(iterated, ast.List | ast.Tuple)
+
+
+def _handed_on(reader: _Reader, statements: Iterable[ast.stmt]) -> None:
+    """Notes where a call is handed first what it replaces: `x = layer(x)`, `x, state = layer(x, state)`."""
+    for statement in statements:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_],
+                value=ast.Call(args=[handed, *others]),
+            ) if name in _names(handed):
+                reader.saw("handed on in a loop")
+                if others and all(isinstance(other, ast.Subscript) for other in others):
+                    reader.saw("handed on with rows in a loop")
 
 
 def _while(reader: _Reader, node: ast.While) -> None:
