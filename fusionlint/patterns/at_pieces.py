@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, constant, names_read
+from fusionlint.patterns.at import Part, Write, constant, names_read
+from fusionlint.patterns.at_chain import is_about
 from fusionlint.source.tree import Source
 
 # Where something stands along an axis: so far from its start, or from its end, or at what is computed.
@@ -100,3 +101,11 @@ def _begin(part: Part) -> tuple[int, int]:
     if at is None:
         return unseen, 0
     return (0, at) if at >= 0 else (3, at)
+
+
+def read_back(writes: Sequence[Write], source: Source) -> str | None:
+    """What the array is called, where a part is made of what was written before it: `m.at[1].set(2 * m[2] - m[3])`."""
+    values = [write.value for write in writes if write.value is not None]
+    names = {name.value for write in writes if isinstance(name := write.array, cst.Name)}
+    read = (name for value in values for name in names_read(value) if not is_about(name, source))
+    return next((name.value for name in read if name.value in names), None)

@@ -21,7 +21,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.at_loop import are_windows_apart, piecewise
-from fusionlint.patterns.at_pieces import pieces
+from fusionlint.patterns.at_pieces import pieces, read_back
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
@@ -124,6 +124,10 @@ def _pair_of_a_loop(write: Write, loop: cst.For, source: Source) -> int:
 def _advice(writes: Sequence[Write], source: Source) -> str | None:
     """What puts the blocks together at once; None where one lies on another, and is not joined to it."""
     jnp = source.alias("jax.numpy") or "jnp"
+    if (array := read_back(writes, source)) is not None:
+        return (
+            f"the parts under names of their own, made of one another and not of `{array}`; then one {jnp}.concatenate"
+        )
     if any(write.method == "add" for write in writes):
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     if (chosen := _chosen(writes, source)) is not None:
@@ -131,7 +135,8 @@ def _advice(writes: Sequence[Write], source: Source) -> str | None:
     values, rest = [_shown(write, source) for write in writes], _filled(writes, source)
     filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
     if len(filled) == 1 and len(axes := filled.pop()) == 1:
-        axis = axes[0] - len(writes[0].index) if any(isinstance(p, cst.Ellipsis) for p in writes[0].index) else axes[0]
+        is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[: axes[0]])
+        axis = axes[0] - len(writes[0].index) if is_open else axes[0]
         in_order = pieces([write.index[axes[0]] for write in writes], source)
         if in_order is None:
             return None

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Write, at_write, is_literal
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, elements, is_literal
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -23,6 +23,8 @@ rule = Rule(__name__, harm="fusion")
 _COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
+# More axes than a matrix has.
+_AXES = 3
 _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
 
 
@@ -75,9 +77,29 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
 
 def _has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
     """Whether the array is seen to be copies of another, one for each row, `jnp.repeat(x[None], n, axis=0)`: whoever
-    writes on the diagonal of those writes rows of x, which may have axes of their own."""
+    writes on the diagonal of those writes rows of x, which may have axes of their own. Or it is arithmetic with
+    something of three axes, `forces / distances[:, :, None]`."""
     made = meant(array, source)
-    return isinstance(made, cst.Call) and source.calls(made, *_COPIES)
+    if isinstance(made, cst.Call):
+        return source.calls(made, *_COPIES)
+    return isinstance(made, cst.BaseExpression) and _has_three_axes(made)
+
+
+def _has_three_axes(made: cst.BaseExpression) -> bool:
+    match made:
+        case cst.BinaryOperation(operator=operator, left=left, right=right):
+            return not isinstance(operator, cst.MatrixMultiply) and any(map(_has_three_axes, (left, right)))
+        case cst.UnaryOperation(expression=inner):
+            return _has_three_axes(inner)
+        case cst.Subscript(slice=slices):
+            parts = elements(slices)
+            return len(parts) >= _AXES and all(_is_axis(part) for part in parts)
+    return False
+
+
+def _is_axis(part: Part) -> bool:
+    """`:` or `None`, each of which is an axis."""
+    return isinstance(part, cst.Slice) or (isinstance(part, cst.Name) and part.value == "None")
 
 
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:

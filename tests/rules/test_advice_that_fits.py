@@ -63,6 +63,41 @@ def test_blocks_of_one_column_are_joined_along_it() -> None:
     assert "jnp.block" in advice("blocks-by-at-set", EDGES.format(last="-2"))
 
 
+CURVE = """
+def curve(u, n):
+    slopes = jnp.zeros(n + 3)
+    slopes = slopes.at[2:-2].set(jnp.diff(u))
+    slopes = slopes.at[1].set({second})
+    return slopes.at[0].set({first})
+"""
+
+
+def test_blocks_that_are_made_of_what_is_written_before_get_names_first() -> None:
+    code = CURVE.format(second="2.0 * slopes[2] - slopes[3]", first="2.0 * slopes[1] - slopes[2]")
+    said = "the parts under names of their own, made of one another and not of `slopes`; then one jnp.concatenate"
+    assert advice("blocks-by-at-set", code) == said
+    other = CURVE.format(second="u[1] * slopes.shape[0]", first="u[0]")
+    assert advice("blocks-by-at-set", other).startswith("jnp.concatenate([")
+
+
+FORCES = """
+def forces(charges, x):
+    away = x - x[:, None]
+    force = {array}
+    at = jnp.arange(len(force))
+    return force.at[at, at].set(0).sum(axis=0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("array", "has_rows"),
+    [("charges[:, :, None] * away / 2", True), ("charges[:, None] * away", False), ("charges[0, :, None] - 1", False)],
+)
+def test_a_mask_of_the_diagonal_has_as_many_axes_as_the_array(array: str, has_rows: bool) -> None:
+    mask = "with an axis of one behind it for each axis of a row"
+    assert (mask in advice("write-on-diagonal", FORCES.format(array=array))) is has_rows
+
+
 WINDOWS = """
 def blocks(x, starts):
     return jax.vmap(lambda start: jax.lax.dynamic_slice(x, {start}, {size}))(starts)
