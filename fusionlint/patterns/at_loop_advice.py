@@ -68,10 +68,18 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         return (
             f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
         )
-    return (
-        f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`; "
-        f"or a list of them and one {jnp}.stack{_stacked(write)}"
+    at_once = (
+        f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`"
     )
+    if write.method != "set" and not _is_counted(write, loop):  # two turns may have one place
+        return at_once
+    return f"{at_once}; or a list of them and one {jnp}.stack{_stacked(write)}"
+
+
+def _is_counted(write: Write, loop: cst.For) -> bool:
+    """Whether each turn has a place of its own, which is what the loop counts: `.at[i].add(v)`."""
+    counted = {name.value for name in names_read(loop.target)}
+    return all(is_whole(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
 
 
 def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For) -> bool:

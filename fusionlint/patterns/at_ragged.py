@@ -27,10 +27,17 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether a place is seen to be as long as each iteration has it."""
     if any(is_nested(part, loop) for write in found.writes for part in write.index):
         return True
+    if all(_is_a_rectangle(write) for write in found.writes):
+        return True
     counted = {name.value for name in names_read(loop.target)}
     if any(_is_counted_off(part, loop, counted, source) for write in found.writes for part in write.index):
         return True
     return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
+
+
+def _is_a_rectangle(write: Write) -> bool:
+    """`.at[top:bottom, left:right].set(v)`, of any size, which lies over others as it comes."""
+    return sum(isinstance(part, cst.Slice) and not _is_even(part) for part in write.index) > 1
 
 
 def _is_counted_off(part: Part, loop: cst.For, counted: set[str], source: Source) -> bool:

@@ -27,6 +27,8 @@ _RANDOM = "jax.random."
 _AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
 # A trace has to know how long it is.
 _RANGE = "jax.numpy.arange"
+# With nothing to choose from it says where, as `nonzero` does.
+_WHERE = "jax.numpy.where"
 _RESULTS = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "argmax", "argmin"))
 _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
@@ -88,7 +90,7 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         return kind(call.args[0].value, source) == "array"
     if source.calls(call, _RANGE) and not _is_gated(call, function, source):
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
-    is_open = source.calls(call, *_AS_LONG_AS_IT_GETS) and len(call.args) == 1 and not call.args[0].star
+    is_open = source.calls(call, *_AS_LONG_AS_IT_GETS, _WHERE) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
 
 

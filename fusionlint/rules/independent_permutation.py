@@ -41,6 +41,8 @@ def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _is_one_row(node: cst.Call, source: Source) -> bool:
     """Whether a number, `jnp.arange(n)` or a part of that is shuffled: there all elements are of one row."""
     array = argument(node, 1, "x")
+    if isinstance(array, cst.Name) and _is_an_order(array, source):
+        return True
     while isinstance(array, cst.Name | cst.Subscript):
         if isinstance(array, cst.Subscript) and kind(array, source) != "scalar":
             array = array.value
@@ -53,6 +55,17 @@ def _is_one_row(node: cst.Call, source: Source) -> bool:
     if array is not None and _are_a_few_numbers(array, source):
         return True
     return array is not None and (source.calls(array, *_RANGES) or kind(array, source) == "scalar")
+
+
+def _is_an_order(name: cst.Name, source: Source) -> bool:
+    """Whether a variable is a range, or what shuffling it has left: `order = permutation(key, order)` in a loop."""
+    stored = [source.parent(source.parent(use.node) or use.node) for use in source.writes(name)]
+    values = [assign.value if isinstance(assign, cst.Assign) else None for assign in stored]
+    ranges = [value is not None and source.calls(value, *_RANGES) for value in values]
+    return any(ranges) and all(
+        known or (value is not None and source.calls(value, _PERMUTATION))
+        for known, value in zip(ranges, values, strict=True)
+    )
 
 
 def _are_a_few_numbers(array: cst.BaseExpression, source: Source) -> bool:

@@ -50,6 +50,25 @@ def test_pieces_are_put_where_they_lie(place: str, expected: str) -> None:
     assert text.endswith(expected) or not expected.startswith("or a list")
 
 
+PROJECTED = """
+@jax.jit
+def projected(x, center, rows):
+    for i in range(-1, 2):
+        n = center + i
+        x = x.at[:, {place}].{method}(rows * i)
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "method", "has_a_stack"), [("n", "add", False), ("i", "add", True), ("n", "set", True)]
+)
+def test_what_is_added_where_turns_may_meet_is_no_stack(place: str, method: str, has_a_stack: bool) -> None:
+    text = advice("chained-at-set", PROJECTED.format(place=place, method=method))
+    assert ("jnp.stack" in text) is has_a_stack
+    assert f"one `x.at[indices].{method}(values)`" in text
+
+
 EDGES = """
 def absorbing(left, right, k):
     layer = jnp.ones((8, 8, 2))

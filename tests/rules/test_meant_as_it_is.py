@@ -127,6 +127,31 @@ def tree(remaining, n):
         return jax.lax.fori_loop(0, n, lambda i, seen: seen + left[i], visited)
     return of(remaining)
 """
+EPOCHS = """
+def epochs(key, n, buffer):
+    order = jnp.arange(n)
+    for batch in buffer:
+        key, now = jax.random.split(key)
+        order = jax.random.permutation(now, order, independent=True)
+        yield batch[order]
+"""
+PAINTED = """
+def painted(layer, rectangles, rows, columns):
+    for corner, other, value in rectangles:
+        top, bottom = rows.index(corner[0]), rows.index(other[0])
+        left = columns.index(corner[1])
+        right = columns.index(other[1])
+        layer = layer.at[top:bottom, left:right].set(value)
+    return layer
+"""
+STRIPES = """
+def without_stripes(sinogram):
+    mask = jnp.abs(sinogram - sinogram.mean())
+    mask = mask.at[0:2].set(0.0)
+    mask = mask.at[-2:].set(0.0)
+    missing = jnp.where(mask > 0.0)[0]
+    return sinogram[missing]
+"""
 
 # The rule, the code, and what has to be written otherwise for it to be a case.
 CASES = {
@@ -144,6 +169,9 @@ CASES = {
     "for numpy": ("default-searchsorted", RESAMPLED, ("np.asarray(", "jnp.abs(")),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
+    "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
+    "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
+    "as many as there are stripes": ("chained-at-set", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
     "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),
 }  # fmt: skip
 
