@@ -22,14 +22,14 @@ _NEVER = frozenset(
      "dist", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 )  # fmt: skip
 
-# Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated.
-# What they do to a project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and
-# numpyro.
+# Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated,
+# what shows a bug. What they do to a project's functions is no use of them. They are a third of the code of jax, flax,
+# brax, maxtext and numpyro.
 _IDLE_FILE = regex(
     r"(^|/)(tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
-    r"|reference|_?deprecated|outdated|obsolete)/"
+    r"|reference|_?deprecated|outdated|obsolete|bugs?(_\w+)?|repros?)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|[^/]*_benchmark(s|ing)?|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
-    r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref)"
+    r"|analy[sz]e[^/]*|naive|ref|[^/]*_ref|repro_[^/]*|[^/]*_repro)"
     r"\.py$"
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.
