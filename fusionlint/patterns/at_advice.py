@@ -21,6 +21,7 @@ from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_calle
 from fusionlint.patterns.at_carried import is_carried
 from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.at_interleaved import interleaved
+from fusionlint.patterns.at_line import cross_somewhere, of_one_line
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -48,9 +49,12 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     array = dotted(root(writes[0])) or name or "x"
     places = None if are_arrays(writes, source) else along_one_axis(writes)
     pair = FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else ALONG
+    line = of_one_line(writes, array, source, jnp)
     if _reads_back(writes, source) or _is_rebound(writes, source):
-        one = _outline(writes, array, source, jnp, are_along=places is not None)
+        one = line or _outline(writes, array, source, jnp, are_along=places is not None)
         return Advice(f"the values first, under names of their own; then {one}", pair)
+    if line is not None:
+        return Advice(line, ALONG)
     if _is_stack(writes, source):
         return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
     if are_rows_of_ranges(writes, source):
@@ -65,16 +69,23 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
         return Advice(known, pair)
     if _have_slices(writes):
-        if all(write.method == "set" for write in writes):
-            joins = "block" if _are_of_a_table(writes, source) else "concatenate"
-            return Advice(f"one {jnp}.{joins} of the parts and of what stands between them", pair)
-        side_by_side = f"one {jnp}.concatenate where the parts lie side by side"
-        if not any(write.method in _ADDED for write in writes):
-            return Advice(side_by_side, pair)
-        return Advice(f"{side_by_side}, a sum of them behind {jnp}.pad where they overlap", pair)
+        return Advice(_of_slices(writes, source, jnp), pair)
     if len({w.method for w in writes}) > 1:
         return Advice(f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other", pair)
     return _scattered(writes, array, source, jnp)
+
+
+def _of_slices(writes: Sequence[Write], source: Source, jnp: str) -> str:
+    """One join of what lies side by side, a sum of what may overlap."""
+    if cross_somewhere(writes):
+        return _masked(jnp)
+    if all(write.method == "set" for write in writes):
+        joins = "block" if _are_of_a_table(writes, source) else "concatenate"
+        return f"one {jnp}.{joins} of the parts and of what stands between them"
+    side_by_side = f"one {jnp}.concatenate where the parts lie side by side"
+    if not any(write.method in _ADDED for write in writes):
+        return side_by_side
+    return f"{side_by_side}, a sum of them behind {jnp}.pad where they overlap"
 
 
 def _are_slices_added(writes: Sequence[Write]) -> bool:
@@ -137,6 +148,8 @@ def _outline(writes: Sequence[Write], array: str, source: Source, jnp: str, *, a
         return f"one {jnp}.stack of them"
     if are_along:
         return f"one {jnp}.where in the other"
+    if cross_somewhere(writes):
+        return _masked(jnp)
     if _have_slices(writes):
         return f"one {jnp}.concatenate of them and of what stands between them"
     if _are_lines_across(writes):

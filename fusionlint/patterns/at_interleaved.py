@@ -24,11 +24,11 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     axis = next(iter(axes))
     if len(axes) != 1 or axis is None or any(write.method != "set" for write in writes):
         return None
-    starts = sorted(_start(write.index[axis], len(writes)) for write in writes)
-    if starts != [*range(len(writes))]:
+    in_order = starts_of([write.index[axis] for write in writes])
+    if in_order is None:
         return None
-    in_order = sorted(writes, key=lambda write: _start(write.index[axis], len(writes)))
-    values = (brief(source.code(write.value), _LONG) if write.value is not None else "..." for write in in_order)
+    given = (writes[i].value for i in in_order)
+    values = (brief(source.code(value), _LONG) if value is not None else "..." for value in given)
     is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
     behind = axis - len(writes[0].index) if is_open else axis + 1
     if is_open and behind != -1:
@@ -36,6 +36,12 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     stack = f"{jnp}.stack([{', '.join(values)}], axis={behind})"
     laid = f"`{stack}.reshape({array}.shape)`, of values in the shape of their parts"
     return f"{laid}; along the last axis a TPU gains little"
+
+
+def starts_of(parts: Sequence[Part]) -> list[int] | None:
+    """Which of `parts` comes first, second, ..., where they are `k::m` for each k below m; None of others."""
+    starts = [_start(part, len(parts)) for part in parts]
+    return [starts.index(k) for k in range(len(parts))] if sorted(starts) == [*range(len(parts))] else None
 
 
 def _strided(write: Write) -> int | None:

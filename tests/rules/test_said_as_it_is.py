@@ -197,3 +197,62 @@ def test_places_by_a_mask_are_as_many_as_there_are_hits() -> None:
     assert not findings("chained-at-set", TURNS.format(**hits))
     fixed = hits | {"first": "places = values[i]; row = rewards[places]"}
     assert len(findings("chained-at-set", TURNS.format(**fixed))) == 1
+
+
+LINES = """
+@jax.jit
+def lines(x, at, a, b, c, n):
+    x = x.at[{one}].set(a)
+    x = x.at[{two}].set({value})
+    return x.at[{three}].set(c)
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "three", "expected"),
+    [
+        # In 40 turns of a loop: cpu 525 -> 365, h100 322 -> 202, v5e 924 -> 805 launches.
+        (
+            "at, 2::3",
+            "at, ::3",
+            "at, 1::3",
+            "one `x.at[at].set(jnp.stack([b, c, a], axis=-1).reshape(x[at].shape))`, of values in the shape of",
+        ),
+        # cpu 3 -> 1, h100 3 -> 1, v5e 11 -> 10 launches.
+        (
+            "-1, 1",
+            "-1, 0",
+            "-1, 2",
+            "one jnp.stack of the values in the order of their places, along their last axis, and one `x.at[-1, 0:3]",
+        ),
+        # 64 lines under a vmap: cpu 7 -> 4, h100 3 -> 2, v5e 1041 -> 10 launches.
+        (
+            "at, 1:3",
+            "at, n.AGE",
+            "at, n.STATE:",
+            "one jnp.concatenate of the parts and of what stands between them in that line, along its last axis",
+        ),
+        # 1024 tables: cpu 10 -> 1, h100 6 -> 1, v5e 20 -> 10 launches.
+        (":, 1:3", "at, 0", "at, 2", "one jnp.where of a mask: jnp.arange along each axis, compared with the places"),
+    ],
+)
+def test_parts_of_a_line_are_put_together_before_it_is_written(one: str, two: str, three: str, expected: str) -> None:
+    code = LINES.format(one=one, two=two, three=three, value="b")
+    assert advice("chained-at-set", code).startswith(expected)
+    back = advice("chained-at-set", LINES.format(one=one, two=two, three=three, value=f"b + x[{one}]"))
+    assert back.startswith("the values first, under names of their own; then one ")
+    assert "jnp.concatenate of them" not in back
+
+
+def test_what_opens_behind_an_axis_is_counted_from_the_front() -> None:
+    code = """
+@jax.jit
+def rolled(first, outs):
+    state = jnp.zeros_like(outs)
+    state = state.at[{one}].set(first)
+    return state.at[{two}].set(outs[:-1])
+"""
+    front = advice("blocks-by-at-set", code.format(one="0, ...", two="1:, ..."))
+    assert front.startswith("jnp.concatenate([jnp.expand_dims(first, 0), outs[:-1]], axis=0)")
+    behind = advice("blocks-by-at-set", code.format(one="..., 0, :", two="..., 1:, :"))
+    assert behind.startswith("jnp.concatenate([jnp.expand_dims(first, -2), outs[:-1]], axis=-2)")

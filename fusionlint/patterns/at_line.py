@@ -1,0 +1,64 @@
+"""Writes into one line of an array, part by part: `x.at[t, ::3].set(a).at[t, 1::3].set(b)`, `x.at[i, 0].set(c)`.
+
+In: writes of a Source that follow one another. Out: the line, made first, and one write of it; or whether slices and
+single places cross where the run alone knows: nothing joins those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, constant, is_static, is_whole
+from fusionlint.patterns.at_interleaved import starts_of
+from fusionlint.patterns.calls import brief
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_LONG = 30
+
+
+def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -> str | None:
+    """What makes the line and writes it once, where each write takes a part of it on the last axis that it names; None
+    of other writes."""
+    *around, _ = writes[0].index
+    if len({tuple(map(source.code, write.index[:-1])) for write in writes}) != 1 or not around:
+        return None
+    parts = [write.index[-1] for write in writes]
+    is_set = all(write.method == "set" for write in writes)
+    if not is_set or not all(map(_is_a_place, around)) or len({source.code(part) for part in parts}) < len(parts):
+        return None
+    at = ", ".join(map(source.code, around))
+    if (in_order := starts_of(parts)) is not None:
+        given = (writes[i].value for i in in_order)
+        values = ", ".join("..." if value is None else brief(source.code(value), _LONG) for value in given)
+        line = f"{jnp}.stack([{values}], axis=-1).reshape({array}[{at}].shape)"
+        return f"one `{array}.at[{at}].set({line})`, of values in the shape of their parts"
+    numbers = sorted(number for part in parts if (number := constant(part)) is not None)
+    if len(numbers) == len(parts) and 0 <= numbers[0] == numbers[-1] - len(numbers) + 1:
+        cut = f"{numbers[0]}:{numbers[-1] + 1}"
+        stack = f"one {jnp}.stack of the values in the order of their places, along their last axis"
+        return f"{stack}, and one `{array}.at[{at}, {cut}].set(...)` of it"
+    if not all(map(_is_known, parts)) or all(map(is_static, around)):
+        return None
+    joined = f"one {jnp}.concatenate of the parts and of what stands between them in that line, along its last axis"
+    return f"{joined}, and one `{array}.at[{at}].set(...)` of it"
+
+
+def cross_somewhere(writes: Sequence[Write]) -> bool:
+    """Whether slices are written and single places too, of which the run alone knows where they are."""
+    parts = [part for write in writes for part in write.index if not is_whole(part)]
+    return any(isinstance(p, cst.Slice) for p in parts) and any(_is_a_place(p) and not _is_known(p) for p in parts)
+
+
+def _is_a_place(part: Part) -> bool:
+    return not isinstance(part, cst.Slice | cst.Ellipsis | cst.List | cst.Tuple | cst.Comparison | cst.Call)
+
+
+def _is_known(part: Part) -> bool:
+    """Whether Python knows where this is: what is written out, every slice, and what is called as constants are."""
+    match part:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+            return name.isupper() and len(dotted(part)) > 1
+    return is_static(part) or isinstance(part, cst.Slice)
