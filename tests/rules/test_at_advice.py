@@ -551,13 +551,14 @@ def test_an_element_of_a_vector_is_a_number_that_fills_its_block(shape: str, is_
     code = f"""{HEAD}
 @jax.jit
 def weights(a, b, n):
-    w = jnp.zeros({shape})
-    w = w.at[0].set(a)
-    return w.at[1:].set(1 - w[0] / b.ndim)
+    v = jnp.zeros({shape})
+    v = v.at[0].set(a)
+    w = jnp.zeros({shape}).at[0].set(a)
+    return w.at[1:].set(1 - v[0] / b.ndim)
 """
     (found,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
-    assert ("jnp.full(..., 1 - w[0] / b.ndim)" in found.suggestion.text) == is_one
+    assert ("jnp.full(..., 1 - v[0] / b.ndim)" in found.suggestion.text) == is_one
 
 
 @pytest.mark.parametrize(
