@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_whole
+from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_literal, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import JIT, PARTIAL
@@ -22,7 +22,7 @@ _LONG, _LONGEST = 30, 150
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
 _ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 # What counts has a name as short as this.
-_COUNTER = 2
+COUNTER = 2
 # What is called slices, and what one slice is called.
 SLICES = regex(r"(^|_)slices?(_|$)")
 _SLICE = regex(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
@@ -108,14 +108,14 @@ def _of_arrays(writes: Sequence[Write], places: Sequence[Part], source: Source) 
 
 def _is_unseen(place: Part, source: Source) -> bool:
     """Whether a place is a name, longer than a counter's is, that is not seen to be one number."""
-    if not isinstance(place, cst.Name) or len(place.value) <= _COUNTER:
+    if not isinstance(place, cst.Name) or len(place.value) <= COUNTER:
         return False
     return not _is_known(place, source) and kind(place, source) != "scalar"
 
 
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
     """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
-    along = f"`k = {jnp}.arange(n)` along that axis"
+    along = f"`k = {jnp}.arange(n)` along that axis{_behind(writes[0], source, jnp)}"
     methods = {write.method for write in writes}
     told = [(_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
     text = array
@@ -127,6 +127,15 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
     if len(methods) > 1 or not (sign or methods == {"set"}) or len(text) > _LONGEST:
         text = f"{jnp}.where(k == i, value, {array}), one inside the other,"
     return f"{text} with {along}"
+
+
+def _behind(write: Write, source: Source, jnp: str) -> str:
+    """What an array among the values needs to stand in a `where`, if other axes come before the one of the places."""
+    axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
+    if axis == 0 or write.value is None or is_literal(write.value) or kind(write.value, source) == "scalar":
+        return ""
+    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
+    return f"; of an array {jnp}.expand_dims(value, {axis - len(write.index) if is_open else axis})"
 
 
 def _counted(place: Part, source: Source) -> str:

@@ -12,8 +12,9 @@ from itertools import takewhile
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, Write, constant, elements, inside, is_static, is_whole, names_read
+from fusionlint.patterns.at import RANGES, Part, Write, constant, elements, inside, is_static, is_whole, names_read
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
+from fusionlint.patterns.at_axis import COUNTER
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.at_many import is_one_of_many
@@ -22,6 +23,8 @@ from fusionlint.patterns.carry import Write as Assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+# A loop over these goes on by one number.
+_COUNTS = ("range", "reversed", *RANGES, "jax.numpy.linspace")
 _KEYS = regex(r"(^|[._])(rngs?|keys?)\d*$")
 
 
@@ -68,12 +71,27 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         return (
             f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
         )
-    at_once = (
-        f"the values of all {found.counter} at once (jax.vmap), then one `{array}.at[indices].{write.method}(values)`"
-    )
+    written = f"then one `{array}.at[indices].{write.method}(values)`"
+    at_once = f"the values of all {found.counter} at once (jax.vmap), {written}"
+    if any(_is_taken(part, loop, source) for piece in (write, *pieces) for part in piece.index):
+        listed = f"of other lengths lists of places and of values, each concatenated, {written}"
+        return f"{at_once}, where all are of one shape; {listed}"
     if write.method != "set" and not _is_counted(write, loop):  # two turns may have one place
         return at_once
     return f"{at_once}; or a list of them and one {jnp}.stack{_stacked(write)}"
+
+
+def _is_taken(part: Part, loop: cst.For, source: Source) -> bool:
+    """Whether a place is what each turn takes out of something, `for rows, block in zip(places, blocks)`: one number,
+    or as many as there are. What counts has a short name."""
+    if not isinstance(part, cst.Name) or len(part.value) <= COUNTER or source.calls(loop.iter, *_COUNTS):
+        return False
+    match loop.target:
+        case cst.Tuple(elements=[first, *_]) if source.calls(loop.iter, "enumerate"):
+            numbers = {name.value for name in names_read(first.value)}
+        case _:
+            numbers = set()
+    return part.value in {name.value for name in names_read(loop.target)} - numbers
 
 
 def _is_counted(write: Write, loop: cst.For) -> bool:

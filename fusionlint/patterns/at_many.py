@@ -43,7 +43,7 @@ _OF_AXES = tuple(
 )
 # A name seldom stands for more names than this.
 _DEPTH = 8
-_LISTS = regex(r"(nodes|ids|idxs|inds|indices|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
+_LISTS = regex(r"(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
 _FINDS = tuple(
     f"{module}.{name}"
     for module in ("numpy", "jax.numpy")

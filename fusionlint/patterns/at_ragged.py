@@ -16,6 +16,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
+_LISTS = ("list", "tuple", "sorted")
 # Which places hold what is asked for: as many as there are.
 _FINDS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")
@@ -69,7 +70,7 @@ def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) 
         ) if owner in counted:
             return bool(SLICES.search(method))
         case cst.Call(args=[cst.Arg(value=cst.Name(places))]) if places in counted:
-            return source.calls(meant, *_ARRAYS)
+            return source.calls(meant, *_ARRAYS, *_LISTS)
         case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(elt=made) | cst.ListComp(elt=made))]):
             return isinstance(made, cst.Call) and dotted(made.func) == "slice" and not _is_as_long_as_ever(made)
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=hits))]) if _asks_for(

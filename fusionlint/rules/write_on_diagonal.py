@@ -64,6 +64,8 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     if _has_more_axes(write.array, source):
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis of a row"
     if write.method in ("set", "add") and _is_zeros(write.array, source):
+        if not _is_as_long(write.array, _size(write, length, source), source):
+            return f"{jnp}.diag of the values, brought to the size of {array} by {jnp}.pad"
         return f"{value} * {jnp}.eye({_size(write, length, source)}), or {jnp}.diag({value}) of a vector"
     if write.method == "set":
         if isinstance(write.value, cst.Name) and write.value.value == "False":
@@ -93,13 +95,22 @@ def _has_three_axes(made: cst.BaseExpression) -> bool:
             return _has_three_axes(inner)
         case cst.Subscript(slice=slices):
             parts = elements(slices)
-            return len(parts) >= _AXES and all(_is_axis(part) for part in parts)
+            if any(isinstance(part, cst.Ellipsis) for part in parts):  # x[..., None, None]
+                return sum(map(_is_new, parts)) >= _AXES - 1
+            return len(parts) >= _AXES and all(isinstance(part, cst.Slice) or _is_new(part) for part in parts)
     return False
 
 
-def _is_axis(part: Part) -> bool:
-    """`:` or `None`, each of which is an axis."""
-    return isinstance(part, cst.Slice) or (isinstance(part, cst.Name) and part.value == "None")
+def _is_new(part: Part) -> bool:
+    return isinstance(part, cst.Name) and part.value == "None"
+
+
+def _is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
+    """Whether what is made is not seen to be longer than its diagonal is written: `jnp.zeros((n, n))`."""
+    match meant(array, source):
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=sizes)), *_]):
+            return all(source.code(each.value) == size for each in sizes[-2:])
+    return True
 
 
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:

@@ -69,6 +69,33 @@ def test_what_is_added_where_turns_may_meet_is_no_stack(place: str, method: str,
     assert f"one `x.at[indices].{method}(values)`" in text
 
 
+TAKEN = """
+@jax.jit
+def mixed(x, places, blocks):
+    for {target} in {over}:
+        x = x.at[:, {place}].set(block @ x[:, {place}])
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "over", "place", "expected"),
+    [
+        ("index, block", "zip(places, blocks)", "index", "of other lengths lists of places and of values, each concatenated"),
+        ("rows, block", "zip(places, blocks)", "rows", "joined by jnp.concatenate: each may be of another length"),
+        ("number, block", "enumerate(blocks)", "number", "or a list of them and one jnp.stack along axis 1"),
+        ("i, block", "zip(places, blocks)", "i", "or a list of them and one jnp.stack along axis 1"),
+    ],
+)
+def test_places_that_are_taken_out_of_a_list_may_be_many(target: str, over: str, place: str, expected: str) -> None:
+    assert expected in advice("chained-at-set", TAKEN.format(target=target, over=over, place=place))
+
+
+def test_groups_of_places_are_left_alone() -> None:
+    code = TAKEN.format(target="group, block", over="zip(places, blocks)", place="list(group)")
+    assert not findings("chained-at-set", code)
+
+
 EDGES = """
 def absorbing(left, right, k):
     layer = jnp.ones((8, 8, 2))
@@ -110,11 +137,33 @@ def forces(charges, x):
 
 @pytest.mark.parametrize(
     ("array", "has_rows"),
-    [("charges[:, :, None] * away / 2", True), ("charges[:, None] * away", False), ("charges[0, :, None] - 1", False)],
+    [
+        ("charges[:, :, None] * away / 2", True),
+        ("charges[..., None, None] * away", True),
+        ("charges[:, None] * away", False),
+        ("charges[0, :, None] - 1", False),
+    ],
 )
 def test_a_mask_of_the_diagonal_has_as_many_axes_as_the_array(array: str, has_rows: bool) -> None:
     mask = "with an axis of one behind it for each axis of a row"
     assert (mask in advice("write-on-diagonal", FORCES.format(array=array))) is has_rows
+
+
+ROOT = """
+def root_of(a, n, m):
+    return jnp.zeros(({rows}, {rows})).at[jnp.arange(n), jnp.arange(n)].set(a)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("n", "a * jnp.eye(n), or jnp.diag(a) of a vector"),
+        ("n + m", "jnp.diag of the values, brought to the size of jnp.zeros((n + m, n + m)) by jnp.pad"),
+    ],
+)
+def test_a_diagonal_is_as_long_as_its_array(rows: str, expected: str) -> None:
+    assert advice("write-on-diagonal", ROOT.format(rows=rows)) == expected
 
 
 WINDOWS = """
