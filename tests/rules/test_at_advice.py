@@ -42,13 +42,15 @@ def test_where_two_places_may_be_one_the_order_is_said_to_count(writes: str, mee
 
 
 ALONG = " with `k = jnp.arange(n)` along that axis"
+BEHIND = "; of an array jnp.expand_dims(value, -1)"
 
 
 @pytest.mark.parametrize(
     ("writes", "expected"),
     [
         (".at[i].set(1).at[j].set(2)", f"jnp.where(k == j, 2, jnp.where(k == i, 1, x)){ALONG}"),
-        (".at[..., i].set(a).at[..., 3].set(b)", f"jnp.where(k == 3, b, jnp.where(k == i, a, x)){ALONG}"),
+        (".at[..., i].set(1).at[..., 3].set(2.0)", f"jnp.where(k == 3, 2.0, jnp.where(k == i, 1, x)){ALONG}"),
+        (".at[..., i].set(a).at[..., 3].set(b)", f"jnp.where(k == 3, b, jnp.where(k == i, a, x)){ALONG}{BEHIND}"),
         (".at[i].set(x[j]).at[j].set(x[i])", f"jnp.where(k == j, x[i], jnp.where(k == i, x[j], x)){ALONG}"),
         (".at[-1].set(a).at[2].set(b)", f"jnp.where(k == 2, b, jnp.where(k == n - 1, a, x)){ALONG}"),
         (".at[i].add(a).at[j].add(b)", f"x + jnp.where(k == i, a, 0) + jnp.where(k == j, b, 0){ALONG}"),
