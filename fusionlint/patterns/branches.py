@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.at import at_write, inside, names_read
+from fusionlint.patterns.at import at_write, inside, is_literal, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise, is_update
@@ -231,11 +231,26 @@ def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.Base
 
 
 def is_static_test(found: Conditional, source: Source) -> bool:
-    """Whether a trace knows which branch is meant, for a text is compared: `axis == "major"`. XLA drops the others."""
+    """Whether a trace knows which branch is meant, for a text or a shape is compared: `axis == "major"`, `len(x) == 1`.
+    XLA drops the others."""
     test = source.meant(found.test)
     compared = (part for part in inside(test) if isinstance(part, cst.Comparison))
-    sides = (side for one in compared for side in (one.left, *(target.comparator for target in one.comparisons)))
-    return any(isinstance(side, cst.SimpleString) for side in sides)
+    sides = [side for one in compared for side in (one.left, *(target.comparator for target in one.comparisons))]
+    if any(isinstance(side, cst.SimpleString) for side in sides):
+        return True
+    of_shapes = [_is_of_a_shape(side, source) for side in sides]
+    rest = (side for side, known in zip(sides, of_shapes, strict=True) if not known)
+    return isinstance(test, cst.Comparison) and any(of_shapes) and all(map(is_literal, rest))
+
+
+def _is_of_a_shape(side: cst.BaseExpression, source: Source) -> bool:
+    """`x.shape[0]`, `x.ndim`, `len(x)`, and a name for it."""
+    match source.meant(side):
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))) | cst.Attribute(attr=cst.Name("ndim")):
+            return True
+        case cst.Call(func=cst.Name("len")):
+            return True
+    return False
 
 
 def guards_a_division(found: Conditional, source: Source) -> bool:

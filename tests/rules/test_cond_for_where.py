@@ -144,3 +144,13 @@ def test_the_update_of_an_optimizer_takes_gradients_before_a_state(parameters: s
     code = FACTORY.replace("FIRST", "init").replace("SECOND", "update").replace("RETURNED", "init, update")
     code = code.replace("updates, norm, params=None", parameters)
     assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [("x.shape[0]", 0), ("len(x)", 0), ("x.ndim", 0), ("status", 1), ("x[0]", 1), ("x.shape[0] - status", 1)],
+)
+def test_what_a_shape_decides_a_trace_knows(size: str, count: int) -> None:
+    statement = f"m = {size}\n    return jax.lax.cond(m == 1, lambda _: 0, lambda _: status, None)"
+    code = CODE.format(statement=statement)
+    assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
