@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import RANGES, inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.step import only_counts
@@ -27,6 +27,8 @@ _SCAN = "jax.lax.scan"
 # One element at a time is what saves memory: whoever writes so has decided.
 _ON_PURPOSE = regex(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
 _LINES_ABOVE = 4
+# What elements are called that are many each.
+_CHUNK = regex(r"(^|_)(batch|block|chunk|tile)(e?s)?(_|$)")
 _LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
 # What holds many elements at once for each element: matrices, windows, orders.
 _BIG = regex(
@@ -42,6 +44,8 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, _MAP) or not source.is_traced(node) or argument(node, 2, "batch_size") is not None:
         return
     if function is None or over is None or not has_only(node, 2, "f", "xs") or _is_on_purpose(node, source):
+        return
+    if _are_chunks(over, source):
         return
     bodies = bodies_of(node, source)
     if not bodies or not all(_is_light(body, source) for body in bodies):
@@ -156,6 +160,16 @@ def _is_on_purpose(node: cst.Call, source: Source) -> bool:
     where = source.location(node)
     first = max(1, where.line - _LINES_ABOVE)
     return any(_ON_PURPOSE.search(source.line(number)) for number in range(first, where.end_line + 1))
+
+
+def _are_chunks(over: cst.BaseExpression, source: Source) -> bool:
+    """Whether chunks are counted, of which each turn takes one: `size * jnp.arange(n_chunks)`. What is mapped over is
+    cut so that not all of it is there at once."""
+    counted = source.meant(over)
+    if not any(source.calls(part, *RANGES) for part in inside(counted)):
+        return False
+    names = (node.value for node in inside(counted) if isinstance(node, cst.Name))
+    return any(_CHUNK.search(name) for name in names)
 
 
 def _asks_platform(test: cst.BaseExpression, source: Source) -> bool:
