@@ -28,7 +28,7 @@ _SCAN = "jax.lax.scan"
 _ON_PURPOSE = regex(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
 _LINES_ABOVE = 4
 # What elements are called that are many each.
-_CHUNK = regex(r"(^|_)(batch|block|chunk|tile)(e?s)?(_|$)")
+_CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
 _LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
 # What holds many elements at once for each element: matrices, windows, orders.
 _BIG = regex(
