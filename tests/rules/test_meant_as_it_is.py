@@ -127,6 +127,14 @@ def tree(remaining, n):
         return jax.lax.fori_loop(0, n, lambda i, seen: seen + left[i], visited)
     return of(remaining)
 """
+CHUNKS = """
+def column(detector, size, n):
+    number_of_chunks = (n + size - 1) // size
+    starts = size * jnp.arange(number_of_chunks)
+    def rows(start):
+        return jnp.sin(start + jnp.arange(size)) * detector[start]
+    return jax.lax.map(rows, starts).flatten()[:n]
+"""
 EPOCHS = """
 def epochs(key, n, buffer):
     order = jnp.arange(n)
@@ -169,6 +177,7 @@ CASES = {
     "for numpy": ("default-searchsorted", RESAMPLED, ("np.asarray(", "jnp.abs(")),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
+    "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
     "as many as there are stripes": ("chained-at-set", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
