@@ -18,6 +18,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _ARRAYS = ("jax.numpy.", "jax.lax.", "jax.nn.")
+_OR = "jax.numpy.logical_or"
 
 
 def _nested(source: Source) -> Iterator[str]:
@@ -45,7 +46,7 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
     if _calls_another(inner, one, other):
         return
     masks = [_is_mask_of(inner, name, source) for name in (one, other)]
-    if all(masks):
+    if all(masks) and not _is_either(inner, one, other, source):
         yield source.finding(
             outer,
             "every pair of species computes all pairs of particles again, and masks most of them away",
@@ -182,6 +183,21 @@ def _is_row(node: cst.Subscript, name: str, source: Source) -> bool:
 def _is_mask_of(loop: cst.For, name: str, source: Source) -> bool:
     """Whether `loop` makes a mask of `species == name` that is computed with."""
     return any(_is_equal(node, name) and _is_computed_with(node, source) for node in inside(loop.body))
+
+
+def _is_either(inner: cst.For, one: str, other: str, source: Source) -> bool:
+    """Whether what is of one species or of the other is taken together, `(kind == a) | (kind == b)`: no pairs."""
+    for node in inside(inner.body):
+        match node:
+            case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
+                pass
+            case cst.Call(args=[cst.Arg(value=left), cst.Arg(value=right)]) if source.calls(node, _OR):
+                pass
+            case _:
+                continue
+        if any(_is_equal(left, a) and _is_equal(right, b) for a, b in ((one, other), (other, one))):
+            return True
+    return False
 
 
 def _is_equal(node: cst.CSTNode, name: str) -> bool:

@@ -256,3 +256,27 @@ def rolled(first, outs):
     assert front.startswith("jnp.concatenate([jnp.expand_dims(first, 0), outs[:-1]], axis=0)")
     behind = advice("blocks-by-at-set", code.format(one="..., 0, :", two="..., 1:, :"))
     assert behind.startswith("jnp.concatenate([jnp.expand_dims(first, -2), outs[:-1]], axis=-2)")
+
+
+CHAINS = """
+@jax.jit
+def scores(values, chain, count=4):
+    total = 0.0
+    for a in range(count):
+        for b in range(count):
+            mask = jnp.where({mask}, 1.0, 0.0)
+            total += jnp.sum(values * mask) / jnp.sum(mask)
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("mask", "count"),
+    [
+        ("(chain == a) | (chain == b)", 0),
+        ("jnp.logical_or(chain == a, chain == b)", 0),
+        ("(chain == a) * (chain == b)", 1),
+    ],
+)
+def test_what_is_of_either_of_two_kinds_is_no_pair(mask: str, count: int) -> None:
+    assert len(findings("pairwise-loop", CHAINS.format(mask=mask))) == count
