@@ -96,7 +96,9 @@ class Seen(NamedTuple):
     `traced`, `called_back` and `kernels` are the functions of the project that it hands to a transformation, to the
     host and to Pallas, `handed_out` those that leave the function around them: who calls them is not seen.
 
-    Pairs: `calls` of a scope and what it calls; `overrides` of the scope of a method and the one of a base in whose
+    `calls` has for each scope the functions and classes that it calls.
+
+    Pairs: `overrides` of the scope of a method and the one of a base in whose
     place it is called; `derived` of the scope of a class and a base; `of_self` of a name that a class hands to a
     transformation, `jax.jit(self.update)`, and the class: it may be a method of subclasses alone.
     """
@@ -109,7 +111,7 @@ class Seen(NamedTuple):
     called_back: tuple[Place, ...]
     kernels: tuple[Place, ...]
     handed_out: tuple[Place, ...]
-    calls: tuple[tuple[str, Place], ...]
+    calls: tuple[tuple[str, tuple[Place, ...]], ...]
     overrides: tuple[tuple[str, Place], ...]
     derived: tuple[tuple[str, Place], ...]
     of_self: tuple[tuple[str, Place], ...]
@@ -117,16 +119,19 @@ class Seen(NamedTuple):
     def packed(self) -> bytes:
         """`Seen.unpacked` of it is this again."""
         places = (tuple(map(tuple, each)) for each in (self.traced, self.called_back, self.kernels, self.handed_out))
-        paired = (self.calls, self.overrides, self.derived, self.of_self)
+        calls = tuple((scope, tuple(map(tuple, called))) for scope, called in self.calls)
+        paired = (self.overrides, self.derived, self.of_self)
         pairs = (tuple((name, tuple(place)) for name, place in each) for each in paired)
-        return marshal.dumps((self.is_idle, self.functions, self.host, self.setting_up, *places, *pairs))
+        return marshal.dumps((self.is_idle, self.functions, self.host, self.setting_up, *places, calls, *pairs))
 
     @classmethod
     def unpacked(cls, data: bytes) -> Seen:
-        whole = marshal.loads(data)  # noqa: S302 - what `packed` wrote
-        places = (tuple(Place(*place) for place in each) for each in whole[4:8])
-        pairs = (tuple((name, Place(*place)) for name, place in each) for each in whole[8:])
-        return cls(*whole[:4], *places, *pairs)
+        kept = marshal.loads(data)  # noqa: S302 - what `packed` wrote
+        is_idle, functions, host, setting_up, *places, calls, overrides, derived, of_self = kept
+        traced, called_back, kernels, handed_out = (tuple(map(Place._make, each)) for each in places)
+        called = tuple([(scope, tuple(map(Place._make, each))) for scope, each in calls])
+        pairs = (tuple((name, Place(*place)) for name, place in each) for each in (overrides, derived, of_self))
+        return cls(is_idle, functions, host, setting_up, traced, called_back, kernels, handed_out, called, *pairs)
 
 
 @lru_cache(maxsize=2)
@@ -141,7 +146,10 @@ def seen_in(project: Project, path: str) -> Seen:
     facts = project.files[path]
     functions = [(Place(path, scope), function) for scope, function in facts.functions.items()]
     classes = [Place(path, scope) for scope in facts.raw.classes]
-    called = [(place.scope, project.find(name)) for place, name in project.calls_in(path) if name is not None]
+    calls: dict[str, dict[Place, None]] = defaultdict(dict)
+    for place, name in project.calls_in(path):
+        if name is not None and (called := project.find(name)) is not None:
+            calls[place.scope][called] = None
     is_idle = is_idle_file(facts.inside)
     is_of_host = is_idle or _is_host_file(facts)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
@@ -155,7 +163,7 @@ def seen_in(project: Project, path: str) -> Seen:
         _once(_called_back(project, path)),
         _once(_kernels(project, handing)),
         _once(_handed_out(project, path, functions)),
-        _once((scope, found) for scope, found in called if found is not None),
+        tuple((scope, tuple(called)) for scope, called in calls.items()),
         _once((place.scope, base) for place, function in functions for base in _overridden(project, place, function)),
         _once((place.scope, base) for place in classes for base in project.bases(place)),
         _once(_handed_of_self(project, handing)),

@@ -7,16 +7,18 @@ context to see (evidence F). What looks like tests, plots, drivers, callbacks an
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+from itertools import chain
+from typing import Literal, TypeAlias
 
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import Place, Project
 from fusionlint.source.seen import TRANSFORMS, is_called_idle, seen
 
 Context = Literal["traced", "host", "library"]
+Edges: TypeAlias = "Mapping[Place, Sequence[Place]]"
 
 
 def contexts(project: Project) -> dict[Place, Context]:
@@ -91,21 +93,14 @@ def is_idle(project: Project, place: Place) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _taken_along(project: Project) -> dict[Place, list[Place]]:
+def _taken_along(project: Project) -> tuple[Edges, ...]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
-    callbacks = _callback_functions(project)
-    taken: dict[Place, list[Place]] = defaultdict(list)
+    overridden: dict[Place, list[Place]] = defaultdict(list)
     for path, one in seen(project).items():
-        for scope, called in one.calls:
-            taken[Place(path, scope)].append(called)
-        for scope, goes_on in one.functions:
-            place = Place(path, scope)
-            if goes_on and place not in callbacks:
-                taken[place.outer].append(place)
         for scope, method in one.overrides:
-            taken[method].append(Place(path, scope))
-    return taken
+            overridden[method].append(Place(path, scope))
+    return _calls(project), _defined(project)[1], overridden
 
 
 @lru_cache(maxsize=2)
@@ -114,31 +109,35 @@ def _callback_functions(project: Project) -> frozenset[Place]:
     return frozenset(place for one in seen(project).values() for place in one.called_back)
 
 
-@lru_cache(maxsize=2)
-def _inside(project: Project) -> dict[Place, list[Place]]:
+def _inside(project: Project) -> Edges:
     """The functions that are defined in each scope."""
-    found: dict[Place, list[Place]] = defaultdict(list)
+    return _defined(project)[0]
+
+
+@lru_cache(maxsize=2)
+def _defined(project: Project) -> tuple[Edges, Edges]:
+    """The functions that are defined in each scope, and of them those that a trace of it goes on into."""
+    callbacks = _callback_functions(project)
+    every, traced = defaultdict[Place, list[Place]](list), defaultdict[Place, list[Place]](list)
     for path, one in seen(project).items():
-        for place in (Place(path, scope) for scope, _ in one.functions):
-            found[place.outer].append(place)
-    return found
+        for scope, goes_on in one.functions:
+            place = Place(path, scope)
+            outer = place.outer
+            every[outer].append(place)
+            if goes_on and place not in callbacks:
+                traced[outer].append(place)
+    return every, traced
 
 
 @lru_cache(maxsize=2)
 def _functions(project: Project) -> frozenset[Place]:
-    return frozenset(place for places in _inside(project).values() for place in places)
+    return frozenset(chain.from_iterable(_inside(project).values()))
 
 
 @lru_cache(maxsize=2)
-def _calls(project: Project) -> tuple[dict[Place, list[Place]], dict[Place, list[Place]]]:
-    """The functions and classes of the project that each scope calls, and the scopes that call each of those."""
-    calls, callers = defaultdict[Place, list[Place]](list), defaultdict[Place, list[Place]](list)
-    for path, one in seen(project).items():
-        for scope, called in one.calls:
-            caller = Place(path, scope)
-            calls[caller].append(called)
-            callers[called].append(caller)
-    return calls, callers
+def _calls(project: Project) -> Edges:
+    """The functions and classes of the project that each scope calls."""
+    return {Place(path, scope): called for path, one in seen(project).items() for scope, called in one.calls}
 
 
 @lru_cache(maxsize=2)
@@ -149,28 +148,30 @@ def kernels(project: Project) -> frozenset[Place]:
     found = {place for one in seen(project).values() for place in one.kernels}
     if not found:
         return frozenset()
-    inside, (calls, callers) = _inside(project), _calls(project)
+    inside, calls = _inside(project), _calls(project)
+    others = Counter(chain.from_iterable(calls.values()))  # of how many that are no kernels each is called
     todo = deque(found)
     while todo:
         kernel = todo.popleft()
-        for place in (*inside.get(kernel, ()), *calls.get(kernel, ())):
-            called_by = callers.get(place, ())
-            if place not in found and (place.outer == kernel or all(caller in found for caller in called_by)):
+        called = calls.get(kernel, ())
+        others.subtract(called)
+        for place in (*inside.get(kernel, ()), *(place for place in called if not others[place])):
+            if place not in found:
                 found.add(place)
                 todo.append(place)
     return frozenset(found)
 
 
-def _reached(
-    seeds: Iterable[Place], edges: dict[Place, list[Place]], without: frozenset[Place] = frozenset()
-) -> set[Place]:
+def _reached(seeds: Iterable[Place], edges: Sequence[Edges], without: frozenset[Place] = frozenset()) -> set[Place]:
     reached = set(seeds) - without
     todo = deque(reached)
     while todo:
-        for place in edges.get(todo.popleft(), ()):
-            if place not in reached and place not in without:
-                reached.add(place)
-                todo.append(place)
+        one = todo.popleft()
+        for some in edges:
+            for place in some.get(one, ()):
+                if place not in reached and place not in without:
+                    reached.add(place)
+                    todo.append(place)
     return reached
 
 
@@ -178,31 +179,29 @@ def _set_up(project: Project, host: set[Place], traced: set[Place], setting_up: 
     """Functions inside host functions, and functions that nothing but set-up code (their own module's level,
     `__init__`, the methods `setting_up`) is seen to call. A driver that calls a library function proves nothing: it may
     be jitted elsewhere."""
-    inside, (calls, callers) = _inside(project), _calls(project)
+    inside, calls, functions = _inside(project), _calls(project), _functions(project)
     handed_out = taken_on(project, (place for one in seen(project).values() for place in one.handed_out))
-    functions = _functions(project)
-    known, found, once = set(host), set[Place](), set(setting_up)
-    todo = deque(functions)
+    others = Counter(chain.from_iterable(calls.values()))  # how many call each, those left out that set up
+    known, once, counted = set(host), set(setting_up), set[Place]()
+    todo = deque((*host, *setting_up, *(place for place in calls if not place.scope)))
     while todo:
         place = todo.popleft()
-        if place in known or place in traced:
-            continue
-        is_called_once = _called_by_set_up(place, callers.get(place, ()), known, once)
-        if (place.outer in known and place not in handed_out) or is_called_once:
-            if is_called_once:
-                once.add(place)
-            known.add(place)
-            found.add(place)
-            # Only what it holds and what it calls may now be seen in another light.
-            todo.extend(functions.intersection((*inside.get(place, ()), *calls.get(place, ()))))
-    return found
+        new = [one for one in inside.get(place, ()) if place in known and one not in known and one not in handed_out]
+        if place not in counted and (place in once or _sets_up(place)):
+            counted.add(place)
+            # Of what other modules hold a module's own level says nothing: that may be called in a loop there.
+            called = [one for one in calls.get(place, ()) if place.scope or one.path == place.path]
+            others.subtract(called)
+            now_once = [one for one in called if not others[one] and one in functions]
+            now_once = [one for one in now_once if one not in host and one not in traced]
+            once.update(now_once)
+            new += now_once
+        new = [one for one in new if one not in traced]
+        known.update(new)
+        todo.extend(new)
+    return known - host
 
 
-def _called_by_set_up(place: Place, callers: Sequence[Place], host: set[Place], once: set[Place]) -> bool:
-    """Whether all that call a function are its module, constructors, or functions of that kind, which are `once`."""
-    return bool(callers) and all(
-        (c in once or (c in host and c.scope.endswith(("__init__", "__post_init__"))))
-        if c.scope
-        else c.path == place.path
-        for c in callers
-    )
+def _sets_up(place: Place) -> bool:
+    """Whether what is known to be host code is the module's own level or a constructor."""
+    return not place.scope or place.scope.endswith(("__init__", "__post_init__"))
