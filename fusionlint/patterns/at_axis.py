@@ -124,7 +124,9 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
     sign, nothing = _SIGNS.get(writes[0].method, ("", ""))
     if sign:
         text = f" {sign} ".join([array, *(f"{jnp}.where(k == {place}, {value}, {nothing})" for place, value in told)])
-    if len(methods) > 1 or not (sign or methods == {"set"}) or len(text) > _LONGEST:
+    if sign and len(methods) == 1 and len(text) > _LONGEST:
+        text = f"{array} {sign} {jnp}.where(k == i, value, {nothing}), one for each place,"
+    elif len(methods) > 1 or not (sign or methods == {"set"}) or len(text) > _LONGEST:
         text = f"{jnp}.where(k == i, value, {array}), one inside the other,"
     return f"{text} with {along}"
 

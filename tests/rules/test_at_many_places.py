@@ -51,3 +51,11 @@ def test_of_places_of_which_nothing_is_seen_it_is_said_what_holds_for_arrays() -
 @pytest.mark.parametrize(("before", "one", "other"), [("", "0", "1"), ("i, j = 2, 3", "i", "j")])
 def test_of_what_counts_nothing_is_said_of_arrays(before: str, one: str, other: str) -> None:
     assert "arrays" not in told(before, one, other)
+
+
+def test_what_is_added_at_many_places_is_added_to_the_array_and_not_put_in_its_place() -> None:
+    writes = "".join(f".at[{i}].add(jnp.sin(x[{i}]) * 0.1 + x[{i + 1}])" for i in range(5))
+    code = f"import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef step(state, x):\n    return state{writes}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("state + jnp.where(k == i, value, 0), one for each place, with `k =")
