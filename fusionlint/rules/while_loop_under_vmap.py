@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import elements, inside
+from fusionlint.patterns.at import at_write, elements, inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
@@ -47,7 +47,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
-        searches = any(map(_searches, looked_at))
+        searches = any(map(_searches, looked_at)) and not any(_grows(f) and _writes(f) for f in functions)
         if searches or not any(_grows(f) or _settles(f, source) or _converges(f, source) for f in looked_at):
             yield source.finding(
                 node,
@@ -107,6 +107,11 @@ def _asks_all(node: cst.CSTNode, source: Source) -> bool:
 def _grows(body: Body) -> bool:
     """Whether a turn draws random numbers: a maze that grows, or a draw that may be rejected, has no array form."""
     return any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body))
+
+
+def _writes(body: Body) -> bool:
+    """Whether a turn writes to an array that the next one goes by."""
+    return any(at_write(node) is not None for node in inside(body))
 
 
 def _tests(loop: cst.Call, source: Source) -> list[Body]:
