@@ -135,6 +135,17 @@ def column(detector, size, n):
         return jnp.sin(start + jnp.arange(size)) * detector[start]
     return jax.lax.map(rows, starts).flatten()[:n]
 """
+GIVEN_OUT = """
+@jax.vmap
+def given_out(atoms, key, near):
+    def add(carry):
+        up, center, key = carry
+        now, key = jax.random.split(key)
+        up = up.at[center].add(1)
+        weight = near[center] * (atoms > up)
+        return up, jax.random.categorical(now, weight), key
+    return jax.lax.while_loop(lambda carry: (atoms - carry[0]).sum() > 0, add, (atoms * 0, 0, key))
+"""
 EPOCHS = """
 def epochs(key, n, buffer):
     order = jnp.arange(n)
@@ -178,6 +189,7 @@ CASES = {
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
+    "given out one by one": ("while-loop-under-vmap", GIVEN_OUT, ("up = up.at[center].add(1)", "up = up + 1")),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
     "as many as there are stripes": ("chained-at-set", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
