@@ -16,7 +16,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
-_LISTS = ("list", "tuple", "sorted")
+_LISTS = ("list", "sorted")
 # Which places hold what is asked for: as many as there are.
 _FINDS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")

@@ -94,6 +94,7 @@ def test_places_that_are_taken_out_of_a_list_may_be_many(target: str, over: str,
 def test_groups_of_places_are_left_alone() -> None:
     code = TAKEN.format(target="group, block", over="zip(places, blocks)", place="list(group)")
     assert not findings("chained-at-set", code)
+    assert findings("chained-at-set", code.replace(":, list(group)", "tuple(group)"))  # a place on each axis
 
 
 EDGES = """
