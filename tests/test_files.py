@@ -67,7 +67,13 @@ def test_a_file_named_by_itself_is_always_checked(tmp_path: Path) -> None:
 
 def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(tmp_path: Path) -> None:
     names = ["examples/plot_fit.py", "pkg/env.py", "pkg/latest.py", "pkg/simple_reference.py"]
-    idle = ["benchmarks/speed.py", "pkg/attention_ref.py", "pkg/env_test.py", "pkg/reference/attention.py"]
+    idle = [
+        "benchmarks/speed.py",
+        "pkg/benchmarking.py",
+        "pkg/attention_ref.py",
+        "pkg/env_test.py",
+        "pkg/reference/attention.py",
+    ]
     idle += ["pkg/plotting/maps.py", "pkg/_deprecated/env.py", "pkg/deprecated/env.py", "pkg/speed_benchmark/run.py"]
     idle += ["experiments/bugs_and_artifacts/rounding.py", "pkg/map_repro.py"]
     idle += ["pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]

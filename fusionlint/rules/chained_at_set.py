@@ -18,7 +18,7 @@ from fusionlint.patterns.at_advice import advice
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
-from fusionlint.patterns.at_many import are_added_up, are_rows_of_ranges, is_many
+from fusionlint.patterns.at_many import are_added_up, are_arrays, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
@@ -52,6 +52,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     writes = _of_one_kind(chain(last, source), source)
     if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source) or is_set_up(writes, source):
+        return
+    if _is_set_and_added(writes, source):
         return
     if is_never_read(root(writes[0]), source):
         return
@@ -144,6 +146,13 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
         return False  # a mask: not code of a trace
     forms = Counter(_form(write.index, source) for write in writes)
     return max(forms.values()) > 1
+
+
+def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
+    """Whether one method takes many places and another takes others, `.at[born].set(e).at[parents].add(-e)`: no one
+    scatter says it, and no mask."""
+    places = {tuple(map(source.code, write.index)) for write in writes}
+    return len({write.method for write in writes}) > 1 and len(places) > 1 and are_arrays(writes, source)
 
 
 def _of_one_kind(writes: list[Write], source: Source) -> list[Write]:

@@ -280,3 +280,13 @@ def scores(values, chain, count=4):
 )
 def test_what_is_of_either_of_two_kinds_is_no_pair(mask: str, count: int) -> None:
     assert len(findings("pairwise-loop", CHAINS.format(mask=mask))) == count
+
+
+@pytest.mark.parametrize(("then", "count"), [("add(-b)", 0), ("set(-b)", 1)])
+def test_what_is_set_at_many_places_and_added_to_others_is_no_one_write(then: str, count: int) -> None:
+    code = f"""
+@jax.jit
+def born(energy, child_indices, parent_indices, b):
+    return energy.at[child_indices].set(b).at[parent_indices].{then}
+"""
+    assert len(findings("chained-at-set", code)) == count
