@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, constant, is_static, is_whole
+from fusionlint.patterns.at_axis import is_called_an_array
 from fusionlint.patterns.at_interleaved import starts_of
 from fusionlint.patterns.calls import brief
 from fusionlint.source.tree import Source
@@ -49,7 +50,8 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
 def cross_somewhere(writes: Sequence[Write]) -> bool:
     """Whether slices are written and single places too, of which the run alone knows where they are."""
     parts = [part for write in writes for part in write.index if not is_whole(part)]
-    return any(isinstance(p, cst.Slice) for p in parts) and any(_is_a_place(p) and not _is_known(p) for p in parts)
+    places = (part for part in parts if _is_a_place(part) and not is_called_an_array(part))
+    return any(isinstance(part, cst.Slice) for part in parts) and not all(map(_is_known, places))
 
 
 def _is_a_place(part: Part) -> bool:

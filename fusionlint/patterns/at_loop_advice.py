@@ -66,7 +66,7 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if _is_left_out(write, loop, source):
         listed = "a list of the places that are written and one of their values"
         return f"{listed}, then one `{array}.at[indices].{write.method}(values)`"
-    if _needs_the_one_before(write, found, loop):
+    if _needs_the_one_before(write, found, loop, source):
         turned = " of it turned round" if _counts_down(loop, source) else ""
         return (
             f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
@@ -100,27 +100,27 @@ def _is_counted(write: Write, loop: cst.For) -> bool:
     return all(is_whole(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
 
 
-def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For) -> bool:
+def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether what is written is made of what an earlier turn left, `state = step(state)`: no vmap makes it. A key that
     each turn splits could be split before, and of the array a turn reads no more than the piece that it writes."""
     if write.value is None or write.method != "set":
         return False
-    carry = Carry(loop)
-    made = [one for one in carry.writes if not {*one.names} & {*found.arrays}]
-    names = _behind(write.value, made).difference(carry.targets)
-    firsts = (
-        (name, next((one for one in made if name in one.names), None)) for name in names if not _KEYS.search(name)
-    )
-    return any(first is not None and first.always and name in _behind(first.value, made) for name, first in firsts)
+    carry, around = Carry(loop), {write.value, *source.ancestors(write.value)}
+    before = list(takewhile(lambda made: made.value not in around, carry.writes))
+    left = _left_by_the_last(write.value, before, source)
+    changed = {name for made in carry.writes for name in made.names}.difference(carry.targets, found.arrays)
+    return any(name in changed and not _KEYS.search(name) for name in left)
 
 
-def _behind(value: cst.BaseExpression, made: Sequence[Assigned]) -> set[str]:
-    """Every name that a value hangs on through these assignments, in this turn or an earlier one."""
-    names, todo = set(read(value)), list(made)
-    while ready := [one for one in todo if names.intersection(one.names)]:
-        todo = [one for one in todo if one not in ready]
-        names.update(name for one in ready for name in read(one.value))
-    return names
+def _left_by_the_last(value: cst.BaseExpression, before: Sequence[Assigned], source: Source) -> set[str]:
+    """The names that a value is made of, through the assignments before it, as they were when the turn began."""
+    begun: dict[str, set[str]] = {}
+    for made in before:
+        names = {each for name in read(made.value) for each in begun.get(name, {name})}
+        is_added = isinstance(source.parent(made.value), cst.AugAssign)
+        for name in made.names:
+            begun[name] = names | (begun.get(name, {name}) if is_added or not made.always else set())
+    return {each for name in read(value) for each in begun.get(name, {name})}
 
 
 def _is_left_out(write: Write, loop: cst.For, source: Source) -> bool:

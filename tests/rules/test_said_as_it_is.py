@@ -167,6 +167,8 @@ PLAIN = {"turns": "range(64)", "first": "row = rewards[i]", "place": "i", "value
             "the values of all i at once (jax.vmap)",
         ),
         ({"first": "row = x[i] * 2"}, "the values of all i at once (jax.vmap)"),
+        ({"first": "row = x[i]; up = row > 0; row = row.at[0].add(up)"}, "the values of all i at once (jax.vmap)"),
+        ({"first": "n += 2; row = rewards[i] * n"}, "a list of the values, and one jnp.stack; or jax.lax.scan"),
         (
             {"first": "state = rewards[i] + 0.9 * state", "value": "state"},
             "a list of the values, and one jnp.stack; or jax.lax.scan, which hands them out",
@@ -239,6 +241,9 @@ def lines(x, at, a, b, c, n):
 def test_parts_of_a_line_are_put_together_before_it_is_written(one: str, two: str, three: str, expected: str) -> None:
     code = LINES.format(one=one, two=two, three=three, value="b")
     assert advice("chained-at-set", code).startswith(expected)
+    if "where" in expected:
+        many = advice("chained-at-set", LINES.format(one=one, two="at_mask, 0", three="at_mask, 2", value="b"))
+        assert many.startswith("one jnp.block")
     back = advice("chained-at-set", LINES.format(one=one, two=two, three=three, value=f"b + x[{one}]"))
     assert back.startswith("the values first, under names of their own; then one ")
     assert "jnp.concatenate of them" not in back
