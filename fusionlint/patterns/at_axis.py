@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, Write, constant, inside, is_fresh, is_literal, is_whole
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import JIT, PARTIAL
@@ -21,6 +21,8 @@ from fusionlint.source.tree import Source
 _LONG, _LONGEST = 30, 150
 # What arrays are called, of which nobody sees that they are of one length: `left_nodes`, `isBoundary`, `indexR`.
 _ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
+# So many rows a stack lists.
+_FEW = 16
 # What counts has a name as short as this.
 COUNTER = 2
 # What is called slices, and what one slice is called.
@@ -92,11 +94,24 @@ def said_along(writes: Sequence[Write], places: Sequence[Part], array: str, sour
         numbers = [constant(place) for place in places]
         if len({number < 0 for number in numbers if number is not None}) > 1:  # nobody says how long a stack would be
             return _chosen(writes, places, "the fill", source, jnp) + or_arrays
-        if all(number is not None for number in numbers):
-            return stack
         chosen = _chosen(writes, places, "the fill", source, jnp)
+        if all(number is not None for number in numbers):
+            return stack if _is_short(root(writes[0]), axis, source) else f"{stack}; of a long array {chosen}"
         return f"{stack}, where Python knows the places; else {chosen}{or_arrays}"
     return _chosen(writes, places, array, source, jnp) + or_arrays
+
+
+def _is_short(array: cst.BaseExpression, axis: int, source: Source) -> bool:
+    """Whether a new array is seen to have a few rows: `jnp.zeros((4, n))`; or of nothing is seen how many it has."""
+    match source.meant(array):
+        case cst.Call(args=[cst.Arg(keyword=None, value=cst.Tuple(elements=sizes)), *_]):
+            length = sizes[axis].value if axis < len(sizes) else None
+        case cst.Call(args=[cst.Arg(keyword=None, value=length), *_]) as made if source.calls(made, *FRESH_BY_SHAPE):
+            pass
+        case _:
+            return True
+    number = constant(length) if length is not None else None
+    return number is not None and number <= _FEW
 
 
 def _of_arrays(writes: Sequence[Write], places: Sequence[Part], source: Source) -> str:

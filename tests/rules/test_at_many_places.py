@@ -59,3 +59,21 @@ def test_what_is_added_at_many_places_is_added_to_the_array_and_not_put_in_its_p
     (found,) = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith("state + jnp.where(k == i, value, 0), one for each place, with `k =")
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_long"), [("6", False), ("(6, n)", False), ("n", True), ("(2 * n, 6)", True), ("600", True)]
+)
+def test_a_stack_lists_no_long_array(shape: str, is_long: bool) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def modes(a, b, n):
+    return jnp.zeros({shape}).at[0].set(a).at[1].set(b)
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("jnp.stack([...]) of the parts and of what is left as it was")
+    assert ("; of a long array jnp.where(k == 1, b, jnp.where(k == 0, a, " in found.suggestion.text) is is_long
