@@ -6,18 +6,24 @@ In: what a loop of a Source goes over. Out: how one of the layers is built, and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.carry import Carry
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 # What a layer is called, and what it draws its weights from: other in every layer that is built alike.
 _OWN = frozenset(("name", "parent", "rngs", "rng", "key"))
 _JOIN = "jax.numpy.concatenate"
 _WRAPPERS = ("list", "tuple", "flax.nnx.List")
+# A call is so far below the loop whose body is its statement: the expression, its line, the block.
+_STATEMENT = 4
 
 
 class Layers(NamedTuple):
@@ -30,7 +36,8 @@ class Layers(NamedTuple):
 def built_alike(layers: cst.BaseExpression, source: Source) -> Layers | None:
     """How the layers of a list are built, where they differ by their names and their weights alone."""
     for value in _stored(layers, source):
-        if (found := _of_value(value, source)) is not None:
+        found = _of_value(value, source) or _appended(value, source)
+        if found is not None:
             return found
     return None
 
@@ -49,6 +56,7 @@ def is_wider_at_first(handed: cst.Name, loop: cst.For, source: Source) -> bool:
 
 
 def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:
+    value = source.meant(value)
     match value:
         case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(value, *_WRAPPERS):
             return _of_value(inner, source)
@@ -62,7 +70,33 @@ def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:
     return None
 
 
-def _differs(arg: cst.Arg, names: set[str]) -> bool:
+def _appended(value: cst.BaseExpression, source: Source) -> Layers | None:
+    """`self.blocks = []`, then `for key in keys: self.blocks.append(Block(width, key=key))`, and nothing else; of a
+    list that is stored under another name after that, the same."""
+    if isinstance(value, cst.Call) and source.calls(value, *_WRAPPERS) and len(value.args) == 1:
+        value = value.args[0].value
+    value = source.meant(value)
+    statement, function = source.parent(value), source.function(value)
+    match value, statement:
+        case cst.List(elements=[]), cst.Assign(targets=[cst.AssignTarget(target=target)]) if function is not None:
+            append = f"{source.code(target)}.append"
+        case _:
+            return None
+    added = [part for part in inside(function.body) if isinstance(part, cst.Call) and dotted(part.func) == append]
+    match added:
+        case [cst.Call(args=[cst.Arg(value=cst.Call() as built, keyword=None)]) as call]:
+            around = islice(source.ancestors(call), _STATEMENT)
+        case _:
+            return None
+    loop = next((above for above in around if isinstance(above, cst.For)), None)
+    if loop is None or not isinstance(loop.target, cst.Name):
+        return None
+    changing = Carry(loop).varying
+    alike = not any(_differs(arg, changing) for arg in (*built.args, cst.Arg(built.func)))
+    return Layers(built, loop.iter) if alike else None
+
+
+def _differs(arg: cst.Arg, names: AbstractSet[str]) -> bool:
     """Whether an argument is another one for every layer, and more than its name or its key."""
     own = arg.keyword is not None and arg.keyword.value in _OWN
     return not own and any(name.value in names for name in names_read(arg.value))

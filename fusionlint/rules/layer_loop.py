@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 
 import libcst as cst
 
@@ -14,10 +13,12 @@ from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
+from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
 from fusionlint.patterns.options import default_of, is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place, Project
+from fusionlint.source.facts import RawValue
+from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -29,21 +30,22 @@ _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
 _REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.checkpoint", "equinox.filter_checkpoint")
 # A default of so many layers says that they are few.
 _FEW = 4
-# A block that calls fewer things than this, itself or in what it calls, is a plain layer. A module makes its parts and
-# calls them: a convolution, its norm and an activation are 6 to 8.
-_LARGE = 4
-_LARGE_MODULE = 9
-_DEPTH = 3
 # What is given to a module under such a name is no block of layers.
 _PLAIN = regex(r"norm|act|pool|drop|conv|dense|linear", re.I)
 
 
 def _handing_on(source: Source) -> Iterator[str]:
-    """The scopes of traced code where a loop goes on with what a layer returned: asked of the facts."""
+    """The scopes of traced code where a loop goes on with what a layer returned, or may: asked of the facts."""
     facts = source.facts
-    layers = {scope for scope in facts.has("handed on in a loop") if _is_of_a_module(scope, source)}
+    applied = {scope for (called, *_), scope, loops, _ in facts.raw.calls if loops and _may_be_a_layer(called)}
+    layers = {scope for scope in applied.union(facts.has("handed on in a loop")) if _is_of_a_module(scope, source)}
     scopes = layers.union(facts.has("handed on with rows in a loop"))
     return (scope for scope in scopes if source.runs(scope, "traced"))
+
+
+def _may_be_a_layer(called: RawValue) -> bool:
+    """Whether what is called is a name, `block(x)`, or made where it is called, `Block(width)(x)`."""
+    return called is not None and (not isinstance(called, str) or "." not in called)
 
 
 def _is_of_a_module(scope: str, source: Source) -> bool:
@@ -65,14 +67,12 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
         match node:
             case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Call() as call) as statement]):
-                written = {name for w in carry.writes if w.value is call for name in w.names}
                 first = [name for arg in call.args[:1] for name in names_read(arg.value)]
-                handed = {name.value for name in first}
-                if not written & handed or not _returns_first(statement, written & handed):
+                if not _goes_on(statement, carry, source) & {name.value for name in first}:
                     continue
                 if any(is_wider_at_first(name, loop, source) for name in first):
                     continue
-                if _is_alike(call, carry, source) if layers is None else _is_one_of(layers, call, loop, source):
+                if _is_alike(call, carry, source) if layers is None else _is_one_of(layers, call, loop, carry, source):
                     yield _finding(loop, count, source)
                     return
 
@@ -85,8 +85,8 @@ def _layers(loop: cst.For, source: Source) -> Layers | None:
     return built_alike(loop.iter, source)
 
 
-def _is_one_of(layers: Layers, call: cst.Call, loop: cst.For, source: Source) -> bool:
-    """Whether `call` applies the layer of this iteration, and says nothing of its number."""
+def _is_one_of(layers: Layers, call: cst.Call, loop: cst.For, carry: Carry, source: Source) -> bool:
+    """Whether `call` applies the layer of this iteration, and is handed nothing, near or far, by its number."""
     layer: cst.BaseExpression = loop.target
     match loop.target:
         case cst.Name():
@@ -94,7 +94,7 @@ def _is_one_of(layers: Layers, call: cst.Call, loop: cst.For, source: Source) ->
         case cst.Tuple(elements=[cst.Element(value=first), cst.Element(value=second)]):
             counted = source.calls(loop.iter, "enumerate")
             layer = second if counted else first
-            if counted and any(name.value == source.code(first) for arg in call.args for name in names_read(arg.value)):
+            if counted and source.code(first) in carry.behind(list(call.args), gated=True)[1]:
                 return False
         case _:
             return False
@@ -185,14 +185,16 @@ def _number(call: cst.CSTNode, field: str, source: Source) -> int | None:
     return None
 
 
-def _returns_first(statement: cst.Assign, carried: set[str]) -> bool:
-    """Whether what goes round is the first, or all, of what the layer returns."""
+def _goes_on(statement: cst.Assign, carry: Carry, source: Source) -> set[str]:
+    """The names that take the first, or all, of what the layer returns: `x = block(x)`, `x, weights = block(x)`, and
+    `outputs = block(x)` with `x = outputs[0]` after it."""
     match statement.targets[0].target:
         case cst.Name(name):
-            return name in carried
+            onward = (w for w in carry.writes if w.always and source.code(w.value) in (name, f"{name}[0]"))
+            return {name}.union(*(write.names for write in onward))
         case cst.Tuple(elements=[cst.Element(value=cst.Name(name)), *_]):
-            return name in carried
-    return False
+            return {name}
+    return set()
 
 
 def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
@@ -211,7 +213,7 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
             return False
         return _is_module(loop, source) and _is_block(made.func, source)
     place = source.project.find(source.qualified_name(made))
-    if place is None or source.project.function_at(place) is None or not _is_large(source, place):
+    if place is None or source.project.function_at(place) is None or not is_large(source.project, place):
         return False
     rows = [arg.value for arg in call.args[1:] if isinstance(arg.value, cst.Subscript)]
     is_all = bool(rows) and len(rows) == len(call.args) - 1 and len(_recurring(carry)) == 1
@@ -260,7 +262,10 @@ def _is_block(constructor: cst.BaseExpression, source: Source) -> bool:
                 return any(_is_block(cls, source) for cls in _stored_classes(constructor, source))
         return False
     place = source.project.find(name)
-    return place is not None and _is_large(source, Place(place.path, f"{place.scope}.__call__"), _LARGE_MODULE)
+    if place is None:
+        return False
+    applied = Place(place.path, f"{place.scope}.__call__")
+    return is_large(source.project, applied, LARGE_MODULE) or attends(source.project, applied)
 
 
 def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseExpression]:
@@ -274,27 +279,6 @@ def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseE
                 yield wrapped
             case cst.Assign(value=cst.Name() as value) if value.value != constructor.value:
                 yield value
-
-
-def _is_large(source: Source, place: Place, least: int = _LARGE) -> bool:
-    """Whether the function at `place` makes several calls: more than a product and an activation."""
-    return sum(1 for _ in islice(_calls_within(source.project, place), least)) >= least
-
-
-def _calls_within(project: Project, place: Place, depth: int = _DEPTH) -> Iterator[Place]:
-    """A place for each call of the function at `place`, and of the project's functions and modules that it calls; two
-    for one of a part that was made elsewhere, `self.attention(x)`."""
-    for here, name, ((called_as, _, _), *_) in project.named_calls(place.path):
-        if here != place:
-            continue
-        yield here
-        if isinstance(called_as, str) and called_as.startswith("self."):
-            yield here
-        called = project.find(name) if depth else None
-        if called is not None:
-            is_class = called.scope in project.files[called.path].raw.classes
-            inner = Place(called.path, f"{called.scope}.__call__") if is_class else called
-            yield from _calls_within(project, inner, depth - 1)
 
 
 def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Finding:

@@ -220,3 +220,62 @@ class Up(nn.Module):
         return x
 """
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+
+
+FILLED = """\
+import equinox as eqx
+import jax
+
+class Block(eqx.Module):
+    def __init__(self, width, key=None):
+        self.first, self.second, self.norm = eqx.nn.Linear(width, 64), eqx.nn.Linear(64, width), eqx.nn.LayerNorm(width)
+
+    def __call__(self, x):
+        return x + self.second(jax.nn.gelu(self.first(self.norm(x)))) * self.norm(x) + self.first(x).sum(), x
+
+class Model(eqx.Module):
+    def __init__(self, depth, widths, key):
+        keys = jax.random.split(key, depth)
+        blocks = []
+        {fill}
+        self.blocks = tuple(blocks)
+
+    def __call__(self, x):
+        for block in self.blocks:
+            {apply}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("fill", "times"),
+    [
+        ("for key in keys: blocks.append(Block(8, key=key))", 1),
+        ("for key in keys: blocks.append(Block(8, key=key))\n        blocks.append(Block(16))", 0),
+        ("for width in widths: blocks.append(Block(width))", 0),
+        ("for i in range(depth):\n            width = widths[i]\n            blocks.append(Block(width))", 0),
+        ("for i in range(depth):\n            if i: blocks.append(Block(8))", 0),
+    ],
+)
+def test_layers_that_are_appended_to_a_list_one_by_one_are_found_where_all_are_alike(fill: str, times: int) -> None:
+    text = FILLED.format(fill=fill.replace(": blocks", ":\n            blocks", 1), apply="x, _ = block(x)")
+    text = text.replace("if i:\n            blocks", "if i:\n                blocks")
+    assert len(check_text(text.encode(), "m.py", ONLY)) == times
+
+
+@pytest.mark.parametrize(
+    ("apply", "times"),
+    [
+        ("x, weights = block(x)", 1),
+        ("outputs = block(x); x = outputs[0]", 1),
+        ("outputs = block(x=x); x = outputs", 1),
+        ("outputs = block(x); x = outputs[1]", 0),
+        ("outputs = block(x); x = outputs[0] + x", 0),
+        ("outputs = block(x)", 0),
+    ],
+)
+def test_what_goes_round_is_all_or_the_first_that_a_layer_returns(apply: str, times: int) -> None:
+    text = FILLED.format(
+        fill="blocks = [Block(8, key=key) for key in keys]", apply=apply.replace("; ", "\n            ")
+    )
+    assert len(check_text(text.encode(), "m.py", ONLY)) == times
