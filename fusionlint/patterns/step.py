@@ -5,11 +5,13 @@ In: a def or lambda that a loop runs, or a scan. What is not seen to be elementw
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.patterns.at import inside, is_whole
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
@@ -19,8 +21,11 @@ from fusionlint.source.tree import Source
 
 Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
+
 # Steps longer than this are no longer short next to a launch, and sixteen of them take long to compile.
 _MOST_OPERATIONS = 40
+# A helper's helper is looked into too.
+_DEPTH = 2
 _MAKES_NO_KERNEL = frozenset(
     ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.float32", "jax.numpy.int32",
      "jax.numpy.bool_", "jax.numpy.asarray", "jax.numpy.array", "jax.lax.stop_gradient", "jax.lax.rsqrt",
@@ -101,30 +106,42 @@ def except_on_cpu(steps: int, source: Source) -> str:
 
 
 def is_elementwise_step(body: Body, source: Source, reductions: int | None = None) -> bool:
-    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it. Where `reductions` are
-    counted, so many at most may be among it, and arrays get an axis."""
-    operations, reduced = 0, 0
+    """Whether a step is arithmetic on numbers and arrays, place by place, and little of it, with what the functions of
+    the file that it calls do. Where `reductions` are counted, so many at most may be among it, and arrays get an axis.
+    """
+    operations = list(_operations(body, source, reductions, _DEPTH))
+    is_plain = None not in operations and sum(map(bool, operations)) <= (reductions or 0)
+    return is_plain and 0 < len(operations) <= _MOST_OPERATIONS
+
+
+def _operations(body: Body, source: Source, reductions: int | None, depth: int) -> Iterator[bool | None]:
+    """For each operation of a function whether it is a reduction; None for what is neither that nor elementwise."""
     for node in inside(body.body):
         match node:
             case cst.BinaryOperation(operator=operator):
-                operations += 1
-                if isinstance(operator, cst.MatrixMultiply):
-                    return False
+                yield None if isinstance(operator, cst.MatrixMultiply) else False
             case cst.Comparison() | cst.UnaryOperation() | cst.AugAssign():
-                operations += 1
+                yield False
             case cst.Call():
-                operations += 1
-                if reductions and _reduces(node, source):
-                    reduced += 1
-                elif not _is_plain(node, source):
-                    return False
+                yield from _of_call(node, source, reductions, depth)
             case cst.Slice() if reductions is not None and is_whole(node):
                 pass
             case cst.Attribute(attr=cst.Name("at")) | cst.Slice() | cst.AssignTarget(target=cst.Subscript()):
-                return False
+                yield None
             case _ if type(node).__name__ in _LOOPS:
-                return False
-    return 0 < operations <= _MOST_OPERATIONS and reduced <= (reductions or 0)
+                yield None
+
+
+def _of_call(call: cst.Call, source: Source, reductions: int | None, depth: int) -> Iterator[bool | None]:
+    is_reduction = bool(reductions) and _reduces(call, source)
+    if is_reduction or _is_plain(call, source):
+        yield is_reduction
+        return
+    helper = function_named(call.func, source) if isinstance(call.func, cst.Name) and depth else None
+    if helper is None:
+        yield None
+    else:
+        yield from _operations(helper, source, reductions, depth - 1)
 
 
 def _reduces(call: cst.Call, source: Source) -> bool:
