@@ -37,8 +37,10 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
 
 
 def _is_a_rectangle(write: Write) -> bool:
-    """`.at[top:bottom, left:right].set(v)`, of any size, which lies over others as it comes."""
-    return sum(isinstance(part, cst.Slice) and not _is_even(part) for part in write.index) > 1
+    """`.at[top:bottom, left:right].set(v)`, of any size, which lies over others as it comes. Not a block of a diagonal,
+    `[i:j, i:j]`."""
+    sides = [part for part in write.index if isinstance(part, cst.Slice) and not _is_even(part)]
+    return len(sides) > 1 and not all(side.deep_equals(sides[0]) for side in sides)
 
 
 def _is_counted_off(part: Part, loop: cst.For, counted: set[str], source: Source) -> bool:
