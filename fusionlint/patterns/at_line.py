@@ -24,13 +24,14 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     """What makes the line and writes it once, where each write takes a part of it on the last axis that it names; None
     of other writes."""
     *around, _ = writes[0].index
-    if len({tuple(map(source.code, write.index[:-1])) for write in writes}) != 1 or not around:
+    if len({tuple(map(source.code, write.index[:-1])) for write in writes}) != 1 or not any(map(_is_a_place, around)):
         return None
     parts = [write.index[-1] for write in writes]
-    is_set = all(write.method == "set" for write in writes)
-    if not is_set or not all(map(_is_a_place, around)) or len({source.code(part) for part in parts}) < len(parts):
+    is_set = all(write.method == "set" for write in writes) and all(_is_a_place(p) or is_whole(p) for p in around)
+    if not is_set or len({source.code(part) for part in parts}) < len(parts):
         return None
-    at = ", ".join(map(source.code, around))
+    places = around[: max(i for i, part in enumerate(around) if _is_a_place(part)) + 1]
+    at, before = (", ".join(map(source.code, some)) for some in (places, around))
     if (in_order := starts_of(parts)) is not None:
         given = (writes[i].value for i in in_order)
         values = ", ".join("..." if value is None else brief(source.code(value), _LONG) for value in given)
@@ -38,9 +39,9 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
         return f"one `{array}.at[{at}].set({line})`, of values in the shape of their parts"
     numbers = sorted(number for part in parts if (number := constant(part)) is not None)
     if len(numbers) == len(parts) and 0 <= numbers[0] == numbers[-1] - len(numbers) + 1:
-        cut = f"{numbers[0]}:{numbers[-1] + 1}"
+        cut = f"{before}, {numbers[0]}:{numbers[-1] + 1}"
         stack = f"one {jnp}.stack of the values in the order of their places, along their last axis"
-        return f"{stack}, and one `{array}.at[{at}, {cut}].set(...)` of it"
+        return f"{stack}, and one `{array}.at[{cut}].set(...)` of it"
     if not all(map(_is_known, parts)) or all(map(is_static, around)):
         return None
     joined = f"one {jnp}.concatenate of the parts and of what stands between them in that line, along its last axis"
@@ -49,7 +50,10 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
 
 def cross_somewhere(writes: Sequence[Write]) -> bool:
     """Whether slices are written and single places too, of which the run alone knows where they are."""
-    parts = [part for write in writes for part in write.index if not is_whole(part)]
+    rank = min(len(write.index) for write in writes)
+    # What all of them share tells none from another.
+    shared = {k for k in range(rank) if all(w.index[k].deep_equals(writes[0].index[k]) for w in writes)}
+    parts = [part for w in writes for k, part in enumerate(w.index) if k not in shared and not is_whole(part)]
     places = (part for part in parts if _is_a_place(part) and not is_called_an_array(part))
     return any(isinstance(part, cst.Slice) for part in parts) and not all(map(_is_known, places))
 

@@ -12,7 +12,18 @@ from itertools import takewhile
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import RANGES, Part, Write, constant, elements, inside, is_static, is_whole, names_read
+from fusionlint.patterns.at import (
+    RANGES,
+    Part,
+    Write,
+    constant,
+    elements,
+    inside,
+    is_literal,
+    is_static,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
 from fusionlint.patterns.at_axis import COUNTER
 from fusionlint.patterns.at_chain import root
@@ -108,8 +119,14 @@ def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For, source:
     carry, around = Carry(loop), {write.value, *source.ancestors(write.value)}
     before = list(takewhile(lambda made: made.value not in around, carry.writes))
     left = _left_by_the_last(write.value, before, source)
-    changed = {name for made in carry.writes for name in made.names}.difference(carry.targets, found.arrays)
+    known = {name for made in carry.writes if _is_counted_on(made, source) for name in made.names}
+    changed = {name for made in carry.writes for name in made.names}.difference(carry.targets, found.arrays, known)
     return any(name in changed and not _KEYS.search(name) for name in left)
+
+
+def _is_counted_on(made: Assigned, source: Source) -> bool:
+    """`count += 1`, which Python knows of all turns at once."""
+    return isinstance(source.parent(made.value), cst.AugAssign) and is_literal(made.value)
 
 
 def _left_by_the_last(value: cst.BaseExpression, before: Sequence[Assigned], source: Source) -> set[str]:

@@ -134,7 +134,7 @@ def _only_returns(function: cst.FunctionDef) -> bool:
         for part in (line.body if isinstance(line, cst.SimpleStatementLine) else (line,))
         if not (isinstance(part, cst.Expr) and isinstance(part.value, cst.SimpleString))
     ]
-    return len(statements) == 1
+    return len(statements) == 1 and isinstance(statements[0], cst.Return)
 
 
 def _is_handed_on(node: cst.BaseExpression) -> bool:

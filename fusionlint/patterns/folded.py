@@ -242,13 +242,26 @@ class _Reader:
         if name.value in self.sizes or (name.value.isupper() and len(name.value) > 1):
             return True
         stored = self.source.written(name)
-        return stored is not None and _is_counted(stored, self.source)
+        if stored is None:
+            return _is_counted_on(name, self.source)
+        return _is_counted(stored, self.source) or self._is_listed(stored, depth)
+
+    def _is_listed(self, stored: cst.Name, depth: int) -> bool:
+        """Whether a loop goes over what is written out, `for rows in (slice(0, n), slice(n, None))`."""
+        match self.source.parent(stored):
+            case cst.For(target=target, iter=over) if target is stored:
+                listed = self.source.meant(over)
+                if isinstance(listed, cst.Tuple | cst.List):
+                    return all(self.is_known(element.value, depth - 1) for element in listed.elements)
+        return False
 
     def _is_known_call(self, call: cst.Call) -> bool:
         if self.source.calls(call, *_PLACES):
             return bool(call.args)
         if self.source.calls(call, *_ARRAYS):
             return bool(call.args) and is_literal(call.args[0].value)
+        if isinstance(call.func, cst.Name) and call.func.value == "slice":
+            return True  # no trace cuts at what it does not know
         # Of what it is, an array has no `index`; a list has.
         is_found = isinstance(call.func, cst.Attribute) and call.func.attr.value == "index"
         return is_found or self.source.calls(call, "len")
@@ -269,6 +282,17 @@ def _is_of_a_class(said: Sequence[str]) -> bool:
     if owner[:1].isupper():
         return constant.isupper() and len(constant) > 1
     return constant.isupper() and len(constant) > _LETTERS and owner != "self"
+
+
+def _is_counted_on(name: cst.Name, source: Source) -> bool:
+    """`count = 0`, then `count += 1`: what a variable holds in which numbers alone are put."""
+    uses = source.writes(name)
+    for use in uses:
+        above = source.parent(use.node)
+        made = above.value if isinstance(above, cst.AugAssign) else _assigned(use.node, source)
+        if not is_literal(made):
+            return False
+    return bool(uses)
 
 
 def _is_counted(name: cst.Name, source: Source) -> bool:

@@ -127,6 +127,17 @@ def weights(x, cells, n):
     w = w.at[:, cells.AIR, cells.LEAF].set(div / 8.0)
     return x @ w
 """
+MASK = """
+def masked(x, size, shift):
+    mask = jnp.zeros((1, 32, 32, 1))
+    rows = (slice(0, -size), slice(-size, -shift), slice(-shift, None))
+    count = 0
+    for h in rows:
+        for w in rows:
+            mask = mask.at[:, h, w, :].set(count)
+            count += 1
+    return x + mask
+"""
 ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
 TWO = """\
     if n > 3:
@@ -152,6 +163,7 @@ CASES = {
     "rows of numbers": (("blocks-by-at-set",), COLUMNS, ("set(2)", "set(x[0])"), 1),
     "bounds of a problem, one of which is learned": (("chained-at-set",), BOUNDS, ("set(15.0)", "set(self.rate)"), 1),
     "bounds of a problem, where somebody says": (("chained-at-set",), BOUNDS, ("bounds(self)", "bounds(self, k)"), 1),
+    "regions that are counted": (("chained-at-set",), MASK, ("count += 1", "count += x[0, 0, 0, 0]"), 1),
     "words in capitals": (("chained-at-set",), WEIGHTS, ("cells.AIR, cells.LEAF", "cells.air, cells.leaf"), 1),
     "after many writes": (("chained-at-set",), MANY, ("cells.LEAF].set(2.0)", "cells.LEAF].set(x[0])"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),

@@ -168,7 +168,8 @@ PLAIN = {"turns": "range(64)", "first": "row = rewards[i]", "place": "i", "value
         ),
         ({"first": "row = x[i] * 2"}, "the values of all i at once (jax.vmap)"),
         ({"first": "row = x[i]; up = row > 0; row = row.at[0].add(up)"}, "the values of all i at once (jax.vmap)"),
-        ({"first": "n += 2; row = rewards[i] * n"}, "a list of the values, and one jnp.stack; or jax.lax.scan"),
+        ({"first": "n += 2; row = rewards[i] * n"}, "the values of all i at once (jax.vmap)"),
+        ({"first": "n += values[i]; row = rewards[i] * n"}, "a list of the values, and one jnp.stack; or jax.lax.scan"),
         (
             {"first": "state = rewards[i] + 0.9 * state", "value": "state"},
             "a list of the values, and one jnp.stack; or jax.lax.scan, which hands them out",
@@ -234,6 +235,12 @@ def lines(x, at, a, b, c, n):
             "at, n.STATE:",
             "one jnp.concatenate of the parts and of what stands between them in that line, along its last axis",
         ),
+        (
+            "at, :, 1:3",
+            "at, :, 0",
+            "at, :, 3:",
+            "one jnp.concatenate of the parts and of what stands between them in that",
+        ),
         # 1024 tables: cpu 10 -> 1, h100 6 -> 1, v5e 20 -> 10 launches.
         (":, 1:3", "at, 0", "at, 2", "one jnp.where of a mask: jnp.arange along each axis, compared with the places"),
     ],
@@ -295,3 +302,20 @@ def born(energy, child_indices, parent_indices, b):
     return energy.at[child_indices].set(b).at[parent_indices].{then}
 """
     assert len(findings("chained-at-set", code)) == count
+
+
+SELDOM = """
+@jax.jit
+def step(state, gradients, count):
+    def renewed(state):
+        {begin}
+            factors = state @ state.T
+            return jnp.linalg.solve(factors, state)
+
+    return jax.lax.cond(count % 10 == 0, renewed, lambda state: state, state)
+"""
+
+
+@pytest.mark.parametrize("begin", ['with jax.default_matmul_precision("high"):', "if state.ndim == 2:"])
+def test_a_branch_that_does_all_in_one_block_does_something(begin: str) -> None:
+    assert not findings("cond-for-where", SELDOM.format(begin=begin))
