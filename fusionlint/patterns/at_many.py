@@ -120,7 +120,7 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return source.calls(made, *RANGES)
         case cst.Name() if value is not None and is_literal(value):
             return False
-        case cst.Name() as name if _has_axes(name, source):
+        case cst.Name() as name if _has_axes(name, source) or _is_a_column(value):
             return True
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
             return bool(_MANY.search(name))
@@ -128,6 +128,14 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return True
         case cst.Subscript(slice=slices):  # locations[:, 0]
             return any(isinstance(each.slice, cst.Slice) for each in slices)
+    return False
+
+
+def _is_a_column(value: cst.BaseExpression | None) -> bool:
+    """`edges[:, 0]`."""
+    match value:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=None)), *others]):
+            return bool(others)
     return False
 
 

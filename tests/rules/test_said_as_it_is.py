@@ -319,3 +319,23 @@ def step(state, gradients, count):
 @pytest.mark.parametrize("begin", ['with jax.default_matmul_precision("high"):', "if state.ndim == 2:"])
 def test_a_branch_that_does_all_in_one_block_does_something(begin: str) -> None:
     assert not findings("cond-for-where", SELDOM.format(begin=begin))
+
+
+CROSSED = """
+@jax.jit
+def renewed(x, edges, v, d, k):
+    i = edges[:, 0]
+    j = edges[:, 1]
+    return x{writes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        (".at[k, :].set(0.0).at[:, k].set(0.0).at[k, :].set(v).at[k, k].set(d)", "one jnp.where of a mask"),
+        (".at[i].add(d).at[j].add(-d)", "one `x.at[...].add(...)`, its indices and values joined by jnp.concatenate"),
+    ],
+)
+def test_lines_and_places_are_told_apart(writes: str, expected: str) -> None:
+    assert advice("chained-at-set", CROSSED.format(writes=writes)).startswith(expected)
