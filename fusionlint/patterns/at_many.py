@@ -5,6 +5,7 @@ In: writes of a Source that follow one another. Out: whether nobody doubts that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -26,6 +27,7 @@ from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.unpacked import stored, unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 _JOINS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("stack", "concatenate", "array", "arange")
@@ -35,6 +37,8 @@ _MANY = regex(
     r"(^|_)(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles|masks?|filter)$"
     r"|[a-z](Nodes|Ids|Indices|Rows|Columns|Atoms|Edges|Faces|Dofs)$|^is(_|[A-Z])|^ind(ex|ices)[A-Z]"
 )
+# A table of numbers, one under each name: `INDEX["density"]`.
+_INDEX = regex(r"(^|[_.])(index|idx)$", re.I)
 # What finds them axis by axis: `i, j = np.triu_indices(n, 1)`.
 _OF_AXES = tuple(
     f"{module}.{name}"
@@ -124,8 +128,8 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return True
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
             return bool(_MANY.search(name))
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
-            return True
+        case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return _INDEX.search(dotted(table)) is None
         case cst.Subscript(slice=slices):  # locations[:, 0]
             return any(isinstance(each.slice, cst.Slice) for each in slices)
     return False

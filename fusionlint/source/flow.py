@@ -48,6 +48,22 @@ def apart(parents: Parents, one: cst.CSTNode, other: cst.CSTNode) -> bool:
     return False
 
 
+def is_dead(parents: Parents, node: cst.CSTNode) -> bool:
+    """Whether nothing runs `node`: a statement before it, of a block that it stands in, raises or returns."""
+    for above, child in _steps(parents, node):
+        if isinstance(above, cst.IndentedBlock):
+            before = above.body[: next(number for number, line in enumerate(above.body) if line is child)]
+            if any(isinstance(line, cst.SimpleStatementLine) and _ends(line) for line in before):
+                return True
+        elif isinstance(above, cst.FunctionDef | cst.Lambda):
+            return False
+    return False
+
+
+def _ends(line: cst.SimpleStatementLine) -> bool:
+    return isinstance(line.body[-1], cst.Raise | cst.Return)
+
+
 def _never_gets_to(parents: Parents, one: cst.CSTNode, around: cst.CSTNode, other: cst.CSTNode) -> bool:
     """Whether a branch with `one`, somewhere in `around` and without `other`, ends the function that both are code of.
     What a `try` catches, or does at last, is not looked into."""

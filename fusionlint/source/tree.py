@@ -179,8 +179,9 @@ class Source:
         return found
 
     def is_traced(self, node: cst.CSTNode) -> bool:
-        """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code."""
-        return self.context(node) != "host"
+        """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code; and not
+        behind a `raise`, where nothing runs."""
+        return self.context(node) != "host" and not flow.is_dead(self._walk.parents, node)
 
     def loop(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The innermost Python loop or comprehension, inside the same function, that runs `node` again and again."""

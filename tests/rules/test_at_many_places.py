@@ -77,3 +77,9 @@ def modes(a, b, n):
     assert found.suggestion is not None
     assert found.suggestion.text.startswith("jnp.stack([...]) of the parts and of what is left as it was")
     assert ("; of a long array jnp.where(k == 1, b, jnp.where(k == 0, a, " in found.suggestion.text) is is_long
+
+
+@pytest.mark.parametrize(("table", "is_many"), [("SETS", True), ("_ROW_INDEX", False), ("layout.idx", False)])
+def test_what_an_index_holds_under_a_name_is_one_number(table: str, is_many: bool) -> None:
+    text = told("", f"{table}['left']", f"{table}['right']")
+    assert ("joined by jnp.concatenate" in text) is is_many

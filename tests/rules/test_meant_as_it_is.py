@@ -146,6 +146,13 @@ def given_out(atoms, key, near):
         return up, jax.random.categorical(now, weight), key
     return jax.lax.while_loop(lambda carry: (atoms - carry[0]).sum() > 0, add, (atoms * 0, 0, key))
 """
+BEHIND = """
+def cdf(self, value):
+    raise NotImplementedError()
+    if self.probs is None:
+        return jnp.searchsorted(self.values, value)
+    return jnp.sum(self.probs * (self.values <= value[..., None]), axis=0)
+"""
 EPOCHS = """
 def epochs(key, n, buffer):
     order = jnp.arange(n)
@@ -190,6 +197,7 @@ CASES = {
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
     "given out one by one": ("while-loop-under-vmap", GIVEN_OUT, ("up = up.at[center].add(1)", "up = up + 1")),
+    "behind a raise": ("default-searchsorted", BEHIND, ("    raise NotImplementedError()", "    assert self.values")),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
     "as many as there are stripes": ("chained-at-set", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
