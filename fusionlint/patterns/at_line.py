@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, is_static, is_whole
+from fusionlint.patterns.at import Part, Write, constant, is_static, is_whole, names_read
 from fusionlint.patterns.at_axis import is_called_an_array
 from fusionlint.patterns.at_interleaved import starts_of
 from fusionlint.patterns.calls import brief
@@ -42,7 +42,8 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
         cut = f"{before}, {numbers[0]}:{numbers[-1] + 1}"
         stack = f"one {jnp}.stack of the values in the order of their places, along their last axis"
         return f"{stack}, and one `{array}.at[{cut}].set(...)` of it"
-    if not all(map(_is_known, parts)) or all(map(is_static, around)):
+    cuts = _cuts(parts)
+    if not all(_is_known(part, cuts) for part in parts) or all(map(is_static, around)):
         return None
     joined = f"one {jnp}.concatenate of the parts and of what stands between them in that line, along its last axis"
     return f"{joined}, and one `{array}.at[{at}].set(...)` of it"
@@ -55,16 +56,23 @@ def cross_somewhere(writes: Sequence[Write]) -> bool:
     shared = {k for k in range(rank) if all(w.index[k].deep_equals(writes[0].index[k]) for w in writes)}
     parts = [part for w in writes for k, part in enumerate(w.index) if k not in shared and not is_whole(part)]
     places = (part for part in parts if _is_a_place(part) and not is_called_an_array(part))
-    return any(isinstance(part, cst.Slice) for part in parts) and not all(map(_is_known, places))
+    cuts = _cuts(parts)
+    return any(isinstance(part, cst.Slice) for part in parts) and not all(_is_known(place, cuts) for place in places)
 
 
 def _is_a_place(part: Part) -> bool:
     return not isinstance(part, cst.Slice | cst.Ellipsis | cst.List | cst.Tuple | cst.Comparison | cst.Call)
 
 
-def _is_known(part: Part) -> bool:
-    """Whether Python knows where this is: what is written out, every slice, and what is called as constants are."""
+def _cuts(parts: Sequence[Part]) -> set[str]:
+    """What slices are cut at, which Python has to know; of fields nothing is said."""
+    return {name.value for part in parts if isinstance(part, cst.Slice) for name in names_read(part)} - {"self"}
+
+
+def _is_known(part: Part, cuts: set[str]) -> bool:
+    """Whether Python knows where this is: what is written out, every slice and what they are cut at, `1 + n` beside
+    `1 : 1 + n`, and what is called as constants are."""
     match part:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
-            return name.isupper() and len(dotted(part)) > 1
-    return is_static(part) or isinstance(part, cst.Slice)
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)) if name.isupper() and len(dotted(part)) > 1:
+            return True
+    return is_static(part) or isinstance(part, cst.Slice) or cuts.issuperset(name.value for name in names_read(part))

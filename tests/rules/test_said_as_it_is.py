@@ -334,6 +334,8 @@ def renewed(x, edges, v, d, k):
     ("writes", "expected"),
     [
         (".at[k, :].set(0.0).at[:, k].set(0.0).at[k, :].set(v).at[k, k].set(d)", "one jnp.where of a mask"),
+        (".at[0].set(d).at[1 : 1 + k].set(v).at[1 + k].set(d)", "one jnp.concatenate of the parts"),
+        (".at[:2].set(v).at[k].set(d).at[2:4].set(v)", "one jnp.where of a mask"),
         (".at[i].add(d).at[j].add(-d)", "one `x.at[...].add(...)`, its indices and values joined by jnp.concatenate"),
     ],
 )
