@@ -47,7 +47,7 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         node,
         "every step copies the whole buffer through the conditional, where a row of it may change",
         pair=1 if vmapped else 0,
-        write="without the cond: x.at[i].set(jnp.where(p, row, x[i])); of a row that takes long, the cond around it alone",
+        write="without the cond: x.at[i].set(jnp.where(p, row, x[i])); of a row that takes long a cond around it",
     )
 
 
