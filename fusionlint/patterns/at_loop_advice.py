@@ -67,7 +67,7 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if any(_is_window_of_a_row(piece, loop) for piece in (write, *pieces)):
         along = "with arrays of indices along each axis that broadcast"
         return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
-    if any(_is_cut_to_size(part) for piece in (write, *pieces) for part in piece.index):
+    if any(_is_cut_to_size(_sliced(part, source)) for piece in (write, *pieces) for part in piece.index):
         return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
     if write.method == "set" and _adds_up(write, loop, source):
         return (
@@ -178,6 +178,14 @@ def _is_a_part_of_a_row(write: Write, loop: cst.For) -> bool:
     counted = {name.value for name in names_read(loop.target)}
     is_row = any(isinstance(part, cst.Name) and part.value in counted for part in write.index)
     return is_row and any(_asks_for_shape(part, counted) for part in write.index)
+
+
+def _sliced(part: Part, source: Source) -> Part:
+    """`a:b` for a name of `slice(a, b)`; another part as it is."""
+    match source.value(part) if isinstance(part, cst.Name) else None:
+        case cst.Call(func=cst.Name("slice"), args=[cst.Arg(value=lower), cst.Arg(value=upper)]):
+            return cst.Slice(lower=lower, upper=upper)
+    return part
 
 
 def _is_cut_to_size(part: Part) -> bool:

@@ -81,7 +81,7 @@ def mixed(x, places, blocks):
 @pytest.mark.parametrize(
     ("target", "over", "place", "expected"),
     [
-        ("index, block", "zip(places, blocks)", "index", "of other lengths lists of places and of values, each concatenated"),
+        ("index, block", "zip(places, blocks)", "index", "lists of places and of values, each concatenated"),
         ("rows, block", "zip(places, blocks)", "rows", "joined by jnp.concatenate: each may be of another length"),
         ("number, block", "enumerate(blocks)", "number", "or a list of them and one jnp.stack along axis 1"),
         ("i, block", "zip(places, blocks)", "i", "or a list of them and one jnp.stack along axis 1"),
@@ -89,6 +89,21 @@ def mixed(x, places, blocks):
 )
 def test_places_that_are_taken_out_of_a_list_may_be_many(target: str, over: str, place: str, expected: str) -> None:
     assert expected in advice("chained-at-set", TAKEN.format(target=target, over=over, place=place))
+
+
+def test_slices_under_a_name_are_parts_of_a_join() -> None:
+    code = """
+@jax.jit
+def rotated(x, degrees):
+    out = jnp.zeros_like(x)
+    for n in range(degrees):
+        here = slice(n * n, (n + 1) * (n + 1))
+        out = out.at[here].set(turn(n) @ x[here])
+    return out
+"""
+    said = "a list of the pieces and of what stands between them, and one jnp.concatenate of it"
+    assert advice("chained-at-set", code) == said
+    assert "jax.vmap" in advice("chained-at-set", code.replace("slice(n * n, (n + 1) * (n + 1))", "n * 2"))
 
 
 def test_groups_of_places_are_left_alone() -> None:
