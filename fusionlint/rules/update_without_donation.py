@@ -9,7 +9,9 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.handed_on import methods_handed_on
+from fusionlint.patterns.handed_out import donates, goes_on, is_for_others
 from fusionlint.patterns.held import held_twice, is_handed_out, is_read_later
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
@@ -93,6 +95,32 @@ def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
         case _:
             return
     yield from _finding(node, calls, source, offset=0)
+
+
+@rule.source("Call", calls=_JIT, where="host")
+def update_for_others(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`return jax.jit(train_step)`, whose calls are made elsewhere: it returns the state that it is handed, trained."""
+    if not node.args or node.args[0].keyword or not is_for_others(node, source):
+        return
+    donated = donates(node)
+    step = function_named(node.args[0].value, source)
+    if donated is None or not isinstance(step, cst.FunctionDef) or is_idle(source.project, source.place(node)):
+        return
+    number = goes_on(step, source)
+    name = step.params.params[number].name.value if number is not None else ""
+    if (
+        number is None
+        or number in donated
+        or not trains(node, source)
+        or not (_LARGE.search(name) or _STATE.search(name))
+    ):
+        return
+    yield source.finding(
+        node,
+        f"each call makes a new `{name}` beside the old",
+        write=f"donate_argnums={number}, where callers go on with the new one alone; copy what the first state holds "
+        "twice, and what is read after the next step",
+    )
 
 
 @rule.source("FunctionDef", where="any", when=_compiled)

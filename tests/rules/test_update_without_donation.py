@@ -252,3 +252,41 @@ RUNNERS = {
 @pytest.mark.parametrize(("runner", "count"), RUNNERS.values(), ids=RUNNERS)
 def test_what_a_transform_is_handed_is_traced_and_donates_nothing(runner: str, count: int) -> None:
     assert len(findings(AGENT.replace("MADE", runner))) == count
+
+
+@pytest.mark.parametrize(
+    ("step", "made", "times"),
+    [
+        ("return state.apply_gradients(grads=grads)", "return jax.jit(train)", 1),
+        ("return state.apply_gradients(grads=grads), 0", "return jax.jit(train, donate_argnums=1)", 1),
+        ("return state.apply_gradients(grads=grads), 0", "return jax.jit(train, donate_argnums=(0, 1))", 0),
+        ("return state.apply_gradients(grads=grads)", "return jax.jit(train, donate_argnames='state')", 0),
+        ("return state.apply_gradients(grads=grads)", "return jax.jit(train, **options)", 0),
+        ("new = state.apply_gradients(grads=grads)\n        return new.replace(step=0)", "return jax.jit(train)", 1),
+        (
+            "if batch: new = state.apply_gradients(grads=grads)\n"
+            "        else: new = state.apply_gradients(grads=grads).replace(step=0)\n"
+            "        new = new.average()\n        return new, 0",
+            "return jax.jit(train)",
+            1,
+        ),
+        ("return TrainState.create(state.apply_gradients(grads=grads))", "return jax.jit(train)", 0),
+        ("return batch, state.apply_gradients(grads=grads)", "return jax.jit(train)", 0),
+        ("return state, state.apply_gradients(grads=grads)", "return jax.jit(train)", 0),
+        ("if batch: return state\n        return state.apply_gradients(grads=grads)", "return jax.jit(train)", 0),
+        ("return state.apply_gradients(grads=grads)", "step = jax.jit(train)\n    return step", 1),
+        ("return state.apply_gradients(grads=grads)", "step = jax.jit(train)\n    keep(step)\n    return step", 0),
+        ("return state.replace(loss=batch)", "return jax.jit(train)", 0),
+    ],
+)
+def test_a_step_made_for_others_is_told_to_donate_the_state_that_it_returns_anew(
+    step: str, made: str, times: int
+) -> None:
+    code = f"""
+def make(options, keep):
+    def train(state, batch):
+        grads = jax.grad(lambda params: (params @ batch).sum())(state.params)
+        {step}
+    {made}
+"""
+    assert len(findings(code)) == times
