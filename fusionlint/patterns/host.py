@@ -33,6 +33,8 @@ _NOTES = regex(
 )
 _NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
+# Who logs, of several processes that do the same.
+_PROCESS = regex(r"(^|[._])(process_(index|id)|(is_)?(main|master|lead|primary|chief)_?(process|host|rank)?|rank)$")
 # What asks what time it is.
 CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 _WAITS = frozenset(
@@ -157,9 +159,35 @@ def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     for above in source.ancestors(node):
         if above is loop:
             return False
-        if isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda):
+        if _is_gate(above):
             return True
     return True
+
+
+def is_seldom(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """Whether only some iterations run `node`: an `if` that asks which of several processes this is lets it run in
+    each one of the process that logs."""
+    for above in source.ancestors(node):
+        if above is loop:
+            return False
+        if _is_gate(above) and not (isinstance(above, cst.If) and _asks_for_a_process(above.test)):
+            return True
+    return True
+
+
+def _is_gate(above: cst.CSTNode) -> bool:
+    return isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda)
+
+
+def _asks_for_a_process(test: cst.BaseExpression) -> bool:
+    """Whether a test asks for the one process that logs: `master_process`, `jax.process_index() == 0`."""
+    match test:
+        case cst.Comparison(left=asked, comparisons=[cst.ComparisonTarget(comparator=cst.Integer())]):
+            pass
+        case _:
+            asked = test
+    asked = asked.func if isinstance(asked, cst.Call) else asked
+    return bool(_PROCESS.search(dotted(asked)))
 
 
 def is_timed(loop: Loop, source: Source) -> bool:

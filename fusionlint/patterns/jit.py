@@ -47,7 +47,34 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     place = source.place(callee)
     if source.project.is_jitted(place, value(callee)):
         return not _is_switched_off(callee, source)
-    return _is_handed_compiled(source.project, place, dotted(callee))
+    return _is_handed_compiled(source.project, place, dotted(callee)) or _is_made_with_others(callee, source)
+
+
+def _is_made_with_others(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether `callee` is one of what a factory of the project returns, and that one is compiled: `init, step =
+    make_functions(model)`."""
+    written = source.written(callee) if isinstance(callee, cst.Name) else None
+    element = source.parent(written) if written is not None else None
+    several = source.parent(element) if isinstance(element, cst.Element) else None
+    target = source.parent(several) if isinstance(several, cst.Tuple) else None
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    if not isinstance(several, cst.Tuple) or not isinstance(statement, cst.Assign):
+        return False
+    if not isinstance(statement.value, cst.Call):
+        return False
+    number = next(i for i, each in enumerate(several.elements) if each is element)
+    return number in _compiled_of(source.project, source.qualified_name(statement.value.func), len(several.elements))
+
+
+def _compiled_of(project: Project, factory: str | None, count: int | None = None) -> frozenset[int]:
+    """Which of the results of a function of the project, `count` of them, are compiled in each of its returns."""
+    place = project.find(factory)
+    function = project.function_at(place)
+    returns = [each.arguments for each in function.returns if not each.is_call] if function is not None else []
+    if place is None or not returns or len(set(map(len, returns))) > 1 or count not in (None, len(returns[0])):
+        return frozenset()
+    compiled = (all(project.is_jitted(place, each[i]) for each in returns) for i in range(len(returns[0])))
+    return frozenset(i for i, is_compiled in enumerate(compiled) if is_compiled)
 
 
 def _is_handed_compiled(project: Project, place: Place, called: str) -> bool:
@@ -132,7 +159,16 @@ def _is_dispatch(project: Project, place: Place, name: str | None, called: RawVa
     """Whether a call dispatches a compiled program; what is handed to a function is asked about in its loops alone."""
     if project.dispatches(place, name, called):
         return True
-    return bool(loops) and name is None and isinstance(called, str) and _is_handed_compiled(project, place, called)
+    if not loops or name is not None or not isinstance(called, str):
+        return False
+    return _is_handed_compiled(project, place, called) or ("." not in called and _gets_compiled(project, place))
+
+
+@lru_cache(maxsize=64)
+def _gets_compiled(project: Project, place: Place) -> bool:
+    """Whether the code at `place` calls a factory that returns something compiled with other things."""
+    names = {name for here, name in project.calls_in(place.path) if here == place}
+    return any(_compiled_of(project, name) for name in names)
 
 
 def runs_a_loop(callee: cst.BaseExpression, source: Source) -> bool:

@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
-from fusionlint.patterns.host import is_gated, is_part_of_data, is_short, is_timed, yields
+from fusionlint.patterns.host import is_gated, is_part_of_data, is_seldom, is_short, is_timed, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -58,7 +58,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     # Where the host needs one value to go on, it waits for the step anyway.
     if not found or any(is_needed(node, loop, source) for node in found) or _asks(loop, steps, source):
         return
-    first = next((node for node in found if not is_gated(node, loop, source)), None)
+    first = next((node for node in found if not is_seldom(node, loop, source)), None)
     if first is not None:
         yield source.finding(
             first,

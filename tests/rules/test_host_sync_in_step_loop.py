@@ -78,3 +78,54 @@ def test_steps_that_are_waited_for(body: str) -> None:
 )
 def test_steps_that_are_waited_for_on_purpose(body: str) -> None:
     assert lines(body) == []
+
+
+ONE_LOGS = """\
+import jax
+
+def make(model):
+    {made}
+    return {returned}
+
+def train(model, state, loader, run, rank, args):
+    init, step = make(model)
+    for i, batch in enumerate(loader):
+        state, loss = step(state, batch)
+        if {test}:
+            run.append(loss.item())
+    return state
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "times"),
+    [
+        ("jax.process_index() == 0", 1),
+        ("rank == 0", 1),
+        ("args.is_main_process", 1),
+        ("rank", 1),
+        ("rank == i", 0),
+        ("i % 100 == 0", 0),
+        ("args.verbose", 0),
+        ("args.rank == 0 and i % 10 == 0", 0),
+    ],
+)
+def test_what_the_process_that_logs_reads_in_each_iteration_is_found(test: str, times: int) -> None:
+    text = ONE_LOGS.format(
+        made="init = jax.jit(model.init); step = jax.jit(model.step)", returned="init, step", test=test
+    )
+    assert len(check_text(text.encode(), "m.py", ONLY)) == times
+
+
+@pytest.mark.parametrize(
+    ("made", "returned", "times"),
+    [
+        ("init = jax.jit(model.init); step = jax.jit(model.step)", "init, step", 1),
+        ("init = jax.jit(model.init); step = model.step", "init, step", 0),
+        ("init = jax.jit(model.init); step = jax.jit(model.step)", "step, init, 3", 0),
+        ("step = jax.jit(model.step)\n    if model is None: return None, None", "step, step", 0),
+    ],
+)
+def test_a_step_is_compiled_where_all_that_its_factory_returns_there_is(made: str, returned: str, times: int) -> None:
+    text = ONE_LOGS.format(made=made, returned=returned, test="rank == 0")
+    assert len(check_text(text.encode(), "m.py", ONLY)) == times
