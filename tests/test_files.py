@@ -75,7 +75,7 @@ def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(
         "pkg/reference/attention.py",
     ]
     idle += ["pkg/plotting/maps.py", "pkg/_deprecated/env.py", "pkg/deprecated/env.py", "pkg/speed_benchmark/run.py"]
-    idle += ["experiments/bugs_and_artifacts/rounding.py", "pkg/map_repro.py"]
+    idle += ["experiments/bugs_and_artifacts/rounding.py", "pkg/map_repro.py", "unittests/grad/leak.py"]
     idle += ["pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
     tree(tmp_path, "pyproject.toml", *names, *idle)
     assert found(tmp_path) == names

@@ -26,7 +26,7 @@ _NEVER = frozenset(
 # what shows a bug. What they do to a project's functions is no use of them. They are a third of the code of jax, flax,
 # brax, maxtext and numpyro.
 _IDLE_FILE = regex(
-    r"(^|/)(tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
+    r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
     r"|reference|_?deprecated|outdated|obsolete|bugs?(_\w+)?|repros?)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
