@@ -136,7 +136,9 @@ def _left_by_the_last(value: cst.BaseExpression, before: Sequence[Assigned], sou
         names = {each for name in read(made.value) for each in begun.get(name, {name})}
         is_added = isinstance(source.parent(made.value), cst.AugAssign)
         for name in made.names:
-            begun[name] = names | (begun.get(name, {name}) if is_added or not made.always else set())
+            # What only one branch writes another one may, too.
+            kept = begun.get(name, {name} if is_added else set())
+            begun[name] = names | (kept if is_added or not made.always else set())
     return {each for name in read(value) for each in begun.get(name, {name})}
 
 

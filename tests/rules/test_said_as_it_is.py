@@ -168,6 +168,7 @@ PLAIN = {"turns": "range(64)", "first": "row = rewards[i]", "place": "i", "value
         ),
         ({"first": "row = x[i] * 2"}, "the values of all i at once (jax.vmap)"),
         ({"first": "row = x[i]; up = row > 0; row = row.at[0].add(up)"}, "the values of all i at once (jax.vmap)"),
+        ({"first": "row = rewards[i] if n else values[i]"}, "the values of all i at once (jax.vmap)"),
         ({"first": "n += 2; row = rewards[i] * n"}, "the values of all i at once (jax.vmap)"),
         ({"first": "n += values[i]; row = rewards[i] * n"}, "a list of the values, and one jnp.stack; or jax.lax.scan"),
         (
@@ -193,6 +194,12 @@ def test_a_loop_of_pieces_is_advised_by_what_its_turns_need(changed: dict[str, s
     if "continue" in code:
         code = code.replace("if i % n == 0: continue", "if i % n == 0:\n            continue")
     assert advice("chained-at-set", code).startswith(expected)
+
+
+def test_what_one_of_two_branches_writes_is_written_in_each_turn() -> None:
+    code = TURNS.format(**(PLAIN | {"first": "pass"}))
+    both = "if n:\n            row = rewards[i]\n        else:\n            row = values[i]"
+    assert advice("chained-at-set", code.replace("pass", both)).startswith("the values of all i at once (jax.vmap)")
 
 
 def test_places_by_a_mask_are_as_many_as_there_are_hits() -> None:
