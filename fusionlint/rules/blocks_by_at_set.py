@@ -123,11 +123,16 @@ def _pair_of_a_loop(write: Write, loop: cst.For, source: Source) -> int:
 
 def _advice(writes: Sequence[Write], source: Source) -> str | None:
     """What puts the blocks together at once; None where one lies on another, and is not joined to it."""
+    told, array = _at_once(writes, source), read_back(writes, source)
+    if told is None or array is None:
+        return told
+    apart = f"the parts under names of their own, made of one another and not of `{array}`"
+    return f"{apart}; then one {source.alias('jax.numpy') or 'jnp'}.concatenate"
+
+
+def _at_once(writes: Sequence[Write], source: Source) -> str | None:
+    """The same for parts that are made of nothing that was written before."""
     jnp = source.alias("jax.numpy") or "jnp"
-    if (array := read_back(writes, source)) is not None:
-        return (
-            f"the parts under names of their own, made of one another and not of `{array}`; then one {jnp}.concatenate"
-        )
     if any(write.method == "add" for write in writes):
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     if (chosen := _chosen(writes, source)) is not None:

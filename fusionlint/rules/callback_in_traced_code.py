@@ -75,13 +75,15 @@ def _does_nothing_else(function: cst.FunctionDef, node: cst.Call) -> bool:
 
 
 def _says_what_python_knows(node: cst.Call, source: Source) -> bool:
-    """Whether a text is printed and, in it, numbers that a trace knows: `print("{n} points", n=x.shape[0])`. No value
-    leaves the device for that, and whoever prints it does so when something is set up."""
+    """Whether numbers that a trace knows are printed, `print("{n} points", n=x.shape[0])`: no value leaves the device
+    for that, and whoever prints it does so when something is set up."""
     if not source.calls(node, PRINT) or not node.args or any(arg.star for arg in node.args):
         return False
     text, *values = node.args
     told = [arg.value for arg in values if arg.keyword is None or arg.keyword.value not in SETTINGS]
-    return isinstance(text.value, cst.SimpleString) and all(kind(value, source) == "scalar" for value in told)
+    if not told or not isinstance(text.value, cst.SimpleString):
+        return False
+    return all(kind(value, source) == "scalar" for value in told)
 
 
 def _is_said_before(line: cst.BaseStatement | cst.BaseSmallStatement) -> bool:

@@ -138,6 +138,8 @@ def test_blocks_that_are_made_of_what_is_written_before_get_names_first() -> Non
     code = CURVE.format(second="2.0 * slopes[2] - slopes[3]", first="2.0 * slopes[1] - slopes[2]")
     said = "the parts under names of their own, made of one another and not of `slopes`; then one jnp.concatenate"
     assert advice("blocks-by-at-set", code) == said
+    twice = code.replace("at[1].set(", "at[2:-2].set(").replace("at[0].set(", "at[2:-2].set(")
+    assert not findings("blocks-by-at-set", twice)
     other = CURVE.format(second="u[1] * slopes.shape[0]", first="u[0]")
     assert advice("blocks-by-at-set", other).startswith("jnp.concatenate([")
 
