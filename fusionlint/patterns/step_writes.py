@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -18,7 +19,15 @@ _IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
 
-def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: Source) -> Write | None:
+@dataclass(frozen=True, slots=True)
+class LoneWrite:
+    """The one write of a loop's steps, and whether no two of them can have the same place, or it does not matter."""
+
+    write: Write
+    is_apart: bool
+
+
+def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: Source) -> LoneWrite | None:
     """The one write of the carry that `function` returns, None where it does more with it."""
     parameters = function.params.params
     if len(parameters) != 2:
@@ -32,19 +41,49 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
                 pass
             case _:
                 return None
+    changed = _changed(carry.name, returned, source)
+    if changed is None:
+        return None
+    array, returned = changed
     written = source.value(returned) if isinstance(returned, cst.Name) else returned
     write = at_write(written)
     if write is None or root(write) is not write.array or not isinstance(write.array, cst.Name):
         return None
-    if source.written(write.array) is not carry.name and write.array not in source.reads(carry.name):
+    if source.written(write.array) is not array and write.array not in source.reads(array):
         return None
-    is_added = write.method in _IN_ANY_ORDER and _moves(write.index, function, source)
-    if is_added and _is_read_for(carry.name, write, (), source):
-        return write  # two steps may have the same place
-    if (is_scan and not _counts(loop, source)) or not _is_own_place(write.index, step.name, source):
+    moves = _moves(write.index, function, source)
+    if write.method in _IN_ANY_ORDER and moves and _is_read_for(array, write, (), source):
+        return LoneWrite(write, True)  # two steps may have the same place
+    counts = not is_scan or _counts(loop, source)
+    is_own = counts and _is_own_place(write.index, step.name, source)
+    if not is_own and not (moves and write.method == "set"):
         return None
     place = [source.code(part) for part in write.index]
-    return write if _is_read_for(carry.name, write, place, source) else None
+    return LoneWrite(write, is_own) if _is_read_for(array, write, place, source) else None
+
+
+def carried(carry: cst.Name, source: Source) -> tuple[cst.Name, ...]:
+    """The names that the carry is taken apart into; the carry itself where it is not."""
+    for read in source.reads(carry):
+        match source.parent(read):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))], value=value) if value is read:
+                names = tuple(part.value for part in parts if isinstance(part.value, cst.Name))
+                return names if len(names) == len(parts) else ()
+    return (carry,)
+
+
+def _changed(
+    carry: cst.Name, returned: cst.BaseExpression | None, source: Source
+) -> tuple[cst.Name, cst.BaseExpression] | None:
+    """The one part of the carry that a step changes, and to what; the others are handed on as they are."""
+    names = carried(carry, source)
+    if returned is None or names == (carry,):
+        return None if returned is None else (carry, returned)
+    if not isinstance(returned, cst.Tuple) or len(returned.elements) != len(names):
+        return None
+    pairs = [(name, e.value) for name, e in zip(names, returned.elements, strict=True)]
+    changed = [(n, v) for n, v in pairs if not (isinstance(v, cst.Name) and source.written(v) is n)]
+    return changed[0] if len(changed) == 1 else None
 
 
 def result(function: cst.FunctionDef | cst.Lambda) -> cst.BaseExpression | None:

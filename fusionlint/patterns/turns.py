@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.patterns.at import at_write, elements, inside, is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
-from fusionlint.patterns.step_writes import lone_write, result
+from fusionlint.patterns.step_writes import carried, lone_write, result
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
@@ -89,16 +89,6 @@ def writes_kernels(source: Source) -> bool:
     """Whether the file writes kernels of its own, whose loops run inside them."""
     bindings = (binding for names in source.facts.bindings.values() for binding in names.values())
     return any(b.kind == "import" and b.target.startswith("jax.experimental.pallas") for b in bindings)
-
-
-def carried(carry: cst.Name, source: Source) -> tuple[cst.Name, ...]:
-    """The names that the carry is taken apart into; the carry itself where it is not."""
-    for read in source.reads(carry):
-        match source.parent(read):
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))], value=value) if value is read:
-                names = tuple(part.value for part in parts if isinstance(part.value, cst.Name))
-                return names if len(names) == len(parts) else ()
-    return (carry,)
 
 
 def _is_next(counter: cst.Name, value: cst.BaseExpression, source: Source) -> bool:
@@ -179,8 +169,8 @@ def _kinds(loop: cst.Call, turn: Turn, source: Source) -> set[str]:
     elif len(turn.carried) == 1:
         first = [given]
     kinds = set()
-    for carried, value, start in zip(turn.carried, turn.returned, first, strict=True):
-        if carried is turn.counter or (isinstance(value, cst.Name) and source.written(value) is carried):
+    for part, value, start in zip(turn.carried, turn.returned, first, strict=True):
+        if part is turn.counter or (isinstance(value, cst.Name) and source.written(value) is part):
             continue
         if _is_written(value, source):
             kinds.add("written")

@@ -15,8 +15,8 @@ from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.step import Body
-from fusionlint.patterns.step_writes import result
-from fusionlint.patterns.turns import WHILE, carried, turn_of, walk
+from fusionlint.patterns.step_writes import carried, result
+from fusionlint.patterns.turns import WHILE, turn_of, walk
 from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place

@@ -10,7 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
-from fusionlint.patterns.step_writes import lone_write
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.step_writes import LoneWrite, lone_write
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -37,23 +38,38 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The body returns its carry with one place written, or added to, which depends on the step alone."""
     if not source.calls(node, _FORI, _SCAN) or not source.is_traced(node):
         return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
     bodies = bodies_of(node, source)
     functions = definitions(bodies, source)
     if len(functions) != 1 or len(bodies) != 1 or not is_small(source.project, bodies[0]):
         return
-    write = lone_write(functions[0], node, source)
-    if write is None or write.value is None or _talks_to_others(functions[0], source):
+    found = lone_write(functions[0], node, source)
+    if found is None or found.write.value is None or _talks_to_others(functions[0], source):
         return
-    jnp = source.alias("jax.numpy") or "jnp"
     where = "" if not isinstance(functions[0], cst.FunctionDef) else f" in `{functions[0].name.value}`"
-    value = source.code(write.value)
-    shown = brief(value, 40, "value")
-    name = source.code(write.array)
+    alone = "no step needs another" if found.is_apart else "no step reads what another wrote"
     yield source.finding(
         node,
-        f"one place of `{name}` is written in each step{where}, and no step needs another",
-        write=f"`{jnp}.where` of a comparison with {jnp}.arange, or jax.vmap for all the values of `{shown}` and one "
-        f"`{name}.at[indices].{write.method}(values)`",
+        f"one place of `{source.code(found.write.array)}` is written in each step{where}, and {alone}",
+        write=_advice(found, source),
+        pair=int(not found.is_apart),
+    )
+
+
+def _advice(found: LoneWrite, source: Source) -> str:
+    write = found.write
+    value = source.code(write.value) if write.value is not None else ""
+    shown, name = brief(value, 40, "value"), source.code(write.array)
+    if not found.is_apart:
+        return (
+            f"jax.vmap for all the places and all the values of `{shown}`, and one `{name}.at[places].set(values)`; "
+            "where two steps may have the same place, a mask that leaves one of them, or `.max(values)`"
+        )
+    jnp = source.alias("jax.numpy") or "jnp"
+    return (
+        f"`{jnp}.where` of a comparison with {jnp}.arange, or jax.vmap for all the values of `{shown}` and one "
+        f"`{name}.at[indices].{write.method}(values)`"
     )
 
 

@@ -96,6 +96,10 @@ FOUND = [
         @jax.jit
         def hands(deck, empty):
             return lax.fori_loop(0, 15, lambda i, hands: hands.at[i // 5, deck[i] // 4].add(1), empty)  # error
+
+        @jax.jit
+        def last_wins(grid, places):
+            return lax.scan(lambda grid, at: (grid.at[at.y].set(at.x), None), grid, places)[0]  # error
         """,
     ),
     (
@@ -396,8 +400,8 @@ QUIET = [
         "write-in-fori-loop",
         """
         @jax.jit
-        def last_wins(grid, places):
-            return lax.scan(lambda grid, at: (grid.at[at.y].set(at.x), None), grid, places)[0]
+        def first_wins(grid, places):
+            return lax.scan(lambda grid, at: (grid.at[at.y].set(jnp.where(grid[0], 0, at.x)), None), grid, places)[0]
 
         @jax.jit
         def chained(x, order):
