@@ -29,6 +29,7 @@ _ON_PURPOSE = regex(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
 _LINES_ABOVE = 4
 # What elements are called that are many each.
 _CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
+_HELPERS = 2
 _LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
 # What holds many elements at once for each element: matrices, windows, orders.
 _BIG = regex(
@@ -123,15 +124,19 @@ def _jax(source: Source) -> str:
     return source.alias("jax") or "jax"
 
 
-def _is_light(place: Place, source: Source) -> bool:
-    """Whether all elements at once need no more memory than their results, as far as can be seen."""
+def _is_light(place: Place, source: Source, depth: int = _HELPERS) -> bool:
+    """Whether all elements at once need no more memory than their results, as far as can be seen: nor do the functions
+    of this file that are called."""
     found = definitions([place], source)
     if not found or not is_small(source.project, place):
         return False
     if any(isinstance(node, cst.MatrixMultiply) for function in found for node in inside(function)):
         return False
     names = [source.project.callee(where, call) or "" for where, call in _calls(source.project, place)]
-    return not any(_BIG.match(name) or source.project.find(name) for name in names)
+    if any(map(_BIG.match, names)):
+        return False
+    helpers = [helper for name in names if (helper := source.project.find(name)) is not None]
+    return all(depth > 0 and _is_light(helper, source, depth - 1) for helper in helpers)
 
 
 def _is_cond(project: Project, place: Place, depth: int = 2) -> bool:
