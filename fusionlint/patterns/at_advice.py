@@ -49,6 +49,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     array = dotted(root(writes[0])) or name or "x"
     places = None if are_arrays(writes, source) else along_one_axis(writes)
     pair = FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else ALONG
+    if _are_at_one_place(writes, source):
+        return Advice("one write of what the others make of it", pair)
     line = of_one_line(writes, array, source, jnp)
     if _reads_back(writes, source) or _is_rebound(writes, source):
         one = line or _outline(writes, array, source, jnp, are_along=places is not None)
@@ -59,8 +61,6 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
-    if len({tuple(map(source.code, write.index)) for write in writes}) == 1:
-        return Advice("one write of what the others make of it", pair)
     if places is not None:
         return _along(writes, places, array, source, jnp, pair)
     if (between := interleaved(writes, array, source, jnp)) is not None:
@@ -177,6 +177,14 @@ def _reads_back(writes: Sequence[Write], source: Source) -> bool:
     names = [source.assigned_name(write.call) for write in writes[:-1]]
     reads = ([read for read in source.reads(name) if not is_about(read, source)] for name in names if name is not None)
     return any(len(found) > 1 for found in reads)
+
+
+def _are_at_one_place(writes: Sequence[Write], source: Source) -> bool:
+    """Whether one place is written again and again, which is called the same and means the same each time."""
+    if len({tuple(map(source.code, write.index)) for write in writes}) > 1:
+        return False
+    names = [name for write in writes for part in write.index for name in inside(part) if isinstance(name, cst.Name)]
+    return all(len({source.written(name) for name in names if name.value == n}) == 1 for n in {m.value for m in names})
 
 
 def _is_rebound(writes: Sequence[Write], source: Source) -> bool:

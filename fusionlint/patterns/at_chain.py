@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, at_write, column
+from fusionlint.patterns.at import Write, at_write, column, constant, elements
 from fusionlint.source.tree import Source
 
 # What is asked of an array without reading what was written.
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
+# So many names in a row a value seldom has on its way into a write.
+_NAMES = 2
 
 
 def chain(last: Write, source: Source) -> list[Write]:
@@ -25,7 +27,7 @@ def is_last(write: Write, source: Source) -> bool:
         return not _is_nested(write, source)
     name = source.assigned_name(write.call)
     reads = source.reads(name) if name is not None else []
-    return not any(_goes_on(reads, write_on(read, source), source) for read in reads)
+    return not any(_goes_on(write, reads, write_on(read, source), source) for read in reads)
 
 
 def is_columns(writes: list[Write]) -> bool:
@@ -87,21 +89,44 @@ def _before(write: Write, source: Source) -> Write | None:
         return None
     stored = source.written(write.array)
     before = at_write(source.value(write.array))
-    return before if stored is not None and _goes_on(source.reads(stored), write, source) else None
+    if before is None or stored is None:
+        return None
+    return before if _goes_on(before, source.reads(stored), write, source) else None
 
 
-def _goes_on(reads: list[cst.Name], write: Write | None, source: Source) -> bool:
-    """Whether `reads`, all of a value's, are of `write`, which goes on from it: as its array, and no more than parts
-    of it in its values. A value that something else reads too is not just a step on the way."""
+def _goes_on(before: Write, reads: list[cst.Name], write: Write | None, source: Source) -> bool:
+    """Whether `reads`, all of what `before` returns, are of `write`, which goes on from it: as its array, and no more
+    than parts of it in its values. A value that something else reads too is not just a step on the way."""
     if write is None or write.array not in reads:
         return False
     end = outermost(write, source).call
     return all(
         read is write.array
         or is_about(read, source)
-        or (is_element(read, source) and any(a is end for a in source.ancestors(read)))
+        or (is_element(read, source) and _ends_in(read, end, source, _NAMES if _is_seen(before, read, source) else 0))
         for read in reads
     )
+
+
+def _is_seen(before: Write, read: cst.Name, source: Source) -> bool:
+    """Whether `read` is at the place of the write before, or at another, and both are said."""
+    match source.parent(read):
+        case cst.Subscript(slice=slices):
+            place = elements(slices)
+            return [*map(source.code, place)] == [*map(source.code, before.index)] or None not in map(
+                constant, (*place, *before.index)
+            )
+    return False
+
+
+def _ends_in(read: cst.CSTNode, end: cst.Call, source: Source, depth: int) -> bool:
+    """Whether what is made of `read` goes into `end` and nowhere else, under names of its own too."""
+    above = [read, *source.ancestors(read)]
+    if any(a is end for a in above):
+        return True
+    name = next((name for a in above if (name := source.assigned_name(a)) is not None), None)
+    again = source.reads(name) if name is not None and depth else []
+    return bool(again) and all(_ends_in(one, end, source, depth - 1) for one in again)
 
 
 def is_about(read: cst.Name, source: Source) -> bool:

@@ -10,30 +10,44 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, elements, inside, is_literal
+from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal
 from fusionlint.patterns.at_advice import are_apart
 from fusionlint.patterns.at_many import is_many
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
+_NAMES = 2
+
 
 def is_one_needed(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a value reads what one of the writes before it may have written at places that only the run knows."""
+    """Whether a value reads what one of the writes before it may have written at places that only the run knows; under
+    a name of its own, further away, at any place that is not seen to be another."""
     return any(
-        any(_is_traced(part, source) for part in earlier.index) and _may_hold(earlier.index, places, source)
-        for before, places in _reads(writes, source)
+        (is_named or any(_is_traced(part, source) for part in earlier.index))
+        and _may_hold(earlier.index, places, source)
+        for before, places, is_named in _reads(writes, source)
         for earlier in before
     )
 
 
-def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...]]]:
-    """The places that the values read of what was written, each with the writes before."""
+def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...], bool]]:
+    """The places that the values read of what was written, each with the writes before, and whether a name stands for
+    what was read."""
     stored = {id(name): i + 1 for i, w in enumerate(writes) if (name := source.assigned_name(w.call)) is not None}
     for value in (write.value for write in writes[1:] if write.value is not None):
-        for node in inside(value):
+        for node, depth in _made_of(value, source):
             match node:
                 case cst.Subscript(value=cst.Name() as array, slice=slices):
-                    yield writes[: stored.get(id(source.written(array)), 0)], elements(slices)
+                    yield writes[: stored.get(id(source.written(array)), 0)], elements(slices), depth < _NAMES
+
+
+def _made_of(value: cst.BaseExpression, source: Source, depth: int = _NAMES) -> Iterator[tuple[cst.CSTNode, int]]:
+    """Everything in `value`, and in what its names stand for, each with how many names further it is looked."""
+    for node in inside(value):
+        yield node, depth
+        meant = source.value(node) if isinstance(node, cst.Name) and depth else None
+        if meant is not None and at_write(meant) is None:
+            yield from _made_of(meant, source, depth - 1)
 
 
 def _may_hold(written: Sequence[Part], read: Sequence[Part], source: Source) -> bool:

@@ -718,6 +718,12 @@ def rotated(cube, turns, axis, i, rows):
     [
         pytest.param("", "", 0, id="a place that may be among them"),
         pytest.param("cube[BACK]", "cube[i]", 0, id="another place"),
+        pytest.param(
+            "return cube.at[BACK].set(jnp.flip(cube[BACK]))",
+            "back = cube[BACK]\n    return cube.at[BACK].set(jnp.flip(back))",
+            0,
+            id="under a name",
+        ),
         pytest.param("at[BACK].set(jnp.flip(cube[BACK]))", "at[i].set(rows).at[UP].set(cube[UP])", 0, id="in a row"),
         pytest.param("cube[BACK]", "rows", 1, id="of another array"),
         pytest.param("return cube", "cube = cube.at[i].set(rows)\n    return cube", 0, id="with one between"),

@@ -37,6 +37,16 @@ def rules(code: str) -> list[str]:
         pytest.param("x = x.at[i].set(1)\n    return x.at[j].set(x.max())", id="all of it is needed"),
         pytest.param("return x.at[x > 0].set(1).at[x < i].set(2)", id="masks"),
         pytest.param("return x.at[i].get() + x.at[j].get()", id="reads"),
+        pytest.param(
+            "y = x.at[i].set(1)\n    v = jnp.where(c, y[i], 0)\n    return v.sum(), y.at[j].set(v)",
+            id="a part of it is needed elsewhere under a name",
+        ),
+        pytest.param(
+            "y = x.at[i].set(1)\n    v = jnp.sin(y)\n    return y.at[j].set(v[0])", id="all of it under a name"
+        ),
+        pytest.param(
+            "y = x.at[i].set(1)\n    v = y[j] + 1\n    return y.at[j].set(v)", id="what the place before it may be"
+        ),
         pytest.param("x.at[i] = 1\n    x.at[j] = 2\n    return x", id="another library's at"),
         pytest.param("return x.at(i).set(1).at(j).set(2)", id="a method called at"),
         pytest.param("return jnp.zeros(3).at[0].set(1).at[1].set(-2.0)", id="folded"),
@@ -56,6 +66,16 @@ def test_chains_that_are_none_are_quiet(body: str) -> None:
         pytest.param("y = x.at[i].set(1)\n    return y.at[j].set(2)", id="another name"),
         pytest.param("x: object = x.at[i].set(1)\n    return x.at[j].set(2)", id="annotated"),
         pytest.param("x = x.at[i].set(1)\n    return x.at[j].set(x[i])", id="a part of it is needed"),
+        pytest.param(
+            "y = x.at[i].set(1)\n    v = jnp.where(c, 1, y[i])\n    return y.at[i].set(v)",
+            id="a part of it under a name",
+        ),
+        pytest.param(
+            "y = x.at[i].set(1)\n    v = y[i] + 1\n    w = jnp.sin(v)\n    return y.at[j].set(w)", id="under two names"
+        ),
+        pytest.param(
+            "x = x.at[i].set(x[i] | 1)\n    x = x.at[j].set(x[j] | 1)\n    return x", id="a part of it each time"
+        ),
         pytest.param("x = x.at[i].set(1).at[j].set(2)\n    return x.at[c].add(1)", id="both ways"),
         pytest.param("return x.at[(i, j)].set(1).at[j, i].set(2)", id="tuple"),
         pytest.param("return c.x.at[i].set(1).at[j].set(2)", id="attribute"),
@@ -231,4 +251,20 @@ def f(x, i, j):
     (chained,) = found(code)
     assert chained.suggestion is not None
     assert not chained.suggestion.text.startswith("the values first")
-    assert rules(code.replace("x.dtype", "x[0].dtype")) == []
+    assert rules(code.replace("x.dtype", "x.sum().dtype")) == []
+
+
+def test_what_is_left_at_one_place_is_made_first() -> None:
+    code = """
+@jax.jit
+def f(x, i, j, c):
+    y = x.at[i, j].set(jnp.where(c > 0, 1, x[i, j]))
+    left = jnp.where(c > 1, 2, y[i, j])
+    return y.at[i, j].set(left)
+"""
+    (one,) = found(code)
+    assert one.suggestion is not None
+    assert one.suggestion.text == "one write of what the others make of it"
+    (other,) = found(code.replace("    left =", "    j = j + 1\n    left ="))
+    assert other.suggestion is not None
+    assert "values first" in other.suggestion.text
