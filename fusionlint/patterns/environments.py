@@ -6,14 +6,14 @@ that it makes for itself, such as what generates its levels, and all they call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import taken_on
+from fusionlint.source.traced import is_idle, taken_on
 from fusionlint.source.tree import Source
 
 _STEP = regex(r"_?step(_env)?$")
@@ -28,19 +28,40 @@ def in_environment(node: cst.CSTNode, source: Source) -> bool:
     return function is not None and Place(source.path, source.body_scope(function)) in _games(source.project)
 
 
+def is_observed(project: Project, place: Place) -> bool:
+    """Whether an environment runs this in what is no picture of it for people: what it draws then it looks at, by
+    what it was made with too: `self.view = make_view(8)`."""
+    return place in _observed(project)
+
+
 @lru_cache(maxsize=2)
 def _games(project: Project) -> frozenset[Place]:
-    return taken_on(project, _methods(project))
+    methods = _methods(project)
+    found = _environments(project, methods)
+    owners = (*found, *_made_for(project, found))
+    return taken_on(project, (method for owner in owners for method in methods.get(owner, ())))
 
 
-def _methods(project: Project) -> Iterator[Place]:
+@lru_cache(maxsize=2)
+def _observed(project: Project) -> frozenset[Place]:
+    methods = _methods(project)
+    found = _environments(project, methods)
+    own = (method for owner in found for method in methods[owner] if not method.scope.endswith(_MAKERS))
+    makers = (made for made in _made_with(project, found) if project.function_at(made))
+    return taken_on(project, (*(method for method in own if not is_idle(project, method)), *makers))
+
+
+def _methods(project: Project) -> Mapping[Place, Sequence[Place]]:
+    """The methods of each class."""
     methods: dict[Place, list[Place]] = {}
     for place, function in project.functions():
         if function.owner:
             methods.setdefault(Place(place.path, function.owner), []).append(place)
-    found = {owner for owner, own in methods.items() if _is_environment(project, owner, own)}
-    for owner in (*found, *_made_for(project, found)):
-        yield from methods.get(owner, ())
+    return methods
+
+
+def _environments(project: Project, methods: Mapping[Place, Sequence[Place]]) -> frozenset[Place]:
+    return frozenset(owner for owner, own in methods.items() if _is_environment(project, owner, own))
 
 
 def _is_environment(project: Project, owner: Place, own: Iterable[Place]) -> bool:
@@ -51,11 +72,18 @@ def _is_environment(project: Project, owner: Place, own: Iterable[Place]) -> boo
 def _made_for(project: Project, environments: Collection[Place]) -> Iterator[Place]:
     """The classes of the objects that environments make when they are made: `self.generator = generator or Mazes(8)`.
     Who calls their methods is seldom seen: the environment does."""
+    for made in _made_with(project, environments):
+        if made.scope in project.files[made.path].classes and made not in environments:
+            yield from (made, *project.bases(made))
+
+
+def _made_with(project: Project, environments: Collection[Place]) -> Iterator[Place]:
+    """The classes and functions that environments call when they are made."""
     for path in {owner.path for owner in environments}:
         for place, name, _ in project.named_calls(path):
             made = project.find(name) if place.scope.endswith(_MAKERS) and place.outer in environments else None
-            if made and made.scope in project.files[made.path].classes and made not in environments:
-                yield from (made, *project.bases(made))
+            if made:
+                yield made
 
 
 def _is_derived(project: Project, owner: Place) -> bool:

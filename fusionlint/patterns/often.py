@@ -6,6 +6,7 @@ In: a Project. What tests, benchmarks and pictures call, and how often, says not
 from __future__ import annotations
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.environments import is_observed
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import is_idle
 
@@ -41,7 +42,7 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
 def is_for_a_picture(project: Project, place: Place, depth: int = _CALLERS) -> bool:
     """Whether the function at `place` is called as what tests and pictures are, and nothing else is seen to call it:
     an environment may well look at what it renders."""
-    if not is_idle(project, place):
+    if not is_idle(project, place) or is_observed(project, place):
         return False
     callers = project.callers(project.name_of(place)) if depth else ()
     return all(is_for_a_picture(project, caller, depth - 1) for caller in callers if caller.scope)

@@ -12,9 +12,9 @@ from fusionlint.patterns.at import WRITES, at_write, is_whole
 from fusionlint.patterns.chosen import Chosen, chosen, chosen_chain, is_last_choice
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -24,7 +24,7 @@ rule = Rule(__name__, harm="fusion")
 def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The last of two or more such choices on one array. By a cond only where a vmap makes a choice of it."""
     write = at_write(node)
-    if write is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if write is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
     last = chosen(write, source)
     if last is None or not is_last_choice(last, source):

@@ -20,10 +20,10 @@ from fusionlint.patterns.branches import (
 )
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -36,7 +36,7 @@ _LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|
 def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch writes, the other does nothing, and a loop runs this step by step."""
     found = conditional(node, source)
-    if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if found is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
     if not any(map(is_unchanged, found.branches)) or not any(_writes_little(b, source) for b in found.branches):
         return

@@ -26,11 +26,11 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT, Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -58,7 +58,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
     if source.context(node) != "traced" and not (is_update and source.is_traced(node)):
         return
-    if is_idle(source.project, source.place(node)) or _is_mapped(found, source):
+    if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source):
         return
     message, pair = _case(found, source)
     if is_update and pair == 0:

@@ -9,8 +9,8 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -24,7 +24,7 @@ def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterat
     arange = source.value(loop.iter) if isinstance(loop.iter, cst.Name) else loop.iter
     if not isinstance(arange, cst.Call) or not source.calls(arange, _ARANGE) or not isinstance(loop.target, cst.Name):
         return
-    if not source.is_traced(loop) or is_idle(source.project, source.place(loop)) or is_few(arange, source):
+    if not source.is_traced(loop) or is_for_a_picture(source.project, source.place(loop)) or is_few(arange, source):
         return
     reads = source.reads(loop.target)
     if not reads or any(arg.keyword is not None or _is_fraction(arg.value, source) for arg in arange.args):

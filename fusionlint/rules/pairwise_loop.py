@@ -10,9 +10,9 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -94,7 +94,7 @@ def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding
 
 
 def _is_of_a_program(loop: cst.For, source: Source) -> bool:
-    return source.is_traced(loop) and not is_idle(source.project, source.place(loop))
+    return source.is_traced(loop) and not is_for_a_picture(source.project, source.place(loop))
 
 
 def _is_counted(loop: cst.For, source: Source) -> bool:

@@ -10,8 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.mapped import differs, is_mapped_by
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -29,7 +29,7 @@ _ALONG = "x[start + jnp.arange(n)], the start clipped to what fits"
 def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Where the window lies is a mapped number, or of an environment's state."""
     name = source.qualified_name(node.func)
-    if name not in _STARTS or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
@@ -42,7 +42,7 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(lax.dynamic_slice)`."""
     handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
     name = source.qualified_name(handed) if isinstance(handed, cst.Name | cst.Attribute) else None
-    if name not in _STARTS or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
     if is_mapped_by(node, _STARTS[name][0], source):
         yield from _finding(node, name, source)

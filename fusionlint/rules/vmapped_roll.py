@@ -9,8 +9,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.mapped import differs, is_mapped_by
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -43,7 +43,7 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _runs(node: cst.Call, source: Source) -> bool:
-    return source.is_traced(node) and not is_idle(source.project, source.place(node))
+    return source.is_traced(node) and not is_for_a_picture(source.project, source.place(node))
 
 
 def _is_several(axis: cst.BaseExpression) -> bool:
