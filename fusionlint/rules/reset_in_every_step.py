@@ -1,0 +1,105 @@
+"""A whole new start that every step makes and few take: `jnp.where(done, self.reset(key), state)` under a `vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.rule import Rule
+from fusionlint.source.project import TREE_MAPS
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_STEP = regex(r"_?step(_env\w*)?$")
+_RESETS = frozenset(("reset", "_reset", "reset_env", "_reset_env", "reset_fn", "_reset_fn"))
+_KEY = regex(r"(^|_)(key|rng|prng|rngs|subkey)s?(_|\d|$)")
+_DONE = regex(r"(^|\W|_)(done|dones|terminals?|terminated|terminations?|truncated|last|over|finished)(\W|_|$)")
+_CHOICES = ("jax.numpy.where", "jax.lax.select", "jax.lax.select_n")
+
+
+def _resetting(source: Source) -> Iterator[str]:
+    """The scopes called a step in which something is reset: asked of the facts."""
+    if _RESETS.isdisjoint(source.facts.attributes):
+        return
+    for value, scope, *_ in source.facts.raw.calls:
+        if isinstance(value[0], str) and value[0].rpartition(".")[2] in _RESETS and _STEP.match(_last(scope)):
+            yield scope
+
+
+@rule.source("Call", when=_resetting)
+def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A step hands a new key to a reset, and chooses between what that returns and its own new state."""
+    function = source.function(node)
+    if not _is_reset(node) or not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
+        return
+    if not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+        return
+    reads = [read for name in _names(node, source) for read in source.reads(name)]
+    if not any(_is_chosen(read, source) for read in reads):
+        return
+    yield source.finding(
+        node,
+        "every step makes a new start, for each element of the batch, and takes it where an episode is over",
+        write=f"for a whole batch: jax.vmap({source.code(node.func)}) of a few keys in each step, and each that is "
+        "done takes one by its number; or starts that are made once, before the loop",
+    )
+
+
+def _is_reset(call: cst.Call) -> bool:
+    """Whether something is reset by a key of its own, so that no two starts are alike."""
+    match call.func:
+        case cst.Attribute(attr=cst.Name(name)) if name in _RESETS:
+            return any(_is_key(arg.value) for arg in call.args)
+    return False
+
+
+def _is_key(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Name(name) | cst.Attribute(attr=cst.Name(name)):
+            return _KEY.search(name) is not None
+    return False
+
+
+def _names(call: cst.Call, source: Source) -> list[cst.Name]:
+    """The names that what is returned gets."""
+    match source.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            return [name]
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))]):
+            return [part.value for part in parts if isinstance(part.value, cst.Name)]
+    return []
+
+
+def _is_chosen(read: cst.CSTNode, source: Source) -> bool:
+    """Whether an episode's end decides between `read` and something else, itself or leaf by leaf."""
+    while isinstance(above := source.parent(read), cst.Attribute | cst.Subscript) and above.value is read:
+        read = above
+    arg = source.parent(read)
+    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call):
+        return False
+    if source.calls(call, *_CHOICES):
+        return call.args[0] is not arg and _asks_whether_done(call, source)
+    if not source.calls(call, *TREE_MAPS) or call.args[0] is arg:
+        return False
+    mapped = call.args[0].value
+    function = mapped if isinstance(mapped, cst.Lambda) else function_named(mapped, source)
+    return function is not None and any(
+        isinstance(part, cst.Call) and source.calls(part, *_CHOICES) and _asks_whether_done(part, source)
+        for part in inside(function.body)
+    )
+
+
+def _asks_whether_done(choice: cst.Call, source: Source) -> bool:
+    return bool(choice.args) and _DONE.search(source.code(choice.args[0].value)) is not None
+
+
+def _last(scope: str) -> str:
+    return scope.rpartition(".")[2].partition("#")[0]

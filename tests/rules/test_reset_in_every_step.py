@@ -1,0 +1,70 @@
+"""reset-in-every-step: what is a step, a reset with a key, and the end of an episode."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+class Game:
+    def step(self, key, state, action):
+        new, done = self.moved(state, action)
+        start = self.reset(key)
+        return jnp.where(done, start, new)
+"""
+
+
+def found(code: str) -> list[tuple[int, str]]:
+    findings = check_text(code.encode(), "m.py", Scope(("reset-in-every-step",)))
+    return [(f.location.line, f.suggestion.text if f.suggestion else "") for f in findings]
+
+
+def test_the_advice_names_what_resets() -> None:
+    ((line, advice),) = found(CODE)
+    assert line == 8
+    assert advice.startswith("for a whole batch: jax.vmap(self.reset) of a few keys")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("def step(", "def step_env(", id="another step"),
+        pytest.param("self.reset(key)", "self.env.reset_env(rng_reset)", id="of what is wrapped"),
+        pytest.param("self.reset(key)", "self.reset(state.key, 3)", id="a key that the state keeps"),
+        pytest.param("where(done, start, new)", "where(new.done[:, None], start, new)", id="done of the state"),
+        pytest.param("jnp.where(done, start, new)", "jax.lax.select(done, start.at, new)", id="a select of a part"),
+        pytest.param("jnp.where(done, start, new)", "jax.tree.map(lambda a, b: jnp.where(done, a, b), start, new)"),
+        pytest.param(
+            "return jnp.where(done, start, new)",
+            "def pick(a, b):\n            return jnp.where(done, a, b)\n\n"
+            "        return jax.tree_util.tree_map(pick, start, new)",
+            id="leaf by leaf by name",
+        ),
+    ],
+)
+def test_every_element_begins_anew_in_each_step(old: str, new: str) -> None:
+    assert old in CODE
+    assert len(found(CODE.replace(old, new))) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("def step(", "def train(", id="no step"),
+        pytest.param("self.reset(key)", "self.reset()", id="the same each time"),
+        pytest.param("self.reset(key)", "self.reset(state)", id="no draw"),
+        pytest.param("self.reset(key)", "self.first(key)", id="no reset"),
+        pytest.param("where(done, start, new)", "where(action > 0, start, new)", id="not where an episode ends"),
+        pytest.param("jnp.where(done, start, new)", "start, new, done", id="nothing is chosen"),
+        pytest.param("where(done, start, new)", "where(start.done, new, state)", id="asked, not taken"),
+        pytest.param("jnp.where(done, start, new)", "jax.tree.map(lambda a, b: a + b, start, new)", id="a sum"),
+    ],
+)
+def test_a_start_that_is_cheap_or_needed_is_none(old: str, new: str) -> None:
+    assert old in CODE
+    assert found(CODE.replace(old, new)) == []
