@@ -17,6 +17,7 @@ from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_l
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.records import is_made_of_defaults
+from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -186,7 +187,7 @@ class _Reader:
         if id(stored[0]) in self.assumed:
             return True
         assuming = replace(self, assumed=self.assumed | {id(stored[0])})
-        values = [_assigned(each, self.source) for each in stored]
+        values = [assigned(each, self.source) for each in stored]
         return all(value is not None and assuming.is_array(value, depth - 1) for value in values)
 
     def is_known(self, part: Part, depth: int) -> bool:
@@ -289,7 +290,7 @@ def _is_counted_on(name: cst.Name, source: Source) -> bool:
     uses = source.writes(name)
     for use in uses:
         above = source.parent(use.node)
-        made = above.value if isinstance(above, cst.AugAssign) else _assigned(use.node, source)
+        made = above.value if isinstance(above, cst.AugAssign) else assigned(use.node, source)
         if not is_literal(made):
             return False
     return bool(uses)
@@ -310,13 +311,6 @@ def _is_counted(name: cst.Name, source: Source) -> bool:
         case cst.For(target=counted, iter=over) | cst.CompFor(target=counted, iter=over):
             return counted is target and source.calls(over, counts)
     return False
-
-
-def _assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What a statement `name = value` stores; None where it is stored otherwise."""
-    target = source.parent(name)
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    return statement.value if isinstance(statement, cst.Assign) else None
 
 
 def _is_new_axis(part: Part) -> bool:

@@ -1,4 +1,4 @@
-"""What a name was written with, where several are written at once: `a, b = x, y`.
+"""What a name was written with, also where several are written at once: `a, b = x, y`.
 
 In: a name of a Source. Out: the value that is unpacked, or the part of it that the name stands for.
 """
@@ -8,6 +8,13 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.source.tree import Source
+
+
+def assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What a statement `name = value` stores; None where it is stored otherwise."""
+    target = source.parent(name)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return statement.value if isinstance(statement, cst.Assign) else None
 
 
 def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:

@@ -7,42 +7,25 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import (
-    FRESH_BY_SHAPE,
-    WRITES,
-    Write,
-    at_write,
-    constant,
-    is_fresh,
-    is_literal,
-    is_whole,
-    names_read,
-)
+from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
+from fusionlint.patterns.at_block_advice import advice, advice_for_a_loop, is_vector
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.at_loop import are_windows_apart, piecewise
-from fusionlint.patterns.at_pieces import pieces, read_back
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_slice
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.collected import target_names
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.unpacked import stored
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.unpacked import assigned
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
-_LONG = 40
 # The measured pairs of the page: blocks, and blocks that arithmetic alone reads.
 _ALONE, _READ = 0, 2
-_DEPTH = 12
-# Which of the devices this is: one number, as long as no axis is gathered.
-_PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
 
 
 @rule.source("Call", calls=WRITES)
@@ -58,7 +41,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
-    instead, pair = _advice(writes, source), _pair(writes, source)
+    instead, pair = advice(writes, source), _pair(writes, source)
     if instead is None or pair is None:
         return
     name = source.assigned_name(node)
@@ -89,7 +72,7 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     yield source.finding(
         write.call,
         f"`{dotted(root(write))}` is put together from blocks in a Python loop, each written by a kernel of its own",
-        write=_advice_for_a_loop(write, node, source),
+        write=advice_for_a_loop(write, node, source),
         pair=_pair_of_a_loop(write, node, source),
     )
 
@@ -115,133 +98,10 @@ def _pair_of_a_loop(write: Write, loop: cst.For, source: Source) -> int:
     """The same for blocks of a loop: along a last axis too, joined ones are less on a TPU."""
     array = root(write)
     before = [use.node for use in source.uses(array) if use.is_write] if isinstance(array, cst.Name) else []
-    made = [value for name in before if (value := _assigned(name, source)) is not None and is_fresh(value, source)]
+    made = [value for name in before if (value := assigned(name, source)) is not None and is_fresh(value, source)]
     if axis_of([write]) is None or any(are_columns([write], value, source) for value in made):
         return _ALONE
     return _READ if is_worked_on_alone(write.call, source, loop) else _ALONE
-
-
-def _advice(writes: Sequence[Write], source: Source) -> str | None:
-    """What puts the blocks together at once; None where one lies on another, and is not joined to it."""
-    told, array = _at_once(writes, source), read_back(writes, source)
-    if told is None or array is None:
-        return told
-    apart = f"the parts under names of their own, made of one another and not of `{array}`"
-    return f"{apart}; then one {source.alias('jax.numpy') or 'jnp'}.concatenate"
-
-
-def _at_once(writes: Sequence[Write], source: Source) -> str | None:
-    """The same for parts that are made of nothing that was written before."""
-    jnp = source.alias("jax.numpy") or "jnp"
-    if any(write.method == "add" for write in writes):
-        return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
-    if (chosen := _chosen(writes, source)) is not None:
-        return chosen
-    values, rest = [_shown(write, source) for write in writes], _filled(writes, source)
-    filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
-    if len(filled) == 1 and len(axes := filled.pop()) == 1:
-        is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[: axes[0]])
-        axis = axes[0] - len(writes[0].index) if is_open else axes[0]
-        in_order = pieces([write.index[axes[0]] for write in writes], source)
-        if in_order is None:
-            return None
-        joined = ", ".join(_piece(writes[piece.number], axes[0], axis, piece.cut, source) for piece in in_order)
-        return f"{jnp}.concatenate([{joined}], axis={axis}), with {jnp}.{rest} where nothing is written"
-    if _are_along_one(writes, source):
-        along = "along the axis in which they differ"
-        return f"one {jnp}.concatenate of the blocks {along}, with {jnp}.{rest} between them, and one write of that"
-    is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
-    if (is_diagonal or _meet_at_corners(writes, source)) and rest == "zeros":
-        return f"jax.scipy.linalg.block_diag({', '.join(values)})"
-    return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
-
-
-def _are_along_one(writes: Sequence[Write], source: Source) -> bool:
-    """Whether the blocks lie in one and the same part of the array, `[:k, -1]` and `[k:, -1]`."""
-    if len({len(write.index) for write in writes}) != 1:
-        return False
-    along = [{source.code(part) for part in parts} for parts in zip(*(write.index for write in writes), strict=True)]
-    return sum(len(parts) > 1 for parts in along) == 1
-
-
-def _chosen(writes: Sequence[Write], source: Source) -> str | None:
-    """A `where`, where two numbers fill an array of one axis: `.at[:k].set(a).at[k:].set(b)`."""
-    array = root(writes[0])
-    made = source.meant(array)
-    if not isinstance(made, cst.Call) or not _is_of_one_axis(made, source) or not made.args:
-        return None
-    match [write.index for write in writes]:
-        case [[cst.Slice(lower=None, upper=end, step=None)], [cst.Slice(lower=begin, upper=None, step=None)]]:
-            meet = end is not None and begin is not None and end.deep_equals(begin)
-            if meet and end is not None and all(w.value is not None and _is_number(w.value, source) for w in writes):
-                jnp, n = source.alias("jax.numpy") or "jnp", brief(source.code(made.args[0].value), _LONG, "n")
-                one, other = (_shown(write, source) for write in writes)
-                return f"{jnp}.where({jnp}.arange({n}) < {source.code(end)}, {one}, {other})"
-    return None
-
-
-def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
-    """Whether this is one number: of Python, of a device's place among others, or arithmetic with such."""
-    if is_literal(value) or kind(value, source) == "scalar" or source.calls(value, *_PLACES):
-        return True
-    match value:
-        case cst.Subscript(value=cst.Name() as vector, slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
-            return constant(place) is not None and _is_vector(vector, source)
-        case cst.Call(args=[cst.Arg(value=each), *_]) if source.calls(value, "jax.lax.psum"):
-            return is_literal(each)  # how many devices there are
-        case cst.Name() if depth:
-            meant = stored(value, source)
-            return _is_said_to_be_one(value, source) if meant is None else _is_number(meant, source, depth - 1)
-        case cst.BinaryOperation(left=left, right=right) if depth:
-            return all(_is_number(side, source, depth - 1) for side in (left, right))
-    return False
-
-
-def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
-    """Whether this is a parameter `scale: float`: one number, whether a trace knows it or not."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
-        case cst.Param(annotation=cst.Annotation(annotation=cst.Name("float" | "int" | "bool"))):
-            return True
-    return False
-
-
-def _is_vector(array: cst.Name, source: Source) -> bool:
-    """Whether the array is one that has been made with one axis."""
-    before = (_assigned(use.node, source) for use in source.uses(array) if use.is_write)
-    return any(made is not None and _is_of_one_axis(made, source) for made in before)
-
-
-def _piece(write: Write, stands: int, axis: int, cut: str, source: Source) -> str:
-    """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a number all of them."""
-    jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source)
-    if write.value is not None and _is_number(write.value, source):
-        return f"{jnp}.full(..., {shown})"
-    if cut:
-        before = [":"] * axis if axis >= 0 else ["..."]
-        index = ", ".join([*before, cut, *[":"] * (-axis - 1)])
-        is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
-        return f"{shown}[{index}]" if is_one and shown != "..." else f"({shown})[{index}]"
-    if isinstance(write.index[stands], cst.Slice) or write.value is None:
-        return shown
-    return f"{jnp}.expand_dims({shown}, {axis})"
-
-
-def _filled(writes: Sequence[Write], source: Source) -> str:
-    """What the new array is made by: `zeros`, `ones`, `full`."""
-    array = root(writes[0])
-    made = source.value(array) if isinstance(array, cst.Name) else array
-    name = (source.qualified_name(made.func) or "") if isinstance(made, cst.Call) else ""
-    return name.rpartition(".")[2].removesuffix("_like") or "zeros"
-
-
-def _advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
-    if is_literal(write.value):
-        return f"a mask of all blocks at once: {jnp}.arange of each axis compared with where they begin and end"
-    if _is_tile(write, loop, source):
-        return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
-    return f"a list of the blocks, and {_joined(write, source)} of it after the loop"
 
 
 def _is_vector_of_results(write: Write, source: Source) -> bool:
@@ -250,70 +110,4 @@ def _is_vector_of_results(write: Write, source: Source) -> bool:
     value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
     if len(write.index) != 1 or not isinstance(array, cst.Name) or not isinstance(value, cst.Call):
         return False
-    return _is_vector(array, source) and ":" in (source.qualified_name(value.func) or "")
-
-
-def _assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    target = source.parent(name)
-    statement = source.parent(target) if target is not None else None
-    return statement.value if isinstance(statement, cst.Assign) else None
-
-
-def _is_of_one_axis(made: cst.BaseExpression, source: Source) -> bool:
-    """`jnp.zeros(n)`, `jnp.zeros((n,))`."""
-    if not source.calls(made, *FRESH_BY_SHAPE) or not isinstance(made, cst.Call) or not made.args:
-        return False
-    match made.args[0].value:
-        case cst.Tuple(elements=sizes) | cst.List(elements=sizes):
-            return len(sizes) == 1 and not isinstance(sizes[0], cst.StarredElement)
-    return True
-
-
-def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:
-    """Whether two loops count the blocks, one the rows of them and one the columns."""
-    around = source.loop(loop)
-    slices = [part for part in write.index if is_slice(part)]
-    if not isinstance(around, cst.For) or len(slices) != 2:
-        return False
-    inner, outer = target_names(loop), target_names(around)
-    named = [{name.value for name in names_read(part)} for part in slices]
-    return any(one & outer and other & inner for one, other in (named, reversed(named)))
-
-
-def _joined(write: Write, source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
-    if len([part for part in write.index if not is_whole(part)]) == 1:
-        axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
-        is_last_axis = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
-        return f"one {jnp}.concatenate(blocks, axis={axis - len(write.index) if is_last_axis else axis})"
-    if _is_diagonal(write, source) and len(write.index) == 2:
-        return "one jax.scipy.linalg.block_diag(*blocks)"
-    if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
-        return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
-    return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"
-
-
-def _is_diagonal(write: Write, source: Source) -> bool:
-    """Whether rows and columns are the same slice."""
-    parts = [part for part in write.index if not is_whole(part)]
-    return len(parts) == 2 and all(map(is_slice, parts)) and source.code(parts[0]) == source.code(parts[1])
-
-
-def _meet_at_corners(writes: Sequence[Write], source: Source) -> bool:
-    """Whether two blocks, square or not, touch at a corner: `.at[:m, :n].set(a).at[m:, n:].set(b)`."""
-    match [write.index for write in writes]:
-        case [(cst.Slice() as rows, cst.Slice() as columns), (cst.Slice() as below, cst.Slice() as beside)]:
-            return _goes_on(rows, below, source) and _goes_on(columns, beside, source)
-    return False
-
-
-def _goes_on(first: cst.Slice, second: cst.Slice, source: Source) -> bool:
-    """`:m`, then `m:`."""
-    if first.lower is not None or first.upper is None or second.lower is None or second.upper is not None:
-        return False
-    return source.code(first.upper) == source.code(second.lower)
-
-
-def _shown(write: Write, source: Source) -> str:
-    text = source.code(write.value) if write.value is not None else "..."
-    return brief(text, _LONG)
+    return is_vector(array, source) and ":" in (source.qualified_name(value.func) or "")
