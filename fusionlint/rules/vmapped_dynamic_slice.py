@@ -22,7 +22,15 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
 _LONG = 30
-_ALONG = "x[start + jnp.arange(n)], the start clipped to what fits"
+_GATHERS = {
+    1: "x[start + jnp.arange(n)], the start clipped to what fits",
+    2: "x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], the start clipped to what fits",
+}
+_GATHER = (
+    "one gather, x[...] with `start + jnp.arange(size)` along each axis in which the window moves, shaped to broadcast "
+    "with one another, and `:` along the others; the start clipped to what fits"
+)
+_MASK = "jnp.where of a mask, jnp.arange of each axis compared with where the piece begins and ends"
 
 
 @rule.source("Call", calls=(_SLICE, _UPDATE))
@@ -49,23 +57,20 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:
-    write = {
-        _SLICE: "x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], the start clipped to what fits",
-        _UPDATE: "jnp.where of a mask, jnp.arange of each axis compared with where the piece begins and ends",
-    }
     yield source.finding(
         node,
         "each element of the batch moves a window of its own: a loop over the batch on a TPU",
-        write=rows or (_ALONG if name == _SLICE and _is_of_one_axis(node, source) else write[name]),
+        write=rows or (_GATHERS.get(_axes(node, source), _GATHER) if name == _SLICE else _MASK),
         pair=2 if rows else 1 if name == _UPDATE else 0,
     )
 
 
-def _is_of_one_axis(node: cst.Call, source: Source) -> bool:
-    """Whether the window is written out to have one axis: `lax.dynamic_slice(x, (start,), (n,))`."""
+def _axes(node: cst.Call, source: Source) -> int:
+    """How many axes the window is written out to have: one in `lax.dynamic_slice(x, (start,), (n,))`; 0 where nobody
+    sees it."""
     given = (argument(node, 1, "start_indices"), argument(node, 2, "slice_sizes"))
-    meant = (source.meant(each) for each in given)
-    return any(isinstance(each, cst.Tuple | cst.List) and len(each.elements) == 1 for each in meant)
+    meant = (source.meant(each) for each in given if each is not None)
+    return next((len(each.elements) for each in meant if isinstance(each, cst.Tuple | cst.List)), 0)
 
 
 def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str | None:

@@ -348,3 +348,21 @@ def renewed(x, edges, v, d, k):
 )
 def test_lines_and_places_are_told_apart(writes: str, expected: str) -> None:
     assert advice("chained-at-set", CROSSED.format(writes=writes)).startswith(expected)
+
+
+WINDOW = """
+def cropped(images, corners):
+    return jax.vmap(lambda image, at: jax.lax.dynamic_slice(image, {start}, {size}))(images, corners)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "size", "expected"),
+    [
+        ("(at[0], at[1])", "(8, 8)", "x[row + jnp.arange(height)[:, None], column + jnp.arange(width)]"),
+        ("(at[0], at[1], 0)", "(8, 8, 3)", "one gather, x[...] with `start + jnp.arange(size)` along each axis"),
+        ("at", "image.shape", "one gather, x[...] with `start + jnp.arange(size)` along each axis"),
+    ],
+)
+def test_a_window_is_gathered_along_as_many_axes_as_are_seen(start: str, size: str, expected: str) -> None:
+    assert advice("vmapped-dynamic-slice", WINDOW.format(start=start, size=size)).startswith(expected)
