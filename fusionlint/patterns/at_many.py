@@ -45,6 +45,7 @@ _OF_AXES = tuple(
     for module in ("numpy", "jax.numpy")
     for name in ("triu_indices", "tril_indices", "nonzero", "where")
 )
+_WHERE = ("numpy.where", "jax.numpy.where")
 # A name seldom stands for more names than this.
 _DEPTH = 8
 _LISTS = regex(r"(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
@@ -158,9 +159,15 @@ def _is_joined(part: cst.Name, source: Source) -> bool:
         case cst.Call() as found:
             return source.calls(found, *_OF_AXES)
         case cst.GeneratorExp(elt=each) | cst.ListComp(elt=each):
-            return source.calls(each, *_JOINS, *_FINDS)
+            return _is_an_array_of_places(each, source)
     made = stored(part, source)
-    return made is not None and (isinstance(made, cst.List | cst.ListComp) or source.calls(made, *_JOINS, *_FINDS))
+    return made is not None and (isinstance(made, cst.List | cst.ListComp) or _is_an_array_of_places(made, source))
+
+
+def _is_an_array_of_places(made: cst.BaseExpression, source: Source) -> bool:
+    """`np.stack(places)`, `jnp.where(mask)`; not `jnp.where(p, one, other)`, which may be one number."""
+    chooses = isinstance(made, cst.Call) and len(made.args) > 1 and source.calls(made, *_WHERE)
+    return not chooses and source.calls(made, *_JOINS, *_FINDS)
 
 
 def _has_axes(name: cst.Name, source: Source) -> bool:

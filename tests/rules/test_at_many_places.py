@@ -48,6 +48,12 @@ def test_of_places_of_which_nothing_is_seen_it_is_said_what_holds_for_arrays() -
     assert text.endswith("; of places that are arrays one `.add` at all of them, joined as their values are")
 
 
+def test_a_number_that_is_chosen_is_no_array_of_places() -> None:
+    chosen = "own = jnp.where(kept[count] < 0, count, kept[count])"
+    assert "joined by" not in told(chosen, "own", "halo")
+    assert "joined by" in told("own = jnp.where(kept > 0)", "own", "halo")
+
+
 @pytest.mark.parametrize(("before", "one", "other"), [("", "0", "1"), ("i, j = 2, 3", "i", "j")])
 def test_of_what_counts_nothing_is_said_of_arrays(before: str, one: str, other: str) -> None:
     assert "arrays" not in told(before, one, other)
