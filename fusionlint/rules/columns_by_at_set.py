@@ -52,14 +52,21 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
-    values = [_shown(write, source, jnp) for write in writes[:3]] + ["..."] * bool(writes[3:])
+    jnp, axis, array = source.alias("jax.numpy") or "jnp", _axis(writes[0]), root(writes[0])
+    is_new = is_fresh(array, source)
+    places = [(where, write) for write in writes if (where := column(write)) is not None]
+    if len({where < 0 for where, _ in places}) > 1 and not is_new:  # both ends of something that may be wide
+        whole = source.code(array) if isinstance(array, cst.Name | cst.Attribute) else "x"
+        chosen = f"{jnp}.where(k == i, {jnp}.expand_dims(column, {axis}), {whole}), one inside the other"
+        return f"{chosen}, with `k = {jnp}.arange(n)` along that axis"
+    in_order = [write for _, write in sorted(places, key=lambda place: (place[0] < 0, place[0]))]
+    values = [_shown(write, source, jnp) for write in in_order[:3]] + ["..."] * bool(in_order[3:])
     if {*values} == {"..."}:
-        rest = "" if is_fresh(root(writes[0]), source) else ", and of the others"
-        return f"one {jnp}.stack of the columns{rest}, axis={_axis(writes[0])}"
-    if not is_fresh(root(writes[0]), source):
+        rest = "" if is_new else ", and of the others"
+        return f"one {jnp}.stack of the columns{rest}, axis={axis}"
+    if not is_new:
         values.append("the other columns")
-    return f"{jnp}.stack([{', '.join(values)}], axis={_axis(writes[0])})"
+    return f"{jnp}.stack([{', '.join(values)}], axis={axis})"
 
 
 def _shown(write: Write, source: Source, jnp: str) -> str:

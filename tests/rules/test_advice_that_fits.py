@@ -184,6 +184,25 @@ def test_a_diagonal_is_as_long_as_its_array(rows: str, expected: str) -> None:
     assert advice("write-on-diagonal", ROOT.format(rows=rows)) == expected
 
 
+ENDS = """
+@jax.jit
+def bounded(u, a, b):
+    return {array}.at[:, {one}].set(a).at[:, {other}].set(b)
+"""
+
+
+@pytest.mark.parametrize(
+    ("array", "one", "other", "expected"),
+    [
+        ("u", "0", "-1", "jnp.where(k == i, jnp.expand_dims(column, 1), u), one inside the other, with `k = "),
+        ("u", "1", "0", "jnp.stack([b, a, the other columns], axis=1)"),
+        ("jnp.zeros((8, 4))", "-1", "0", "jnp.stack([b, a], axis=1)"),
+    ],
+)
+def test_columns_are_put_where_they_stand(array: str, one: str, other: str, expected: str) -> None:
+    assert advice("columns-by-at-set", ENDS.format(array=array, one=one, other=other)).startswith(expected)
+
+
 WINDOWS = """
 def blocks(x, starts):
     return jax.vmap(lambda start: jax.lax.dynamic_slice(x, {start}, {size}))(starts)
