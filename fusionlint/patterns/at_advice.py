@@ -130,8 +130,9 @@ def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) ->
     if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
         values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
-        one = f"{array}.at[{indices}].{method}({values})"
-        if len(one) <= 2 * _LONG and "\n" not in one:
+        settings = {", ".join(source.code(arg) for arg in write.call.args[1:]) for write in writes}
+        one = f"{array}.at[{indices}].{method}({', '.join([values, *filter(None, settings)])})"
+        if len(settings) == 1 and len(one) <= 2 * _LONG and "\n" not in one:
             return Advice(one + unless, ELEMENTS)
     return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, ELEMENTS)
 

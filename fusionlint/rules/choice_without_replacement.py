@@ -165,7 +165,8 @@ def _few(key: str, length: str, shape: str, source: Source) -> str:
     random, lax = source.alias("jax.random") or "jax.random", source.alias("jax.lax") or "jax.lax"
     noise = f"{random}.uniform({key}, ({length},))"
     again = f"{random}.randint({key}, {shape}, 0, {length})"
-    return f"{lax}.top_k({noise}, {shape.strip('()[], ')})[1], or {again} where two may be the same"
+    count = shape[1:-1].rstrip(", ") if shape[:1] in ("(", "[") else shape
+    return f"{lax}.top_k({noise}, {count})[1], or {again} where two may be the same"
 
 
 def _tuple(shape: cst.BaseExpression, source: Source) -> str:
