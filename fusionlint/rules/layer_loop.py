@@ -17,7 +17,6 @@ from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
 from fusionlint.patterns.options import default_of, is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.facts import RawValue
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -35,17 +34,11 @@ _PLAIN = regex(r"norm|act|pool|drop|conv|dense|linear", re.I)
 
 
 def _handing_on(source: Source) -> Iterator[str]:
-    """The scopes of traced code where a loop goes on with what a layer returned, or may: asked of the facts."""
+    """The scopes of traced code where a loop goes on with what a layer returned: asked of the facts."""
     facts = source.facts
-    applied = {scope for (called, *_), scope, loops, _ in facts.raw.calls if loops and _may_be_a_layer(called)}
-    layers = {scope for scope in applied.union(facts.has("handed on in a loop")) if _is_of_a_module(scope, source)}
+    layers = {scope for scope in facts.has("handed on in a loop") if _is_of_a_module(scope, source)}
     scopes = layers.union(facts.has("handed on with rows in a loop"))
     return (scope for scope in scopes if source.runs(scope, "traced"))
-
-
-def _may_be_a_layer(called: RawValue) -> bool:
-    """Whether what is called is a name, `block(x)`, or made where it is called, `Block(width)(x)`."""
-    return called is not None and (not isinstance(called, str) or "." not in called)
 
 
 def _is_of_a_module(scope: str, source: Source) -> bool:

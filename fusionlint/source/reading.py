@@ -7,7 +7,7 @@ those that are kept.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawPart, RawStatement, RawValue, Shape
@@ -332,17 +332,29 @@ def _is_written_out(iterated: ast.expr) -> bool:
     return isinstance(iterated, ast.List | ast.Tuple)
 
 
-def _handed_on(reader: _Reader, statements: Iterable[ast.stmt]) -> None:
-    """Notes where a call is handed first what it replaces: `x = layer(x)`, `x, state = layer(x, state)`."""
+def _handed_on(reader: _Reader, statements: Sequence[ast.stmt]) -> None:
+    """Notes where a call is handed first what it replaces: `x = layer(x)`, `x, state = layer(x, state)`, or what is
+    taken out of what it returns, `out = layer(x)` with `x = out[0]`."""
     for statement in statements:
         match statement:
             case ast.Assign(
-                targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_],
-                value=ast.Call(args=[handed, *others]),
-            ) if name in _names(handed):
+                targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_], value=ast.Call() as call
+            ) if call.args or call.keywords:
+                handed, *_ = (*call.args, *(keyword.value for keyword in call.keywords))
+                if _names(handed).isdisjoint({name, *_taken_out(name, statements)}):
+                    continue
                 reader.saw("handed on in a loop")
-                if others and all(isinstance(other, ast.Subscript) for other in others):
+                if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
                     reader.saw("handed on with rows in a loop")
+
+
+def _taken_out(name: str, statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """What is assigned the variable `name` or an element of it, somewhere in the statements."""
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        match node:
+            case ast.Assign(targets=[ast.Name(taken)], value=ast.Name(whole) | ast.Subscript(value=ast.Name(whole))):
+                if whole == name:
+                    yield taken
 
 
 def _while(reader: _Reader, node: ast.While) -> None:
