@@ -84,3 +84,17 @@ def _either(parts: list[cst.BaseExpression], name: str, at: cst.CSTNode, source:
     given = [part for part in parts if not (isinstance(part, cst.Name) and part.value == "None")]
     kinds = {annotated(part, name, at, source) for part in given}
     return kinds.pop() if len(kinds) == 1 else None
+
+
+def axes_said(name: cst.Name, source: Source) -> tuple[str, ...] | None:
+    """The axes that jaxtyping says a variable or a parameter has: `3` and `3` of `cell: Float[Array, "3 3"]`."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case (
+            cst.Param(annotation=cst.Annotation(annotation=cst.Subscript(slice=[_, said])))
+            | cst.AnnAssign(annotation=cst.Annotation(annotation=cst.Subscript(slice=[_, said])))
+        ):
+            match said:
+                case cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as axes)):
+                    return tuple(str(axes.evaluated_value).split())
+    return None

@@ -197,15 +197,20 @@ def _asked_first(test: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether a branch or a handler decides if `call` runs, or jax computes there what is known early."""
+    """Whether a branch or a handler decides if `call` runs, or jax computes there what is known early. What an `if`
+    asks runs in any case."""
+    below: cst.CSTNode = call
     for above in source.ancestors(call):
         match above:
+            case cst.If(test=asked) | cst.IfExp(test=asked) if asked is below:
+                pass
             case cst.If() | cst.IfExp() | cst.BooleanOperation() | cst.Try() | cst.Match():
                 return True
             case cst.With(items=items) if any(source.calls(item.item, _EARLY) for item in items):
                 return True
         if above is function:
             return False
+        below = above
     return True
 
 

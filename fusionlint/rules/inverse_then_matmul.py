@@ -9,7 +9,9 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.alternatives import is_one_of_several
+from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import small_matrix
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -52,10 +54,10 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         found = _product(reads[0], source) if len(reads := source.reads(name)) == 1 else None
         if found and (source.function(reads[0]), source.loop(reads[0])) != (source.function(node), source.loop(node)):
             return  # made once, multiplied again and again
-    if found is None or is_one_of_several(node, source, *_SOLVES):
+    if found is None or is_one_of_several(node, source, *_SOLVES) or is_concrete(node, source):
         return
     matrix = node.args[0].value
-    if small_matrix(matrix, source) is not None:
+    if small_matrix(matrix, source) is not None or _is_said_to_be_small(matrix, source):
         return  # solving is no less than inverting: small-linear-algebra says what is
     if (number := _of_identity(matrix, source)) is not None:
         shown = _shown(number, source)
@@ -82,6 +84,12 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
     write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
+
+
+def _is_said_to_be_small(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether jaxtyping says that a matrix is of two or three numbers by as many, `cell: Float[Array, "3 3"]`."""
+    axes = axes_said(matrix, source) if isinstance(matrix, cst.Name) else None
+    return axes is not None and axes[-2:] in (("2", "2"), ("3", "3"))
 
 
 def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

@@ -10,10 +10,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
-from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.collected import FEW, is_few
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_of_a_factory
@@ -73,6 +74,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     target, iterated, body = _parts(loop)
     if (
         is_few(iterated, source)
+        or _is_said_to_be_short(iterated, source)
         or _is_a_key(iterated, source)
         or _is_a_shape(loop, source)
         or _is_written_out(iterated, source)
@@ -98,6 +100,12 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
             if (whole := _iterated_for(what, target, iterated, source)) is not None:
                 yield _waited_for(call, whole, source)
                 return
+
+
+def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
+    axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
+    return bool(axes) and axes is not None and axes[0].isdigit() and int(axes[0]) <= FEW
 
 
 def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:

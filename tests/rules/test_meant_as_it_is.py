@@ -153,6 +153,26 @@ def cdf(self, value):
         return jnp.searchsorted(self.values, value)
     return jnp.sum(self.probs * (self.values <= value[..., None]), axis=0)
 """
+CELLS = """
+from jaxtyping import Array, Float
+def fractional(positions: Float[Array, "N 3"], cell: Float[Array, "3 3"]):
+    other: Float[Array, "3 3"] = turned(cell)
+    return positions @ jnp.linalg.inv(other)
+"""
+HANDED = """
+def wrapped(positions, cell):
+    if float(jnp.linalg.det(cell)) < 0.0:
+        raise ValueError("left-handed")
+    return positions @ jnp.linalg.inv(cell)
+"""
+LENGTHS = """
+from jaxtyping import Array, Float
+def vectors(lengths: Float[Array, "3"]):
+    sizes = [float(length) for length in lengths]
+    return jnp.diag(jnp.array(sizes))
+if __name__ == "__main__":
+    print(vectors(jnp.ones(3)))
+"""
 EPOCHS = """
 def epochs(key, n, buffer):
     order = jnp.arange(n)
@@ -198,6 +218,9 @@ CASES = {
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
     "given out one by one": ("while-loop-under-vmap", GIVEN_OUT, ("up = up.at[center].add(1)", "up = up + 1")),
     "behind a raise": ("default-searchsorted", BEHIND, ("    raise NotImplementedError()", "    assert self.values")),
+    "three by three, as is said": ("inverse-then-matmul", CELLS, ('other: Float[Array, "3 3"]', "other: Array")),
+    "of what a test has read": ("inverse-then-matmul", HANDED, ("float(jnp.linalg.det(cell)) < 0.0", "cell.ndim < 2")),
+    "three lengths": ("iterating-device-array", LENGTHS, ('Float[Array, "3"]', 'Float[Array, "n"]')),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
     "as many as there are stripes": ("chained-at-set", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
