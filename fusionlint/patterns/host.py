@@ -35,6 +35,7 @@ _NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|mon
 _PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
 # Who logs, of several processes that do the same.
 _PROCESS = regex(r"(^|[._])(process_(index|id)|(is_)?(main|master|lead|primary|chief)_?(process|host|rank)?|rank)$")
+_FETCHES = ("numpy.array", "numpy.asarray", "jax.device_get")
 # What asks what time it is.
 CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 _WAITS = frozenset(
@@ -92,9 +93,14 @@ def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:
         return False
     if isinstance(node, cst.Await | cst.Yield | cst.Lambda):
         return False
-    if isinstance(node, cst.Call) and not _computes(node, carry, source):
+    if isinstance(node, cst.Call) and (_fetches(node, carry, source) or not _computes(node, carry, source)):
         return False
     return all(feeds_from_device(child, carry, source) for child in children(node))
+
+
+def _fetches(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether what the loop makes is brought to the host, `env.step(np.asarray(action))`: something there wants it."""
+    return source.calls(call, *_FETCHES) and any(carry.varies(arg.value) for arg in call.args)
 
 
 def is_part_of_data(node: cst.Subscript, carry: Carry) -> bool:

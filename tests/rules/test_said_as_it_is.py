@@ -350,6 +350,61 @@ def test_lines_and_places_are_told_apart(writes: str, expected: str) -> None:
     assert advice("chained-at-set", CROSSED.format(writes=writes)).startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("shape", "count"),
+    [("(k,)", "k"), ("[k]", "k"), ("k", "k"), ("(min(k, 9),)", "min(k, 9)"), ("min(k, 9)", "min(k, 9)")],
+)
+def test_how_many_are_drawn_is_read_off_the_shape(shape: str, count: str) -> None:
+    code = f"""
+@jax.vmap
+def draw(key, xs, k=3):
+    return jax.random.choice(key, xs, shape={shape}, replace=False)
+"""
+    assert f", {count})[1], or" in advice("choice-without-replacement", code)
+
+
+PLAYED = """
+@jax.jit
+def act(key, state):
+    key, one = jax.random.split(key)
+    return key, jax.random.normal(one, (4,)) + state
+
+def play(key, env):
+    state = env.reset()
+    for i in range(1000):
+        key, action = act(key, state)
+        state = jnp.tanh({handed})
+    return state
+"""
+
+
+def test_a_step_whose_outcome_the_host_asks_for_is_no_scan() -> None:
+    assert not findings("loop-over-jit", "import numpy as np\n" + PLAYED.format(handed="np.array(action)"))
+    assert len(findings("loop-over-jit", PLAYED.format(handed="action"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "written"),
+    [
+        (
+            ', mode="drop"',
+            ', mode="drop"',
+            'w.at[jnp.array([i, j]), jnp.array([j, i])].add(jnp.array([a, b]), mode="drop")',
+        ),
+        ("", "", "w.at[jnp.array([i, j]), jnp.array([j, i])].add(jnp.array([a, b]))"),
+        (', mode="drop"', "", "w.at[all the indices].add(all the values)"),
+    ],
+)
+def test_how_a_place_out_of_bounds_is_met_is_kept(one: str, other: str, written: str) -> None:
+    code = f"""
+@jax.jit
+def splat(w, i, j, a, b):
+    w = w.at[i, j].add(a{one})
+    return w.at[j, i].add(b{other})
+"""
+    assert advice("chained-at-set", code) == written
+
+
 WINDOW = """
 def cropped(images, corners):
     return jax.vmap(lambda image, at: jax.lax.dynamic_slice(image, {start}, {size}))(images, corners)
