@@ -55,27 +55,25 @@ def _is_returned(parent: cst.CSTNode | None) -> bool:
     return isinstance(parent, cst.Return)
 
 
-def _roots(node: cst.BaseExpression | None, source: Source, seen: frozenset[cst.Name | str]) -> set[cst.Name | None]:
+def _roots(node: cst.BaseExpression | None, source: Source, seen: frozenset[cst.Name]) -> set[cst.Name | None]:
     """The parameters that a value is made from by methods, `state.apply_gradients(grads=grads).replace(step=0)`; None
     among them where it may be made from anything else."""
     match node:
         case cst.Call(func=cst.Attribute(value=owner)):
             return _roots(owner, source, seen)
         case cst.Name():
-            written = source.written(node)
-            if written is not None and isinstance(source.parent(written), cst.Param):
-                return {written}
-            bound: cst.Name | str = node.value if written is None else written
-            if bound in seen:
-                return set()
-            return {root for value in _values(node, source) for root in _roots(value, source, seen | {bound})}
+            last = source.written(node)
+            writes = [last] if last is not None else [use.node for use in source.writes(node)]
+            return {root for each in writes if each not in seen for root in _bound(each, source, seen | {each})}
     return {None}
 
 
-def _values(name: cst.Name, source: Source) -> list[cst.BaseExpression | None]:
-    """What a name was last bound to, or what each branch before it bound it to."""
-    value = source.value(name)
-    if value is not None:
-        return [value]
-    statements = [source.parent(source.parent(use.node) or use.node) for use in source.writes(name)]
-    return [each.value if isinstance(each, cst.Assign) else None for each in statements]
+def _bound(name: cst.Name, source: Source, seen: frozenset[cst.Name]) -> set[cst.Name | None]:
+    """The same of what one write binds a name to."""
+    match target := source.parent(name):
+        case cst.Param():
+            return {name}
+        case cst.AssignTarget():
+            statement = source.parent(target)
+            return _roots(statement.value, source, seen) if isinstance(statement, cst.Assign) else {None}
+    return {None}

@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import comments_above, is_asked_for
 from fusionlint.patterns.at import constant
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.one_hot import (
     OneHot,
@@ -21,6 +22,7 @@ from fusionlint.patterns.one_hot import (
     making_one_hots,
     one_hot,
 )
+from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -57,6 +59,8 @@ def _products(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[
         yield from _picked_by_einsum(node, source)
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and len(node.args) == 1:
         yield from _picked_by_layer(node, node.func, source)
+    elif isinstance(node, cst.Call) and len(node.args) == 1:
+        yield from _picked_by_helper(node, source)
 
 
 def _picked_by_layer(node: cst.Call, layer: cst.Call, source: Source) -> Iterator[Finding]:
@@ -69,6 +73,22 @@ def _picked_by_layer(node: cst.Call, layer: cst.Call, source: Source) -> Iterato
     embed = "hk.Embed" if source.calls(layer, "haiku.Linear") else "nn.Embed"
     write = f"{embed}({source.code(found.classes)}, ...)({source.code(found.index)}), and a bias if it is needed"
     yield source.finding(node, _MESSAGE, write=write)
+
+
+def _picked_by_helper(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`self.quantize(one_hot(i, n))`, of a method or function of the file that returns a product with what it is
+    handed: `return jnp.dot(z, codebook)`."""
+    found = one_hot(node.args[0].value, source)
+    helper = function_named(node.func, source) if found is not None else None
+    returned = result(helper) if helper is not None else None
+    sides = factors(returned, source) if isinstance(returned, cst.BinaryOperation | cst.Call) else None
+    if found is None or helper is None or sides is None or not isinstance(sides[0], cst.Name):
+        return
+    handed = helper.params.params[-1].name if helper.params.params else None
+    if handed is None or source.written(sides[0]) is not handed or not source.is_traced(node):
+        return
+    rows = f"{_operand(sides[1], source)}[{source.code(found.index)}]"
+    yield source.finding(node, _MESSAGE, write=f"{rows}, instead of the product in `{source.code(node.func)}`", pair=2)
 
 
 def _picked(

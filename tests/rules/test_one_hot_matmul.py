@@ -45,3 +45,34 @@ def test_a_product_that_is_said_to_be_for_tpus_or_instead_of_a_gather_is_left_al
 def test_rows_are_taken_from_the_table_that_has_them_on_its_first_axis(codes: str, advice: list[str]) -> None:
     found = check_text(CODE.format(codes=codes).encode(), "m.py", Scope(("one-hot-matmul",)))
     assert [each.suggestion.text for each in found if each.suggestion is not None] == advice
+
+
+HELPED = """\
+import jax
+import jax.numpy as jnp
+
+class Quantizer:
+    def quantize(self, {handed}):
+        {body}
+
+    def __call__(self, ids, soft):
+        encodings = {encodings}
+        return self.quantize(encodings)
+"""
+
+
+@pytest.mark.parametrize(
+    ("handed", "body", "encodings", "count"),
+    [
+        ("z", "return jnp.dot(z, self.codebook)", "jax.nn.one_hot(ids, 1024)", 1),
+        ("z", "codebook = jnp.asarray(self.codebook)\n        return z @ codebook", "jax.nn.one_hot(ids, 1024)", 1),
+        ("z", "return jnp.dot(self.codebook, z)", "jax.nn.one_hot(ids, 1024)", 0),
+        ("z", "return jnp.dot(z, self.codebook) + 1", "jax.nn.one_hot(ids, 1024)", 0),
+        ("z", "z = z / z.sum()\n        return jnp.dot(z, self.codebook)", "jax.nn.one_hot(ids, 1024)", 0),
+        ("z", "return jnp.dot(z, self.codebook)", "jax.nn.softmax(soft)", 0),
+        ("z, w=1", "return jnp.dot(z, self.codebook) * w", "jax.nn.one_hot(ids, 1024)", 0),
+    ],
+)
+def test_what_a_helper_multiplies_a_one_hot_with_is_a_table(handed: str, body: str, encodings: str, count: int) -> None:
+    code = HELPED.format(handed=handed, body=body, encodings=encodings)
+    assert len(check_text(code.encode(), "m.py", Scope(("one-hot-matmul",)))) == count
