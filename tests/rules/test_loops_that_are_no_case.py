@@ -164,3 +164,33 @@ def counted(rows, mask):
     return jax.lax.scan(step, 0.0, rows)[1]
 """
     assert rules(code, "scan-without-unroll") == ["scan-without-unroll"] * count
+
+
+@pytest.mark.parametrize(
+    ("helper", "count"),
+    [
+        ("jnp.where(x > 0, x, 0.5 * x)", 1),
+        ("smooth(x) + x", 1),
+        ("x @ weights", 0),
+        ("smooth(x @ weights)", 0),
+        ("decay(x)", 0),  # by nothing but itself
+        ("unseen(x)", 0),
+        (" + ".join(["jnp.tanh(x) * x"] * 20), 0),
+    ],
+)
+def test_a_step_is_as_small_as_what_it_calls(helper: str, count: int) -> None:
+    code = f"""
+def smooth(x):
+    return 0.5 * x / (1 + jnp.abs(x))
+
+def decay(x):
+    return {helper}
+
+def filtered(rows, first):
+    def step(carry, x):
+        carry = 0.9 * decay(carry) + x
+        return carry, carry
+
+    return jax.lax.scan(step, first, rows)[1]
+"""
+    assert rules(code, "scan-without-unroll") == ["scan-without-unroll"] * count
