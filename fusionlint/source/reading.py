@@ -7,10 +7,11 @@ those that are kept.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawPart, RawStatement, RawValue, Shape
+from fusionlint.source.shapes import names_in, shapes_of_loop
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OTHER: RawBinding = ("other", "", None)
@@ -284,12 +285,8 @@ def _assign(reader: _Reader, node: ast.Assign) -> None:
 def _subscript(reader: _Reader, node: ast.Subscript) -> None:
     reader.visit(node.value)
     reader.visit(node.slice)
-    if reader.counters and isinstance(node.slice, ast.Compare) and not reader.counters.isdisjoint(_names(node.slice)):
+    if reader.counters and isinstance(node.slice, ast.Compare) and not reader.counters.isdisjoint(names_in(node.slice)):
         reader.saw("masked in a loop")
-
-
-def _names(*nodes: ast.expr) -> set[str]:
-    return {name.id for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 def _annotated_assign(reader: _Reader, node: ast.AnnAssign) -> None:
@@ -320,41 +317,8 @@ def _for(reader: _Reader, node: ast.For | ast.AsyncFor) -> None:
     reader.loop(node.lineno, node.body)
     reader.counters = outside
     reader.visit_all(node.orelse)
-    if not _is_written_out(node.iter):
-        _handed_on(reader, node.body)
-
-
-def _is_written_out(iterated: ast.expr) -> bool:
-    """Whether a loop goes over what stands in the program: a list, or the numbers up to one."""
-    match iterated:
-        case ast.Call(func=ast.Name("range"), args=args):
-            return all(isinstance(arg, ast.Constant) for arg in args)
-    return isinstance(iterated, ast.List | ast.Tuple)
-
-
-def _handed_on(reader: _Reader, statements: Sequence[ast.stmt]) -> None:
-    """Notes where a call is handed first what it replaces: `x = layer(x)`, `x, state = layer(x, state)`, or what is
-    taken out of what it returns, `out = layer(x)` with `x = out[0]`."""
-    for statement in statements:
-        match statement:
-            case ast.Assign(
-                targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_], value=ast.Call() as call
-            ) if call.args or call.keywords:
-                handed, *_ = (*call.args, *(keyword.value for keyword in call.keywords))
-                if _names(handed).isdisjoint({name, *_taken_out(name, statements)}):
-                    continue
-                reader.saw("handed on in a loop")
-                if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
-                    reader.saw("handed on with rows in a loop")
-
-
-def _taken_out(name: str, statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """What is assigned the variable `name` or an element of it, somewhere in the statements."""
-    for node in (node for statement in statements for node in ast.walk(statement)):
-        match node:
-            case ast.Assign(targets=[ast.Name(taken)], value=ast.Name(whole) | ast.Subscript(value=ast.Name(whole))):
-                if whole == name:
-                    yield taken
+    for shape in shapes_of_loop(node):
+        reader.saw(shape)
 
 
 def _while(reader: _Reader, node: ast.While) -> None:

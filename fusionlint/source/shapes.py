@@ -1,0 +1,50 @@
+"""What a Python loop looks like to rules that ask about loops, by its syntax alone.
+
+In: a `for` statement of the standard `ast`. Out: the names of what is seen there (`facts.Shape`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from fusionlint.source.facts import Shape
+
+
+def shapes_of_loop(loop: ast.For | ast.AsyncFor) -> Iterator[Shape]:
+    """What is seen of a loop's own statements: that a call in it is handed first what it replaces, `x = layer(x)`,
+    `x, state = layer(x, state)`, or what is taken out of what it returns, `out = layer(x)` with `x = out[0]`; and that
+    it is handed rows besides, `x = layer(x, w[i])`."""
+    for statement in () if _is_written_out(loop.iter) else loop.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_], value=ast.Call() as call
+            ) if call.args or call.keywords:
+                handed, *_ = (*call.args, *(keyword.value for keyword in call.keywords))
+                if names_in(handed).isdisjoint({name, *_taken_out(name, loop.body)}):
+                    continue
+                yield "handed on in a loop"
+                if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
+                    yield "handed on with rows in a loop"
+
+
+def names_in(node: ast.expr) -> set[str]:
+    """The variables that an expression mentions."""
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+
+
+def _is_written_out(iterated: ast.expr) -> bool:
+    """Whether a loop goes over what stands in the program: a list, or the numbers up to one."""
+    match iterated:
+        case ast.Call(func=ast.Name("range"), args=args):
+            return all(isinstance(arg, ast.Constant) for arg in args)
+    return isinstance(iterated, ast.List | ast.Tuple)
+
+
+def _taken_out(name: str, statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """What is assigned the variable `name` or an element of it, somewhere in the statements."""
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        match node:
+            case ast.Assign(targets=[ast.Name(taken)], value=ast.Name(whole) | ast.Subscript(value=ast.Name(whole))):
+                if whole == name:
+                    yield taken
