@@ -66,6 +66,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if (between := interleaved(writes, array, source, jnp)) is not None:
         return Advice(between, ALONG)
     if all(is_static(part) for write in writes for part in write.index) and not _are_slices_added(writes):
+        if _are_of_several_axes(writes):
+            return Advice(_masked(jnp), pair)
         known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
         return Advice(known, pair)
     if _have_slices(writes):
@@ -91,6 +93,14 @@ def _of_slices(writes: Sequence[Write], source: Source, jnp: str) -> str:
 def _are_slices_added(writes: Sequence[Write]) -> bool:
     """Whether slices are added: they may overlap, and are no parts of a join then."""
     return {write.method for write in writes} <= _ADDED and _have_slices(writes)
+
+
+def _are_of_several_axes(writes: Sequence[Write]) -> bool:
+    """Whether each is one place of two axes or more, `[0, 0]` and `[-1, -1]`: no mask of one axis says where."""
+    return all(
+        sum(not is_whole(part) for part in write.index) > 1 and not any(isinstance(p, cst.Slice) for p in write.index)
+        for write in writes
+    )
 
 
 def _have_slices(writes: Sequence[Write]) -> bool:

@@ -156,9 +156,22 @@ def _behind(write: Write, source: Source, jnp: str) -> str:
 
 
 def _counted(place: Part, source: Source) -> str:
-    """A place as `arange` counts it: -1 is n - 1."""
-    where = constant(place)
-    return f"n - {-where}" if where is not None and where < 0 else source.code(place)
+    """A place as `arange` counts it: -1 is n - 1, and -h - 1 is n - h - 1."""
+    text = source.code(place)
+    if _is_from_the_end(place):
+        return f"n - {text[1:].lstrip()}"
+    meant = source.value(place) if isinstance(place, cst.Name) else None
+    return f"n + {text}" if meant is not None and _is_from_the_end(meant) else text
+
+
+def _is_from_the_end(place: Part) -> bool:
+    """Whether a place is written with a minus first: `-1`, `-h - 1`, `-(h + 1)`."""
+    match place:
+        case cst.UnaryOperation(operator=cst.Minus()):
+            return True
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract()):
+            return not left.lpar and _is_from_the_end(left)
+    return False
 
 
 def _short(write: Write, source: Source) -> str:

@@ -52,6 +52,8 @@ BEHIND = "; of an array jnp.expand_dims(value, -1)"
         (".at[..., i].set(1).at[..., 3].set(2.0)", f"jnp.where(k == 3, 2.0, jnp.where(k == i, 1, x)){ALONG}"),
         (".at[..., i].set(a).at[..., 3].set(b)", f"jnp.where(k == 3, b, jnp.where(k == i, a, x)){ALONG}{BEHIND}"),
         (".at[i].set(x[j]).at[j].set(x[i])", f"jnp.where(k == j, x[i], jnp.where(k == i, x[j], x)){ALONG}"),
+        (".at[h + 1].set(a).at[-h - 1].set(b)", f"jnp.where(k == n - h - 1, b, jnp.where(k == h + 1, a, x)){ALONG}"),
+        (".at[h].set(a).at[-(h + 1)].set(b)", f"jnp.where(k == n - (h + 1), b, jnp.where(k == h, a, x)){ALONG}"),
         (".at[-1].set(a).at[2].set(b)", f"jnp.where(k == 2, b, jnp.where(k == n - 1, a, x)){ALONG}"),
         (".at[i].add(a).at[j].add(b)", f"x + jnp.where(k == i, a, 0) + jnp.where(k == j, b, 0){ALONG}"),
         (".at[i].set(a).at[j].add(b)", f"jnp.where(k == i, value, x), one inside the other, with {ALONG[6:]}"),
@@ -62,6 +64,19 @@ BEHIND = "; of an array jnp.expand_dims(value, -1)"
 )
 def test_places_along_one_axis_are_told_apart_by_where_the_last_one_first(writes: str, expected: str) -> None:
     assert advice(f"@jax.jit\ndef f(x, i, j, a, b):\n    return x{writes}\n") == expected
+
+
+def test_a_place_from_the_end_is_counted_from_there_under_a_name_too() -> None:
+    text = advice("@jax.jit\ndef f(x, a, b, h):\n    last = -h\n    return x.at[h].set(a).at[last].set(b)\n")
+    assert text.startswith(f"jnp.where(k == n + last, b, jnp.where(k == h, a, x)){ALONG}")
+
+
+def test_places_of_two_axes_are_told_no_mask_of_one() -> None:
+    corners = advice("@jax.jit\ndef f(x, a, b):\n    return x.at[0, 0].set(a).at[-1, -1].set(b)\n")
+    assert "along each axis" in corners
+    assert "jnp.arange(n) == k" not in corners
+    rows = advice("@jax.jit\ndef f(x, a, b):\n    return x.at[0].set(a).at[-1, -1].set(b)\n")
+    assert "jnp.arange(n) == k" in rows
 
 
 ROWS = """\
