@@ -92,14 +92,31 @@ def _asking_for_truths(source: Source) -> Iterator[str]:
 @rule.source("Call", where="host", when=_asking_for_truths)
 def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`all(jnp.isfinite(x).all() for x in leaves)`: no trace survives it, so it is host code."""
+    asked = _asked(node, source)
+    if asked is None or not _runs_often(node, source):
+        return
+    # Several in one condition are one finding.
+    if next(call for call in calls(_condition(node, source)) if _asked(call, source)) is node:
+        yield source.finding(
+            node,
+            "the host waits for one truth after the other",
+            write=f"`{asked}(jax.device_get([... for ...]))`, which starts all copies before it waits",
+        )
+
+
+def _asked(node: cst.Call, source: Source) -> str | None:
+    """`all` or `any`, where that is asked of truths that are computed one after the other."""
     match node:
         case cst.Call(func=cst.Name("all" | "any" as asked), args=[cst.Arg(value=cst.GeneratorExp(elt=truth))]):
-            if _is_truth(truth, source) and _runs_often(node, source):
-                yield source.finding(
-                    node,
-                    "the host waits for one truth after the other",
-                    write=f"`{asked}(jax.device_get([... for ...]))`, which starts all copies before it waits",
-                )
+            return asked if _is_truth(truth, source) else None
+    return None
+
+
+def _condition(node: cst.CSTNode, source: Source) -> cst.CSTNode:
+    """All of the condition that `node` is part of: `all(...) and not any(...)`."""
+    while isinstance(above := source.parent(node), cst.BooleanOperation | cst.UnaryOperation):
+        node = above
+    return node
 
 
 def _is_truth(node: cst.BaseExpression, source: Source) -> bool:

@@ -46,3 +46,22 @@ ARRAYS = "x = simulator(np.asarray(a), np.asarray(c))"
 )
 def test_a_wait_more_counts_beside_a_short_step(name: str, body: str, number: int) -> None:
     assert found(name, body) == number
+
+
+CONDITION = """
+import jax.numpy as jnp
+
+def step(ones, others):
+    if {condition}:
+        return 1
+"""
+ALL = "all(jnp.allclose(x, 0) for x in {})"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [ALL.format("ones"), f"{ALL.format('ones')} and not {ALL.format('others')} and {ALL.format('ones')}"],
+)
+def test_a_condition_is_told_once_however_often_it_waits(condition: str) -> None:
+    findings = check_text(CONDITION.format(condition=condition).encode(), "m.py", Scope(("reads-one-by-one",)))
+    assert [finding.location.column for finding in findings] == [8]
