@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, elements, is_literal
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements, is_literal
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -20,6 +20,7 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
+_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray")
 _COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
@@ -61,7 +62,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
-    if _has_more_axes(write.array, source):
+    if _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis of a row"
     if write.method in ("set", "add") and _is_zeros(write.array, source):
         if not _is_as_long(write.array, _size(write, length, source), source):
@@ -80,11 +81,28 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
 def _has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
     """Whether the array is seen to be copies of another, one for each row, `jnp.repeat(x[None], n, axis=0)`: whoever
     writes on the diagonal of those writes rows of x, which may have axes of their own. Or it is arithmetic with
-    something of three axes, `forces / distances[:, :, None]`."""
+    something of three axes, `forces / distances[:, :, None]`, or `einsum("ijk,jlk->ijl", ...)`."""
     made = meant(array, source)
     if isinstance(made, cst.Call):
-        return source.calls(made, *_COPIES)
+        return source.calls(made, *_COPIES) or _is_of_three_letters(made, source)
     return isinstance(made, cst.BaseExpression) and _has_three_axes(made)
+
+
+def _is_of_three_letters(made: cst.Call, source: Source) -> bool:
+    match made.args:
+        case [cst.Arg(value=cst.SimpleString() as said), *_] if source.calls(made, "jax.numpy.einsum"):
+            _, arrow, axes = str(said.evaluated_value).partition("->")
+            return bool(arrow) and sum(map(str.isalpha, axes)) >= _AXES
+    return False
+
+
+def _is_a_row(value: cst.BaseExpression, length: cst.BaseExpression, source: Source) -> bool:
+    """Whether a few numbers are written to each place, `jnp.array([far, far, far])` where n is not seen to be as many:
+    no vector of the diagonal."""
+    match meant(value, source):
+        case cst.Call(args=[cst.Arg(value=cst.List()), *_]) as made if source.calls(made, *_ARRAYS):
+            return constant(length) is None
+    return False
 
 
 def _has_three_axes(made: cst.BaseExpression) -> bool:
@@ -130,6 +148,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or source.has_comment(write.call)
         or _is_zeros(write.array, source)
         or _has_more_axes(write.array, source)
+        or _is_a_row(write.value, length, source)
     ):
         return ()
     array, value = write.array.value, source.code(write.value)

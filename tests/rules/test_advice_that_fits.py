@@ -157,6 +157,8 @@ def forces(charges, x):
     ("array", "has_rows"),
     [
         ("charges[:, :, None] * away / 2", True),
+        ("jnp.einsum('ijk,jlk->ijl', charges, away)", True),
+        ("jnp.einsum('ij,jl->il', charges, away)", False),
         ("charges[..., None, None] * away", True),
         ("charges[:, None] * away", False),
         ("charges[0, :, None] - 1", False),
@@ -165,6 +167,18 @@ def forces(charges, x):
 def test_a_mask_of_the_diagonal_has_as_many_axes_as_the_array(array: str, has_rows: bool) -> None:
     mask = "with an axis of one behind it for each axis of a row"
     assert (mask in advice("write-on-diagonal", FORCES.format(array=array))) is has_rows
+
+
+FAR = """
+def away(r, n):
+    return r.at[jnp.arange({n}), jnp.arange({n})].set(jnp.array([far, far, far]))
+"""
+
+
+@pytest.mark.parametrize(("n", "has_rows"), [("n", True), ("3", False)])
+def test_three_numbers_are_a_row_where_the_diagonal_is_not_three_long(n: str, has_rows: bool) -> None:
+    mask = "with an axis of one behind it for each axis of a row"
+    assert (mask in advice("write-on-diagonal", FAR.format(n=n))) is has_rows
 
 
 ROOT = """
