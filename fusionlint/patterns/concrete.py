@@ -176,14 +176,27 @@ def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bo
 
 
 def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`, `ends[i - 1] if i >= 1 else 0`."""
+    """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`, `ends[i - 1] if i >= 1 else 0`,
+    `assert mask.sum() == 1`."""
     match part:
+        case cst.Assert(test=test) if source.function(part) is function:
+            return _is_computed(_asked_first(test), source) and not _is_gated(part, function, source)
         case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
             return source.calls(_asked_first(test), *_TRUTHS) and not _is_gated(part, function, source)
         case cst.IfExp(test=cst.Comparison(left=cst.Name() as found)) if source.function(part) is function:
             is_searched = source.calls(source.value(found) or found, *_SEARCHES)
             return is_searched and not _is_gated(part, function, source)
     return False
+
+
+def _is_computed(asked: cst.BaseExpression, source: Source) -> bool:
+    """Whether jax computes what is asked, or what that is compared with: `jnp.all(x)`, `mask.sum() == 1`."""
+    match asked:
+        case cst.Comparison(left=left):
+            return _is_computed(left, source)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("all" | "any" | "sum" | "max" | "min")), args=[]):
+            return kind(owner, source) == "array"
+    return source.calls(asked, *_TRUTHS, *_RESULTS)
 
 
 def _asked_first(test: cst.BaseExpression) -> cst.BaseExpression:

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.calls import argument, beside, has_only
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
@@ -35,7 +36,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     mask = argument(node, 0, "condition") or argument(node, 0, "a")
     if name not in _TO_FIRST or size is None or mask is None or not source.is_traced(node):
         return
-    if not has_only(node, 1, "condition", "a", "size", "fill_value"):
+    if not has_only(node, 1, "condition", "a", "size", "fill_value") or is_concrete(node, source):
         return
     read = [(outer, depth) for outer, depth in _reads(node, source)]
     if read and all(_is_printed(outer, source) for outer, _ in read):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+import pytest
+
 from fusionlint.finding import Finding
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
@@ -106,6 +108,23 @@ def test_what_a_factory_reads_it_reads_once() -> None:
     place = "int(counted[i].item())"
     assert not findings("iterating-device-array", BASES.format(name="factory", place=place))
     assert len(findings("iterating-device-array", BASES.format(name="basis_of", place=place))) == 1
+
+
+LEVEL = """
+def parse(level, width):
+    mask = jnp.asarray(level) == 1
+    assert {asked}
+    row, column = jnp.where(mask, size=1)
+    return row[0], column[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "number"),
+    [("mask.sum() == 1", 0), ("jnp.any(mask)", 0), ("mask.ndim == 2", 1), ("len(level) == width", 1)],
+)
+def test_what_asserts_something_of_an_array_is_host_code(asked: str, number: int) -> None:
+    assert len(findings("nonzero-as-mask", LEVEL.format(asked=asked))) == number
 
 
 COMPILED = """
