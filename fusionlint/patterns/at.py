@@ -18,6 +18,8 @@ _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "di
 WRITES = frozenset(f".at.{method}" for method in _METHODS)
 FRESH_BY_SHAPE = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full")
 RANGES = ("numpy.arange", "jax.numpy.arange")
+# What makes an array of a list.
+TO_ARRAY = ("numpy.array", "numpy.asarray", "jax.numpy.array", "jax.numpy.asarray")
 _FRESH = (
     *FRESH_BY_SHAPE,
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),

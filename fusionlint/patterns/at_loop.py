@@ -23,10 +23,15 @@ class Piecewise:
     counter: str
 
 
+def counted_by(loop: cst.For) -> set[str]:
+    """The names that each iteration gets anew by the head of the loop."""
+    return {name.value for name in names_read(loop.target)}
+
+
 def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
     """The writes of `loop` whose place depends on what it counts by; None where there are none."""
     depends = _dependencies(loop)
-    counted = {name.value for name in names_read(loop.target)}
+    counted = counted_by(loop)
     found = [
         (write, array)
         for call in _own_calls(loop, source)

@@ -27,7 +27,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
 from fusionlint.patterns.at_axis import COUNTER
 from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.patterns.at_loop import Piecewise, counted_by
 from fusionlint.patterns.at_many import is_one_of_many
 from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.carry import Write as Assigned
@@ -55,7 +55,7 @@ def _is_kept_under_a_key(part: Part, loop: cst.For) -> bool:
         case cst.Subscript(
             value=cst.Name(name), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]
         ):
-            return name in {each.value for each in names_read(loop.target)}
+            return name in counted_by(loop)
     return False
 
 
@@ -102,12 +102,12 @@ def _is_taken(part: Part, loop: cst.For, source: Source) -> bool:
             numbers = {name.value for name in names_read(first.value)}
         case _:
             numbers = set()
-    return part.value in {name.value for name in names_read(loop.target)} - numbers
+    return part.value in counted_by(loop) - numbers
 
 
 def _is_counted(write: Write, loop: cst.For) -> bool:
     """Whether each turn has a place of its own, which is what the loop counts: `.at[i].add(v)`."""
-    counted = {name.value for name in names_read(loop.target)}
+    counted = counted_by(loop)
     return all(is_whole(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
 
 
@@ -170,14 +170,14 @@ def _stacked(write: Write) -> str:
 
 def _is_window_of_a_row(write: Write, loop: cst.For) -> bool:
     """`[2 * i, 3 * i : 3 * i + 3]`: each turn writes another window of another row."""
-    counted = {name.value for name in names_read(loop.target)}
+    counted = counted_by(loop)
     moved = [part for part in write.index if any(name.value in counted for name in names_read(part))]
     return any(map(_is_cut_to_size, moved)) and any(not isinstance(part, cst.Slice) for part in moved)
 
 
 def _is_a_part_of_a_row(write: Write, loop: cst.For) -> bool:
     """`[i, slice(0, x.shape[0])]`: a row for each, as much of it as there is."""
-    counted = {name.value for name in names_read(loop.target)}
+    counted = counted_by(loop)
     is_row = any(isinstance(part, cst.Name) and part.value in counted for part in write.index)
     return is_row and any(_asks_for_shape(part, counted) for part in write.index)
 
@@ -225,7 +225,7 @@ def _reads(part: cst.CSTNode, write: Write, source: Source) -> bool:
 def _is_ragged(write: Write, loop: cst.For) -> bool:
     """Whether the place is made, in statements of the loop, of the shape of what it goes over: pieces of one shape need
     not be asked for it."""
-    counted = {name.value for name in names_read(loop.target)}
+    counted = counted_by(loop)
     places = {name.value for part in write.index for name in names_read(part)}
     made = [node for node in inside(loop.body) if isinstance(node, cst.Assign | cst.AugAssign)]
     return any(_asks_for_shape(node.value, counted) for node in made if places & _written_by(node))

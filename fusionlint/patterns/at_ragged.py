@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import RANGES, Part, Write, elements, inside, is_literal, names_read
+from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
 from fusionlint.patterns.at_axis import SLICES
-from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.patterns.at_loop import Piecewise, counted_by
 from fusionlint.patterns.at_places import is_nested
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_ARRAYS = tuple(f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("array", "asarray"))
 _LISTS = ("list", "sorted")
 # Which places hold what is asked for: as many as there are.
 _FINDS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")
 )
-_OF_ARRAYS = ("jax.random.permutation", "len")
+_OFARRAYS = ("jax.random.permutation", "len")
 
 
 def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
@@ -30,7 +29,7 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
         return True
     if all(_is_a_rectangle(write) for write in found.writes):
         return True
-    counted = {name.value for name in names_read(loop.target)}
+    counted = counted_by(loop)
     if any(_is_counted_off(part, loop, counted, source) for write in found.writes for part in write.index):
         return True
     return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
@@ -72,7 +71,7 @@ def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) 
         ) if owner in counted:
             return bool(SLICES.search(method))
         case cst.Call(args=[cst.Arg(value=cst.Name(places))]) if places in counted:
-            return source.calls(meant, *_ARRAYS, *_LISTS)
+            return source.calls(meant, *TO_ARRAY, *_LISTS)
         case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(elt=made) | cst.ListComp(elt=made))]):
             return isinstance(made, cst.Call) and dotted(made.func) == "slice" and not _is_as_long_as_ever(made)
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=hits))]) if _asks_for(
@@ -92,7 +91,7 @@ def _asks_for(hits: cst.BaseExpression, counted: set[str], source: Source) -> bo
 
 def _is_taken_for_many(name: str, value: cst.BaseExpression, source: Source) -> bool:
     """Whether the value is made of a whole array of places: `jax.random.permutation(key, places)`, `len(places)`."""
-    made = (node for node in inside(value) if isinstance(node, cst.Call) and source.calls(node, *_OF_ARRAYS))
+    made = (node for node in inside(value) if isinstance(node, cst.Call) and source.calls(node, *_OFARRAYS))
     return any(isinstance(arg.value, cst.Name) and arg.value.value == name for call in made for arg in call.args)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_static, is_whole
+from fusionlint.patterns.at import TO_ARRAY, Part, Write, at_write, elements, inside, is_literal, is_static, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.records import is_made_of_defaults
@@ -26,7 +26,6 @@ _FULL = ("jax.numpy.full",)
 # Of an array that need not be known: only its shape and type are asked for.
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like")
 _FULL_LIKE = ("jax.numpy.full_like",)
-_ARRAYS = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 # Places of which a trace knows all when it knows how many there are, as it has to.
 _PLACES = tuple(
     f"{module}.{name}"
@@ -169,7 +168,7 @@ class _Reader:
 
     def _is_made(self, array: cst.Call, depth: int) -> bool:
         """Whether `array` is new, and of numbers that are known."""
-        if self.source.calls(array, *_ARRAYS):
+        if self.source.calls(array, *TO_ARRAY):
             return bool(array.args) and is_literal(array.args[0].value)
         if self.source.calls(array, *_FULL, *_FULL_LIKE):
             value = argument(array, 1, "fill_value")
@@ -259,7 +258,7 @@ class _Reader:
     def _is_known_call(self, call: cst.Call) -> bool:
         if self.source.calls(call, *_PLACES):
             return bool(call.args)
-        if self.source.calls(call, *_ARRAYS):
+        if self.source.calls(call, *TO_ARRAY):
             return bool(call.args) and is_literal(call.args[0].value)
         if isinstance(call.func, cst.Name) and call.func.value == "slice":
             return True  # no trace cuts at what it does not know

@@ -6,6 +6,7 @@ In: nodes of a loop. A loop that the host paces or feeds (data, files, a simulat
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import libcst as cst
 
@@ -162,23 +163,27 @@ def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
 
 def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether an `if` or a handler inside the loop decides if `node` runs, or a loop inside it how often."""
-    for above in source.ancestors(node):
-        if above is loop:
-            return False
-        if _is_gate(above):
-            return True
-    return True
+    return _is_behind(node, loop, source, _is_gate)
 
 
 def is_seldom(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether only some iterations run `node`: an `if` that asks which of several processes this is lets it run in
     each one of the process that logs."""
+    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _is_for_a_process(gate))
+
+
+def _is_behind(node: cst.CSTNode, loop: Loop, source: Source, is_gate: Callable[[cst.CSTNode], bool]) -> bool:
+    """Whether a gate stands between `node` and the loop, or the loop is none around it."""
     for above in source.ancestors(node):
         if above is loop:
             return False
-        if _is_gate(above) and not (isinstance(above, cst.If) and _asks_for_a_process(above.test)):
+        if is_gate(above):
             return True
     return True
+
+
+def _is_for_a_process(gate: cst.CSTNode) -> bool:
+    return isinstance(gate, cst.If) and _asks_for_a_process(gate.test)
 
 
 def _is_gate(above: cst.CSTNode) -> bool:

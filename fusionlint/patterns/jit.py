@@ -15,6 +15,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.seen import TRANSFORMS
@@ -54,16 +55,13 @@ def _is_made_with_others(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether `callee` is one of what a factory of the project returns, and that one is compiled: `init, step =
     make_functions(model)`."""
     written = source.written(callee) if isinstance(callee, cst.Name) else None
+    made = unpacked(written, source)
     element = source.parent(written) if written is not None else None
-    several = source.parent(element) if isinstance(element, cst.Element) else None
-    target = source.parent(several) if isinstance(several, cst.Tuple) else None
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    if not isinstance(several, cst.Tuple) or not isinstance(statement, cst.Assign):
-        return False
-    if not isinstance(statement.value, cst.Call):
+    several = source.parent(element) if element is not None else None
+    if not isinstance(made, cst.Call) or not isinstance(several, cst.Tuple):
         return False
     number = next(i for i, each in enumerate(several.elements) if each is element)
-    return number in _compiled_of(source.project, source.qualified_name(statement.value.func), len(several.elements))
+    return number in _compiled_of(source.project, source.qualified_name(made.func), len(several.elements))
 
 
 def _compiled_of(project: Project, factory: str | None, count: int | None = None) -> frozenset[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.environments import is_observed
+from fusionlint.source.facts import last_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import is_idle
 
@@ -23,7 +24,7 @@ _CALLERS = 3
 
 def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
     """Whether the function at `place` is called by a loop, near or far, or is called what steps are called."""
-    name = place.scope.rpartition(".")[2].partition("#")[0]
+    name = last_name(place.scope)
     function = project.function_at(place)
     if function is None or _ONCE.match(name) or not _MEMOS.isdisjoint(project.decorators(place.path, function)):
         return False

@@ -13,10 +13,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole, names_read
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole
 from fusionlint.patterns.at_advice import advice
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
-from fusionlint.patterns.at_loop import Piecewise, piecewise
+from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_many import are_added_up, are_arrays, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
@@ -214,7 +214,7 @@ def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether the places of each piece are looked up by its key, `nodes = blocks[name]`: they are of other lengths."""
     if isinstance(loop.iter, cst.Call):
         return False
-    keys = {name.value for name in names_read(loop.target)}
+    keys = counted_by(loop)
     parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
     return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, as_argument, brief
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -19,7 +20,6 @@ _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
 # What settings are called that say how many.
 _NUMBER = regex(r"^(n|num)_|_(size|count|length)$")
-_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray")
 _RANGES = ("jax.numpy.arange", "numpy.arange", "jax.numpy.linspace")
 
 
@@ -73,7 +73,7 @@ def _are_a_few_numbers(array: cst.BaseExpression, source: Source) -> bool:
     match array:
         case cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]):
             rows = any(isinstance(part.value, cst.List | cst.Tuple) for part in parts)
-            return source.calls(array, *_ARRAYS) and not rows
+            return source.calls(array, *TO_ARRAY) and not rows
     return False
 
 

@@ -105,7 +105,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
 def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
     """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
     axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
-    return bool(axes) and axes is not None and axes[0].isdigit() and int(axes[0]) <= FEW
+    return bool(axes and axes[0].isdigit() and int(axes[0]) <= FEW)
 
 
 def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
 
@@ -29,7 +30,7 @@ def _resetting(source: Source) -> Iterator[str]:
     if _RESETS.isdisjoint(source.facts.attributes):
         return
     for value, scope, *_ in source.facts.raw.calls:
-        if isinstance(value[0], str) and value[0].rpartition(".")[2] in _RESETS and _STEP.match(_last(scope)):
+        if isinstance(value[0], str) and value[0].rpartition(".")[2] in _RESETS and _STEP.match(last_name(scope)):
             yield scope
 
 
@@ -99,7 +100,3 @@ def _is_chosen(read: cst.CSTNode, source: Source) -> bool:
 
 def _asks_whether_done(choice: cst.Call, source: Source) -> bool:
     return bool(choice.args) and _DONE.search(source.code(choice.args[0].value)) is not None
-
-
-def _last(scope: str) -> str:
-    return scope.rpartition(".")[2].partition("#")[0]

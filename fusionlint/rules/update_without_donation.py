@@ -18,7 +18,7 @@ from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, replaced
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Call, Facts, Value
+from fusionlint.source.facts import Call, Facts, Value, last_name
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -209,7 +209,7 @@ def _is_handed_on(call: cst.Call, source: Source) -> bool:
     facts = source.project.function_at(place)
     if place is None or facts is None or not facts.owner or any(dotted(arg.value)[:5] == "self." for arg in call.args):
         return False
-    name = place.scope.rpartition(".")[2].partition("#")[0]
+    name = last_name(place.scope)
     return name in methods_handed_on(source.project) and not source.project.callers(source.project.name_of(place))
 
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements, is_literal
+from fusionlint.patterns.at import TO_ARRAY, WRITES, Part, Write, at_write, constant, elements, is_literal
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -20,7 +20,6 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
-_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray", "numpy.array", "numpy.asarray")
 _COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
@@ -100,7 +99,7 @@ def _is_a_row(value: cst.BaseExpression, length: cst.BaseExpression, source: Sou
     """Whether a few numbers are written to each place, `jnp.array([far, far, far])` where n is not seen to be as many:
     no vector of the diagonal."""
     match meant(value, source):
-        case cst.Call(args=[cst.Arg(value=cst.List()), *_]) as made if source.calls(made, *_ARRAYS):
+        case cst.Call(args=[cst.Arg(value=cst.List()), *_]) as made if source.calls(made, *TO_ARRAY):
             return constant(length) is None
     return False
 

@@ -206,7 +206,7 @@ class Facts:
             if value is not None or (kind == "import" and target.rpartition(".")[2] != name)
         }
         decorated = (scope for scope, (_, decorators, *_) in raw.functions.items() if decorators)
-        return frozenset(found.union(scope.rpartition(".")[2].partition("#")[0] for scope in decorated))
+        return frozenset(found.union(last_name(scope) for scope in decorated))
 
     def bound(self, scope: str, name: str) -> Binding | None:
         """What `scope` itself binds `name` to, None where it does not."""
@@ -237,6 +237,11 @@ class Facts:
     def absolute(self, target: str) -> str:
         """`..math.rotate`, imported in brax.envs.ant, is `brax.math.rotate`."""
         return absolute(target, self.module, is_package=self.is_package)
+
+
+def last_name(scope: str) -> str:
+    """What the def or class that opens a scope is called: `update` of `Agent.update#2`."""
+    return scope.rpartition(".")[2].partition("#")[0]
 
 
 def absolute(target: str, module: str, *, is_package: bool) -> str:

@@ -31,8 +31,8 @@ class Positions:
         if statement not in self._written:
             self._written[statement] = _written_out(statement, tree, indents)
         written = self._written[statement]
-        start, end = written.places(node)
-        down = line - (written.places(statement)[0].line if isinstance(statement, cst.FunctionDef) else 1)
+        start, end = written.begin(node), written.end(node)
+        down = line - (written.begin(statement).line if isinstance(statement, cst.FunctionDef) else 1)
         return CodeRange(CodePosition(start.line + down, start.column), CodePosition(end.line + down, end.column))
 
 
@@ -44,10 +44,12 @@ class _Written(CodegenState):
         self._spans: dict[cst.CSTNode, tuple[int, int]] = {}
         self._begun: list[int] = []
 
-    def places(self, node: cst.CSTNode) -> tuple[CodePosition, CodePosition]:
-        """Where a node begins and ends: the line from 1 on, the column from 0."""
-        start, end = self._spans[node]
-        return self._place(start), self._place(end)
+    def begin(self, node: cst.CSTNode) -> CodePosition:
+        """Where a node begins: the line from 1 on, the column from 0."""
+        return self._place(self._spans[node][0])
+
+    def end(self, node: cst.CSTNode) -> CodePosition:
+        return self._place(self._spans[node][1])
 
     def _place(self, tokens: int) -> CodePosition:
         lines = split_lines("".join((*self.tokens[:tokens], "|")))  # the mark stands in a line, be it a new one

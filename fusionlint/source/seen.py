@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, unpacked
+from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 
@@ -233,7 +233,7 @@ def _kernels(project: Project, handing: Iterable[Handing]) -> Iterator[Place]:
 def _overridden(project: Project, method: Place, function: Function) -> Iterator[Place]:
     """The methods of base classes that `method` is called in place of."""
     for base in project.bases(method.outer) if function.owner and not _is_constructor(method) else ():
-        found = project.attribute(base, method.scope.rpartition(".")[2].partition("#")[0])
+        found = project.attribute(base, last_name(method.scope))
         if found and found[1].kind == "function":
             yield Place(found[0].path, found[1].target)
 
