@@ -27,6 +27,7 @@ from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.rule import Rule
@@ -49,7 +50,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = conditional(node, source)
     if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
         return
-    if _is_inside_another(node, source) or is_static_test(found, source):
+    if _is_inside_another(node, source) or is_static_test(found, source) or is_of_python(found.test, source):
         return
     # An optimizer's update is compiled, and nobody differentiates it.
     is_update = in_an_update(node, source)

@@ -154,3 +154,47 @@ def test_what_a_shape_decides_a_trace_knows(size: str, count: int) -> None:
     statement = f"m = {size}\n    return jax.lax.cond(m == 1, lambda _: 0, lambda _: status, None)"
     code = CODE.format(statement=statement)
     assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
+
+
+SETTING = """
+import jax
+import jax.numpy as jnp
+from functools import partial
+from flax import nnx
+
+class Model(nnx.Module):
+    def __init__(self, learns: bool, gain: jax.Array):
+        self.learns = learns
+        self.gain = gain
+
+    def __call__(self, x):
+        return jax.lax.cond({test}, lambda: x, lambda: jax.lax.stop_gradient(x))
+
+@partial(jax.jit, static_argnames=("fast",))
+def run(x, fast, slow):
+    return jax.lax.cond({of_run}, lambda: x, lambda: 2.0 * x)
+
+def make(plain):
+    def step(x):
+        return jax.lax.cond(plain, lambda: x, lambda: 2.0 * x)
+    return jax.jit(step)
+
+def main():
+    return make(True)(jnp.ones(3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "of_run", "lines"),
+    [
+        ("self.learns", "fast", []),
+        ("not self.learns", "fast and cfg.DEEP", []),
+        ("self.gain > 0", "fast", [13]),
+        ("self.learns", "slow", [17]),
+        ("self.learns", "fast & (x[0] > 0)", [17]),
+    ],
+)
+def test_of_what_python_knows_one_branch_is_left(test: str, of_run: str, lines: list[int]) -> None:
+    code = SETTING.format(test=test, of_run=of_run)
+    found = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert [one.location.line for one in found] == lines

@@ -1,0 +1,156 @@
+"""What Python knows when a program is compiled: settings of an object, of a configuration, of a call.
+
+In: tests of conditionals. Of a conditional whose test is such a value one branch is left, as measured: XLA drops the
+other. A value that is not seen to be of that kind may be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import inside, is_literal
+from fusionlint.patterns.calls import argument
+from fusionlint.source.project import JIT
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# What is set before a program is compiled.
+_SETTING = regex(r"^_?(config|cfg|conf|hparams|settings|consts?|constants|flags|args)$")
+# What no array is called, where it is a word in capitals: a constant.
+_LETTERS = 2
+_PYTHON = frozenset(("bool", "int", "str"))
+_DEPTH = 4
+
+
+def is_of_python(test: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether all that `test` asks of is a setting, and something is: `self.learns`, `cfg.MODE == 2`, `not fast`."""
+    leaves = list(_leaves(test, source, depth))
+    asked = [leaf for leaf in leaves if not is_literal(leaf)]
+    return bool(asked) and all(_is_setting(leaf, source) for leaf in asked)
+
+
+def _leaves(test: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.BaseExpression]:
+    """What a test is made of by comparing, `and`, `or` and `not`, also under names."""
+    match test:
+        case cst.Comparison(left=left, comparisons=comparisons):
+            parts = [left, *(target.comparator for target in comparisons)]
+        case cst.BooleanOperation(left=left, right=right):
+            parts = [left, right]
+        case cst.UnaryOperation(expression=inner):
+            parts = [inner]
+        case cst.Name() if depth and (value := source.value(test)) is not None:
+            parts = [value]
+        case _:
+            yield test
+            return
+    for part in parts:
+        yield from _leaves(part, source, depth - 1) if depth else (part,)
+
+
+def _is_setting(leaf: cst.BaseExpression, source: Source) -> bool:
+    match leaf:
+        case cst.Attribute():
+            said = dotted(leaf).split(".")
+            if any(map(_SETTING.match, said[:-1])) or (said[-1].isupper() and len(said[-1]) > _LETTERS):
+                return True
+            return len(said) == 2 and said[0] == "self" and _is_declared(said[1], leaf, source)
+        case cst.Name():
+            written = source.written(leaf)
+            parameter = source.parent(written) if written is not None else None
+            return isinstance(parameter, cst.Param) and _is_settled(parameter, leaf, source)
+    return False
+
+
+def _is_declared(field: str, read: cst.CSTNode, source: Source) -> bool:
+    """Whether the class around says that a field is a number or a word of Python: `learns: bool = True`, or what
+    `__init__` is handed as one and stores as it is."""
+    owner = next((above for above in source.ancestors(read) if isinstance(above, cst.ClassDef)), None)
+    for line in owner.body.body if owner is not None else ():
+        match line:
+            case cst.SimpleStatementLine(
+                body=[cst.AnnAssign(target=cst.Name(name), annotation=cst.Annotation(annotation=said))]
+            ) if name == field:
+                return dotted(said) in _PYTHON and not _is_leaf(owner, source)
+            case cst.FunctionDef(name=cst.Name("__init__")):
+                return _is_stored(field, line, source)
+    return False
+
+
+def _is_leaf(owner: cst.ClassDef | None, source: Source) -> bool:
+    """Whether what the fields of a class hold may be traced: what is no module is a record, of a state as well."""
+    bases = [source.qualified_name(base.value) or dotted(base.value) for base in owner.bases] if owner else []
+    return not any(base.endswith("Module") for base in bases)
+
+
+def _is_stored(field: str, init: cst.FunctionDef, source: Source) -> bool:
+    """Whether `__init__` stores under `self.field` what it is handed, and says that it is of Python; and does so once."""
+    stored = [
+        part.value
+        for part in inside(init.body)
+        if isinstance(part, cst.Assign) and any(dotted(target.target) == f"self.{field}" for target in part.targets)
+    ]
+    said = {p.name.value: p for p in (*init.params.params, *init.params.kwonly_params)}
+    match stored:
+        case [cst.Name(name)] if name in said:
+            return _says_python(said[name])
+    return False
+
+
+def _says_python(parameter: cst.Param) -> bool:
+    annotation = parameter.annotation.annotation if parameter.annotation is not None else None
+    return annotation is not None and dotted(annotation) in _PYTHON
+
+
+def _is_settled(parameter: cst.Param, read: cst.CSTNode, source: Source) -> bool:
+    """Whether a parameter is static for a jit around it, or Python itself asks for it in its function, or no trace hands
+    it on, but the function that makes what is traced."""
+    function = next(a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda))
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    name, place = parameter.name.value, source.place(parameter)._replace(scope=source.body_scope(function))
+    if source.function(read) is not function and source.contexts.get(place) == "host":
+        return True
+    return name in static_names(function, source) or any(_asks(part, name) for part in inside(function.body))
+
+
+def _asks(part: cst.CSTNode, name: str) -> bool:
+    """`if fast:`, `x if not fast else y`: a trace would end there."""
+    test = part.test if isinstance(part, cst.If | cst.IfExp | cst.While | cst.Assert) else None
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=cst.Name(asked)) | cst.Name(asked):
+            return asked == name
+    return False
+
+
+def static_names(function: cst.FunctionDef, source: Source) -> frozenset[str]:
+    """The parameters that a decorator says are static: `@partial(jax.jit, static_argnames=("fast",))`."""
+    names: list[str] = []
+    parameters = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+    for decorator in function.decorators:
+        call = decorator.decorator
+        if not isinstance(call, cst.Call) or not _jits(call, source):
+            continue
+        for said in _written(argument(call, 99, "static_argnames")):
+            if isinstance(said, cst.SimpleString):
+                names.append(str(said.evaluated_value))
+        for said in _written(argument(call, 99, "static_argnums")):
+            if isinstance(said, cst.Integer) and said.evaluated_value < len(parameters):
+                names.append(parameters[said.evaluated_value])
+    return frozenset(names)
+
+
+def _jits(call: cst.Call, source: Source) -> bool:
+    """`jax.jit(static_argnums=0)`, or a partial of it."""
+    first = call.args[0].value if call.args and call.args[0].keyword is None else None
+    handed = source.qualified_name(first) if first is not None else None
+    return source.qualified_name(call.func) in JIT or handed in JIT
+
+
+def _written(value: cst.BaseExpression | None) -> list[cst.BaseExpression]:
+    match value:
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            return [part.value for part in parts]
+    return [value] if value is not None else []
