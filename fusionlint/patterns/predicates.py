@@ -12,7 +12,6 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, is_literal
-from fusionlint.patterns.calls import argument
 from fusionlint.source.project import JIT
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -73,20 +72,20 @@ def _is_declared(field: str, read: cst.CSTNode, source: Source) -> bool:
             case cst.SimpleStatementLine(
                 body=[cst.AnnAssign(target=cst.Name(name), annotation=cst.Annotation(annotation=said))]
             ) if name == field:
-                return dotted(said) in _PYTHON and not _is_leaf(owner, source)
+                return dotted(said) in _PYTHON and _is_module(owner, source)
             case cst.FunctionDef(name=cst.Name("__init__")):
-                return _is_stored(field, line, source)
+                return _is_stored(field, line)
     return False
 
 
-def _is_leaf(owner: cst.ClassDef | None, source: Source) -> bool:
-    """Whether what the fields of a class hold may be traced: what is no module is a record, of a state as well."""
+def _is_module(owner: cst.ClassDef | None, source: Source) -> bool:
+    """Whether a class is a module, whose fields are settings; those of a record, a state, may be traced."""
     bases = [source.qualified_name(base.value) or dotted(base.value) for base in owner.bases] if owner else []
-    return not any(base.endswith("Module") for base in bases)
+    return any(base.endswith("Module") for base in bases)
 
 
-def _is_stored(field: str, init: cst.FunctionDef, source: Source) -> bool:
-    """Whether `__init__` stores under `self.field` what it is handed, and says that it is of Python; and does so once."""
+def _is_stored(field: str, init: cst.FunctionDef) -> bool:
+    """Whether `__init__` stores under `self.field`, once, what it is handed, and says that it is of Python."""
     stored = [
         part.value
         for part in inside(init.body)
@@ -105,8 +104,8 @@ def _says_python(parameter: cst.Param) -> bool:
 
 
 def _is_settled(parameter: cst.Param, read: cst.CSTNode, source: Source) -> bool:
-    """Whether a parameter is static for a jit around it, or Python itself asks for it in its function, or no trace hands
-    it on, but the function that makes what is traced."""
+    """Whether a parameter is static for a jit around it, or Python itself asks for it in its function, or it is of the
+    function on the host that makes what is traced."""
     function = next(a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda))
     if not isinstance(function, cst.FunctionDef):
         return False
@@ -133,12 +132,10 @@ def static_names(function: cst.FunctionDef, source: Source) -> frozenset[str]:
         call = decorator.decorator
         if not isinstance(call, cst.Call) or not _jits(call, source):
             continue
-        for said in _written(argument(call, 99, "static_argnames")):
-            if isinstance(said, cst.SimpleString):
-                names.append(str(said.evaluated_value))
-        for said in _written(argument(call, 99, "static_argnums")):
-            if isinstance(said, cst.Integer) and said.evaluated_value < len(parameters):
-                names.append(parameters[said.evaluated_value])
+        named, numbered = (_written(_keyword(call, name)) for name in ("static_argnames", "static_argnums"))
+        names += [str(said.evaluated_value) for said in named if isinstance(said, cst.SimpleString)]
+        places = [said.evaluated_value for said in numbered if isinstance(said, cst.Integer)]
+        names += [parameters[place] for place in places if place < len(parameters)]
     return frozenset(names)
 
 
@@ -147,6 +144,10 @@ def _jits(call: cst.Call, source: Source) -> bool:
     first = call.args[0].value if call.args and call.args[0].keyword is None else None
     handed = source.qualified_name(first) if first is not None else None
     return source.qualified_name(call.func) in JIT or handed in JIT
+
+
+def _keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
+    return next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _written(value: cst.BaseExpression | None) -> list[cst.BaseExpression]:
