@@ -29,7 +29,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, *_INVERSE) or not source.is_traced(node):
         return
     spectrum = argument(node, 0, "a")
-    forward = list(_forward(spectrum, source, _DEPTH)) if spectrum is not None else []
+    forward = list(_forward(spectrum, source)) if spectrum is not None else []
     if not forward or any(_is_complex(call, source) for call in forward) or _is_asked_for(node, source):
         return
     reads = _reads(node, source)
@@ -102,14 +102,33 @@ def _halves(node: cst.CSTNode) -> bool:
     return False
 
 
-def _forward(node: cst.CSTNode, source: Source, depth: int) -> Iterator[cst.Call]:
+def _forward(node: cst.BaseExpression, source: Source) -> Iterator[cst.Call]:
     """The transforms that an expression is computed from."""
-    for part in inside(node) if depth else ():
-        if isinstance(part, cst.Call) and source.calls(part, *_FORWARD):
-            yield part
-    for name in names_read(node) if depth else ():
-        if (value := source.value(name)) is not None:
-            yield from _forward(value, source, depth - 1)
+    for value in _behind(node, source):
+        for part in inside(value):
+            if isinstance(part, cst.Call) and source.calls(part, *_FORWARD):
+                yield part
+
+
+def _behind(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """`node`, and what the names in it stand for: what they were last written with, or where branches have written
+    them, all of that."""
+    todo, seen = [(node, _DEPTH)], set[int]()
+    while todo:
+        value, depth = todo.pop()
+        if depth == 0 or id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield value
+        todo += [(found, depth - 1) for name in names_read(value) for found in _values(name, source)]
+
+
+def _values(name: cst.Name, source: Source) -> list[cst.BaseExpression]:
+    if (value := source.value(name)) is not None:
+        return [value]
+    targets = [source.parent(use.node) for use in source.writes(name)]
+    statements = [source.parent(target) for target in targets if isinstance(target, cst.AssignTarget)]
+    return [each.value for each in statements if isinstance(each, cst.Assign)]
 
 
 def _is_asked_for(node: cst.CSTNode, source: Source) -> bool:
@@ -121,11 +140,11 @@ def _is_asked_for(node: cst.CSTNode, source: Source) -> bool:
 def _is_complex(call: cst.Call, source: Source) -> bool:
     """Whether what is transformed is seen to be complex."""
     given = argument(call, 0, "a")
-    return given is None or _is_seen_complex(given, source, _DEPTH)
+    return given is None or any(_is_seen_complex(value, source) for value in _behind(given, source))
 
 
-def _is_seen_complex(node: cst.BaseExpression, source: Source, depth: int) -> bool:
-    for part in inside(node) if depth else ():
+def _is_seen_complex(node: cst.BaseExpression, source: Source) -> bool:
+    for part in inside(node):
         match part:
             case cst.Imaginary():
                 return True
@@ -135,6 +154,4 @@ def _is_seen_complex(node: cst.BaseExpression, source: Source, depth: int) -> bo
                 name = source.qualified_name(part.func) or ""
                 if name in ("jax.lax.complex", *_FORWARD, *_INVERSE) or name.endswith("fftshift"):
                     return True
-    names = names_read(node) if depth else ()
-    values = (source.value(name) for name in names)
-    return any(value is not None and _is_seen_complex(value, source, depth - 1) for value in values)
+    return False
