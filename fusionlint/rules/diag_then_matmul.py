@@ -1,0 +1,243 @@
+"""A vector that is made a diagonal matrix to be multiplied: `jnp.diag(v) @ a`, `a @ jnp.diag(v)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.annotations import axes_said
+from fusionlint.patterns.at import TO_ARRAY, constant, elements, inside
+from fusionlint.patterns.calls import brief, has_only
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.unpacked import stored
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagflat")
+_PRODUCTS = frozenset(("jax.numpy.dot", "jax.numpy.matmul"))
+_TRANSPOSES = frozenset(("T", "mT"))
+# What makes a matrix: of one, `jnp.diag` is its diagonal.
+_MATRICES = tuple(
+    f"jax.numpy.{name}"
+    for name in ("matmul", "outer", "cov", "corrcoef", "eye", "identity", "vander", "tril", "triu", "tri", "block",
+                 "transpose", "swapaxes", "atleast_2d", "kron", "linalg.inv", "linalg.pinv", "linalg.cholesky")
+)  # fmt: skip
+_TAKES_MATRICES = tuple(
+    f"jax.numpy.{name}"
+    for name in ("linalg.inv", "linalg.solve", "linalg.cholesky", "linalg.eigh", "linalg.svd", "linalg.slogdet",
+                 "linalg.det", "trace", "tril", "triu", "diagonal")
+)  # fmt: skip
+_BY_SHAPE = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty"))
+_COUNTS = ("jax.numpy.arange", "jax.numpy.linspace")
+# These keep the axes of what they are handed.
+_ELEMENTWISE = tuple(
+    f"jax.numpy.{name}"
+    for name in ("sqrt", "exp", "log", "abs", "square", "sign", "conj", "real", "imag", "reciprocal", "clip", "maximum",
+                 "minimum", "power", "where", "asarray", "nan_to_num", "sin", "cos", "tanh")
+)  # fmt: skip
+_SAYS_MATRIX = regex(r"(^|_)(cov|covariance|matrix|mat|hess|hessian|gram|kernel|jac|jacobian)$", re.I)
+# So few elements that XLA multiplies them out itself, as measured.
+_FEW = 4
+_LONG = 40
+_DEPTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product: what the diagonal matrix is multiplied by, and whether the matrix stands on the right."""
+
+    whole: cst.BaseExpression
+    other: cst.BaseExpression
+    is_right: bool
+
+
+@rule.source("Call", calls=_DIAGONALS)
+def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The matrix, or the name that it has, is a factor wherever it is read; of several in one product the first."""
+    if not source.calls(node, *_DIAGONALS) or len(node.args) != 1 or not has_only(node, 1):
+        return
+    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    vector, name = node.args[0].value, source.assigned_name(node)
+    factor = _first_factor(node, name, source)
+    product = _product(factor, source) if factor is not None else None
+    if factor is None or product is None or _is_a_matrix(vector, source, _DEPTH) or _is_short(vector, source):
+        return
+    if _has_one_before(factor, product, source) or is_concrete(node, source):
+        return
+    v, a = _shown(vector, "v", source), _shown(product.other, "a", source)
+    yield source.finding(
+        node,
+        "a vector becomes a matrix of zeros around its diagonal, for a matrix product to multiply by them",
+        write=f"{a} * {v}" if product.is_right else f"{v}[:, None] * {a}, or {v} * {a} where that is a vector",
+        pair=0 if _product(product.whole, source) is None else 1,
+    )
+
+
+def _first_factor(node: cst.Call, name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
+    """The matrix, or the first read of its name where all of them are factors: who needs it whole has to make it."""
+    if name is None:
+        return node
+    reads = source.reads(name)
+    if not reads or any(_is_transposed(read, source) for read in reads):
+        return None  # nobody transposes a diagonal matrix: this is the diagonal of one
+    return reads[0] if all(_product(read, source) is not None for read in reads) else None
+
+
+def _is_transposed(read: cst.Name, source: Source) -> bool:
+    above = source.parent(read)
+    return isinstance(above, cst.Attribute) and above.value is read and above.attr.value in _TRANSPOSES
+
+
+def _product(factor: cst.BaseExpression, source: Source) -> _Product | None:
+    """The product that a matrix, or its transpose, is a factor of."""
+    above = source.parent(factor)
+    if isinstance(above, cst.Attribute) and above.value is factor and above.attr.value in _TRANSPOSES:
+        factor, above = above, source.parent(above)
+    match above:
+        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right):
+            return _Product(above, right if left is factor else left, right is factor)
+        case cst.Attribute(value=value, attr=cst.Name("dot")) if value is factor:
+            match source.parent(above):
+                case cst.Call(func=func, args=[cst.Arg(keyword=None, star="", value=other)]) as call if func is above:
+                    return _Product(call, other, is_right=False)
+        case cst.Arg(keyword=None, star=""):
+            return _product_called(above, source)
+    return None
+
+
+def _product_called(arg: cst.Arg, source: Source) -> _Product | None:
+    """`jnp.dot(a, b)`, or `a.dot(b)`."""
+    match source.parent(arg):
+        case cst.Call(func=func, args=[first, second, *_]) as call if source.qualified_name(func) in _PRODUCTS:
+            if first.keyword is None and second.keyword is None and not first.star and not second.star:
+                is_right = second is arg
+                return (
+                    _Product(call, (first if is_right else second).value, is_right) if arg in (first, second) else None
+                )
+        case cst.Call(func=cst.Attribute(value=other, attr=cst.Name("dot")) as func, args=[_]) as call:
+            return _Product(call, other, is_right=True) if source.qualified_name(func) is None else None
+    return None
+
+
+def _has_one_before(factor: cst.BaseExpression, product: _Product, source: Source) -> bool:
+    """Whether another such matrix stands before this one in the whole chain of products: told once."""
+    whole: cst.BaseExpression | None = product.whole
+    while whole is not None:
+        chain = whole
+        found = _product(whole, source)
+        whole = found.whole if found is not None else None
+    for part in inside(chain):
+        if part is factor:
+            return False
+        made = source.value(part) if isinstance(part, cst.Name) else part
+        if made is not None and source.calls(made, *_DIAGONALS) and _product_of_any(part, source):
+            return True
+    return False
+
+
+def _product_of_any(part: cst.CSTNode, source: Source) -> bool:
+    return isinstance(part, cst.BaseExpression) and _product(part, source) is not None
+
+
+def _is_a_matrix(node: cst.BaseExpression, source: Source, depth: int) -> bool:
+    """Whether the argument may well be a matrix, of which `jnp.diag` is the diagonal: seen to be one, called so, or
+    what some function returns."""
+    if depth == 0:
+        return True
+    match node:
+        case cst.Name():
+            return _is_named_a_matrix(node, source, depth)
+        case cst.Attribute(attr=cst.Name(attr)):
+            return attr in _TRANSPOSES or _SAYS_MATRIX.search(attr) is not None
+        case cst.BinaryOperation(operator=cst.MatrixMultiply()):
+            return True
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_a_matrix(left, source, depth - 1) or _is_a_matrix(right, source, depth - 1)
+        case cst.UnaryOperation(expression=inner) | cst.Subscript(value=inner):
+            return isinstance(node, cst.UnaryOperation) and _is_a_matrix(inner, source, depth - 1)
+        case cst.Call():
+            return _makes_a_matrix(node, source, depth)
+    return False
+
+
+def _is_named_a_matrix(name: cst.Name, source: Source, depth: int) -> bool:
+    axes = axes_said(name, source)
+    if axes is not None:
+        return len(axes) != 1
+    if _SAYS_MATRIX.search(name.value) or any(_reads_a_matrix(use.node, source) for use in source.uses(name)):
+        return True
+    value = stored(name, source)
+    return value is not None and _is_a_matrix(value, source, depth - 1)
+
+
+def _reads_a_matrix(read: cst.Name, source: Source) -> bool:
+    """Whether a variable is read as only a matrix is: `x.T`, `x[i, j]`, `jnp.linalg.inv(x)`."""
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name(attr)):
+            return value is read and attr in _TRANSPOSES
+        case cst.Subscript(value=value, slice=slices) if value is read:
+            axes = [part for part in elements(slices) if not (isinstance(part, cst.Name) and part.value == "None")]
+            return len(axes) > 1 and not any(isinstance(part, cst.Ellipsis) for part in axes)
+        case cst.Arg() as arg:
+            return source.calls(source.parent(arg) or arg, *_TAKES_MATRICES)
+        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left):
+            return left is read and read.value.isupper()  # as matrices are called, not vectors on the left
+    return False
+
+
+def _makes_a_matrix(call: cst.Call, source: Source, depth: int) -> bool:
+    """Whether what a call returns may be a matrix: what is not known as a function of arrays may return anything."""
+    name = source.qualified_name(call.func)
+    first = call.args[0].value if call.args else None
+    if name in _ELEMENTWISE:
+        return any(_is_a_matrix(arg.value, source, depth - 1) for arg in call.args)
+    if name in TO_ARRAY or name in _BY_SHAPE:
+        return _has_rows(first, source, depth)
+    if name is not None and name.startswith("jax.numpy."):
+        return name in _MATRICES or name.endswith(("reshape", "einsum", "dot"))
+    match call.func:  # `x.sum(0)`, `w.squeeze()`
+        case cst.Attribute(attr=cst.Name("sum" | "mean" | "max" | "min" | "squeeze" | "flatten" | "ravel")):
+            return False
+        case cst.Attribute(value=owner, attr=cst.Name("astype" | "conj" | "copy")):
+            return _is_a_matrix(owner, source, depth - 1)
+    return True
+
+
+def _has_rows(first: cst.BaseExpression | None, source: Source, depth: int) -> bool:
+    """Whether what an array is made of is a list of lists, or its shape one of two axes."""
+    match first:
+        case cst.List(elements=parts) | cst.Tuple(elements=parts):
+            inner = [part.value for part in parts]
+            nested = any(isinstance(part, cst.List | cst.Tuple) for part in inner)
+            return nested or (isinstance(first, cst.Tuple) and len(inner) > 1)
+    return first is not None and _is_a_matrix(first, source, depth - 1)
+
+
+def _is_short(vector: cst.BaseExpression, source: Source) -> bool:
+    """Whether a vector is seen to have a few elements, or counts them: XLA knows it when it compiles."""
+    if any(source.calls(part, *_COUNTS) for part in inside(source.meant(vector))):
+        return True
+    if isinstance(vector, cst.Name) and (axes := axes_said(vector, source)) is not None:
+        return len(axes) == 1 and axes[0].isdigit() and int(axes[0]) <= _FEW
+    match source.meant(vector):
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=parts)), *_]) as made if source.calls(made, *TO_ARRAY):
+            return len(parts) <= _FEW and not any(isinstance(part, cst.StarredElement) for part in parts)
+        case cst.Call(args=[cst.Arg(value=size), *_]) as made if source.calls(made, *_BY_SHAPE):
+            return (constant(size) or _FEW + 1) <= _FEW
+    return False
+
+
+def _shown(node: cst.BaseExpression, otherwise: str, source: Source) -> str:
+    """Code as it can stand beside a `*`."""
+    text = brief(source.code(node), _LONG, otherwise)
+    is_one = text == otherwise or isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+    return text if is_one else f"({text})"

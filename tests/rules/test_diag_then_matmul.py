@@ -1,0 +1,68 @@
+"""diag-then-matmul: which arguments of `jnp.diag` are vectors, which products read the matrix, what the advice says."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax.numpy as jnp
+
+def scaled(a, v):
+    return jnp.diag(v) @ a
+"""
+
+
+def found(code: str) -> list[tuple[int, str]]:
+    findings = check_text(code.encode(), "m.py", Scope(("diag-then-matmul",)))
+    return [(f.location.line, f.suggestion.text if f.suggestion else "") for f in findings]
+
+
+@pytest.mark.parametrize(
+    ("product", "advice"),
+    [
+        ("jnp.diag(v) @ a", "v[:, None] * a, or v * a where that is a vector"),
+        ("a @ jnp.diag(v)", "a * v"),
+        ("a.dot(jnp.diag(1 / v))", "a * (1 / v)"),
+        ("jnp.diag(v).dot(a)", "v[:, None] * a, or v * a where that is a vector"),
+        ("jnp.matmul(a + 1, jnp.diag(jnp.sqrt(v)))", "(a + 1) * jnp.sqrt(v)"),
+        ("jnp.diag(v).T @ a", "v[:, None] * a, or v * a where that is a vector"),
+        ("a @ jnp.diag(v) @ a.T", "a * v"),
+        ("jnp.diag(jnp.diag(a)) @ v", "jnp.diag(a)[:, None] * v, or jnp.diag(a) * v where that is a vector"),
+    ],
+)
+def test_the_advice_names_both_factors(product: str, advice: str) -> None:
+    assert found(CODE.replace("jnp.diag(v) @ a", product)) == [(5, advice)]
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param("jnp.diag(v, 1) @ a", id="beside the diagonal"),
+        pytest.param("jnp.diag(v) * a", id="no matrix product"),
+        pytest.param("jnp.diag(v.T) @ a", id="of a transposed matrix"),
+        pytest.param("jnp.diag(a @ v) @ a", id="of a product"),
+        pytest.param("jnp.diag(v.reshape(3, 3)) @ a", id="of what has two axes"),
+        pytest.param("jnp.diag(a(v)) @ v", id="of what somebody returns"),
+        pytest.param("jnp.diag(v) @ a + v[0, 1]", id="read as a matrix"),
+        pytest.param("jnp.diag(jnp.linalg.inv(v)) @ a", id="of an inverse"),
+        pytest.param("jnp.diag(jnp.array([[1, 2], [3, 4]])) @ a", id="of rows"),
+    ],
+)
+def test_the_diagonal_of_a_matrix_is_a_vector(product: str) -> None:
+    assert found(CODE.replace("jnp.diag(v) @ a", product)) == []
+
+
+def test_what_jaxtyping_says_of_the_axes_holds() -> None:
+    typed = "from jaxtyping import Array, Float\n" + CODE
+    assert found(typed.replace("a, v", 'a, v: Float[Array, "n n"]')) == []
+    assert found(typed.replace("a, v", 'a, v: Float[Array, "3"]')) == []
+    assert len(found(typed.replace("a, v", 'a, cov: Float[Array, "n"]').replace("(v)", "(cov)"))) == 1
+
+
+def test_a_matrix_that_is_needed_whole_is_made_anyway() -> None:
+    named = "d = jnp.diag(v)\n    return d @ a"
+    assert len(found(CODE.replace("return jnp.diag(v) @ a", named))) == 1
+    assert found(CODE.replace("return jnp.diag(v) @ a", named + ", d")) == []
