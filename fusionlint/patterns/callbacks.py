@@ -26,6 +26,7 @@ _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.ma
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = regex(r"progress|tqdm|pbar", re.I)
+_SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|log)$")
 _SHOWN = regex(r"(^|[._])(render|draw|plot|visuali[sz]e|display)", re.I)
 _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 # A helper of a body is seldom further away than this.
@@ -80,6 +81,42 @@ def is_printed(node: cst.Call, source: Source) -> bool:
     done = [function.body] if isinstance(function, cst.Lambda) else list(_statements(function))
     told = [one for one in done if not isinstance(one, cst.SimpleString)]
     return bool(told) and all(isinstance(one, cst.Call) and source.calls(one, "print") for one in told)
+
+
+def only_tells(node: cst.Call, source: Source) -> bool:
+    """Whether what `node` calls on the host is seen to do no more than to warn, to log or to raise."""
+    function = function_named(node.args[0].value, source) if node.args else None
+    if function is None or source.calls(node, PRINT):
+        return False
+    done = [function.body] if isinstance(function, cst.Lambda) else list(_statements(function))
+    told = [one for part in done for one in _told(part)]
+    return bool(told) and all(isinstance(one, cst.Raise) or _is_said(one) for one in told)
+
+
+def _told(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a statement does, in whatever branch; a docstring, an import and a name for a text do nothing."""
+    match statement:
+        case cst.If(body=cst.IndentedBlock(body=lines), orelse=otherwise):
+            for line in lines:
+                yield from _told(line)
+            if otherwise is not None:
+                yield from _told(otherwise)
+        case cst.Else(body=cst.IndentedBlock(body=lines)):
+            for line in lines:
+                yield from _told(line)
+        case cst.SimpleStatementLine(body=parts):
+            for part in parts:
+                yield from _told(part.value if isinstance(part, cst.Expr) else part)
+        case cst.SimpleString() | cst.ConcatenatedString() | cst.Import() | cst.ImportFrom() | cst.Pass():
+            pass
+        case cst.Return(value=None) | cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]):
+            pass
+        case _:
+            yield statement
+
+
+def _is_said(call: cst.CSTNode) -> bool:
+    return isinstance(call, cst.Call) and _SAYS.search(dotted(call.func)) is not None
 
 
 def is_shown(node: cst.Call, source: Source) -> bool:

@@ -13,7 +13,9 @@ from fusionlint.source.traced import is_idle
 
 _STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$")
 _ONCE = regex(
-    r"^_?(main|__init__|__post_init__|setup|set_up|init(iali[sz](e|ation))?|build|make|create|compile|load|save)(_|$)|^main"
+    r"^_?(main|__init__|__post_init__|setup|set_up|init(iali[sz](e|ation))?|build|make|create|(pre)?compile|load|save"
+    # What looks at something before it is used, or finds out what fits.
+    r"|verify|validate|probe|diagnose|debug|prepare|preprocess|parse|export|warm_?up)(_|$)|^main"
     # What takes the time of a function is handed another one each time.
     r"|^_?(time_(for|of|fn|func|function|it|jax|jit|jitted)|timeit|timing|profile)(_|$)"
 )
@@ -22,11 +24,16 @@ _MEMOS = frozenset(("functools.lru_cache", "functools.cache", "functools.cached_
 _CALLERS = 3
 
 
+def is_called_as_once(name: str) -> bool:
+    """Whether a function is called as what runs once is: `main`, `setup_mesh`, `precompile`."""
+    return _ONCE.match(name) is not None
+
+
 def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
     """Whether the function at `place` is called by a loop, near or far, or is called what steps are called."""
     name = last_name(place.scope)
     function = project.function_at(place)
-    if function is None or _ONCE.match(name) or not _MEMOS.isdisjoint(project.decorators(place.path, function)):
+    if function is None or is_called_as_once(name) or not _MEMOS.isdisjoint(project.decorators(place.path, function)):
         return False
     if is_idle(project, place):
         return False

@@ -9,18 +9,30 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, SETTINGS, loop_around, runs_a_loop, switches
+from fusionlint.patterns.callbacks import (
+    CALLBACKS,
+    PRINT,
+    RETURNS,
+    SETTINGS,
+    loop_around,
+    only_tells,
+    runs_a_loop,
+    switches,
+)
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.jit import value
+from fusionlint.patterns.often import is_called_as_once, runs_often
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.project import PARTIAL, Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
+_LOOPS = frozenset(("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map"))
 _BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.checkify.checkify"))
 # What is made to tell somebody something; and files that run once, to be looked at.
 _TELLS = regex(
@@ -41,9 +53,12 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if name not in RETURNS and (_does_nothing_else(function, node) or _says_what_python_knows(node, source)):
         return
-    if not all(_is_default(*switch, name, function) for switch in switches(node, source)):
-        return
     place = Place(source.path, source.body_scope(function))
+    ways = list(switches(node, source))
+    if not all(_is_default(*switch, name, function) for switch in ways):
+        return
+    if name not in RETURNS and not ways and _is_told_once(node, place, source):
+        return
     if place in reached_from(source.project, _BRANCHES) or loop_around(node, source) is not None:
         return
     # What is reported once, for many steps, is cheap.
@@ -72,6 +87,17 @@ def _does_nothing_else(function: cst.FunctionDef, node: cst.Call) -> bool:
         case [cst.SimpleStatementLine(body=[cst.Expr(value=value)])]:
             return value is node
     return False
+
+
+def _is_told_once(node: cst.Call, place: Place, source: Source) -> bool:
+    """Whether a warning or an error for somebody to read is all that comes of it, and the function is not seen to run
+    often: a check of a mesh, the report of a fit; or a text, of what is called as what runs once is. What is switched
+    off when it costs is checked each time."""
+    if source.calls(node, PRINT):
+        return len(node.args) == 1 and is_called_as_once(last_name(place.scope))
+    if not only_tells(node, source):
+        return False
+    return not runs_often(source.project, place) and place not in reached_from(source.project, _LOOPS)
 
 
 def _says_what_python_knows(node: cst.Call, source: Source) -> bool:
