@@ -1,4 +1,5 @@
-"""A general solve of a matrix that is seen to be positive definite: `jnp.linalg.solve(x.T @ x + damping * eye, b)`."""
+"""A general solve of a matrix that is seen to be positive definite: `jnp.linalg.solve(x.T @ x + damping * eye, b)`, or
+the covariance of a Gaussian's log density."""
 
 from __future__ import annotations
 
@@ -7,7 +8,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.annotations import axes_said
+from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.quadratic import is_of, is_quadratic
+from fusionlint.patterns.unpacked import stored
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -19,6 +27,12 @@ _SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 _PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
 _IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
 _TRANSPOSES = frozenset(("T", "mT"))
+_DETERMINANTS = ("jax.numpy.linalg.slogdet", "jax.numpy.linalg.det")
+# What is called so is a factor already, whatever is done with it.
+_FACTOR = regex(r"tril|chol|root|sqrt|factor|(^|_)L$")
+_SMALL = ("2", "3")
+# The axes of a batch of matrices, with the last two turned.
+_LAST_TWO = ([0, 2, 1], [0, 1, 3, 2])
 _LONG = 40
 
 
@@ -30,7 +44,7 @@ def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
     matrix, right = node.args[0].value, node.args[1].value
-    if not _is_definite(_meant(matrix, source), source):
+    if not _is_definite(_meant(matrix, source), source) or _has_a_determinant(node, matrix, source):
         return
     solve = f"{source.alias('jax.scipy.linalg') or 'jax.scipy.linalg'}.solve"
     edits: tuple[Edit, ...] = ()
@@ -43,6 +57,70 @@ def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f'{solve}({_shown(matrix, source)}, {_shown(right, source)}, assume_a="pos")',
         edits=edits,
     )
+
+
+@rule.source("Call", calls=_DETERMINANTS)
+def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The determinant of a matrix that the same function solves with, where it is seen to be definite, or between
+    twice the same vector: `r @ solve(cov, r) + slogdet(cov)[1]`."""
+    matrix = argument(node, 0, "a")
+    function = source.function(node)
+    if not isinstance(matrix, cst.Name | cst.Attribute) or function is None or not source.is_traced(node):
+        return
+    if is_idle(source.project, source.place(node)) or is_concrete(node, source):
+        return
+    text = source.code(matrix)
+    made = stored(matrix, source) if isinstance(matrix, cst.Name) else None
+    if _FACTOR.search(text) or (made is not None and _FACTOR.search(source.code(made))) or _is_small(matrix, source):
+        return
+    solves = [
+        part
+        for part in inside(function.body)
+        if isinstance(part, cst.Call) and is_of(part, text, source) and _is_same(part, matrix, source)
+    ]
+    if not solves or not (_is_definite(_meant(matrix, source), source) or _is_of_a_form(solves, text, source)):
+        return
+    yield source.finding(
+        node,
+        f"the determinant of a positive definite matrix, and `{_shown(solves[0], source)}`, by elimination with pivots",
+        write=f"f = jnp.linalg.cholesky({text}); with z = solve_triangular(f, r, lower=True) of jax.scipy.linalg, "
+        "r @ inverse @ r is z @ z, and the log determinant 2 * jnp.log(jnp.diagonal(f)).sum()",
+        pair=1,
+    )
+
+
+def _is_of_a_form(solves: list[cst.Call], matrix: str, source: Source) -> bool:
+    """Whether one of the solves, or what has its result, is part of a quadratic form."""
+    function = source.function(solves[0])
+    products = inside(function.body) if function is not None else iter(())
+    return any(
+        is_quadratic(part, matrix, source)
+        for part in products
+        if isinstance(part, cst.BinaryOperation | cst.Call) and source.function(part) is function
+    )
+
+
+def _is_same(solve: cst.Call, matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether two names that read alike are one variable with one value."""
+    other = argument(solve, 0, "a")
+    if not isinstance(matrix, cst.Name) or not isinstance(other, cst.Name):
+        return True
+    return source.written(matrix) is source.written(other) and not source.apart(matrix, other)
+
+
+def _has_a_determinant(solve: cst.Call, matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether the determinant of the same matrix is computed too: there the better advice is given."""
+    function, text = source.function(solve), source.code(matrix)
+    if function is None or not isinstance(matrix, cst.Name | cst.Attribute):
+        return False
+    calls = (part for part in inside(function.body) if isinstance(part, cst.Call) and part.args)
+    return any(source.calls(call, *_DETERMINANTS) and source.code(call.args[0].value) == text for call in calls)
+
+
+def _is_small(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether a matrix is seen to be two by two or three by three: small-linear-algebra says what to do with those."""
+    axes = axes_said(matrix, source) if isinstance(matrix, cst.Name) else None
+    return small_matrix(matrix, source) is not None or (axes is not None and axes[-1] in _SMALL)
 
 
 def _meant(node: cst.BaseExpression, source: Source) -> cst.BaseExpression:
@@ -81,6 +159,11 @@ def _is_gram(node: cst.BaseExpression, source: Source) -> bool:
             return _is_gram(owner, source)
         case cst.BinaryOperation(left=left, operator=cst.Divide()):
             return _is_gram(left, source)
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            factors = (left, right)
+            return not any(isinstance(each, cst.UnaryOperation) for each in factors) and any(
+                _is_gram(each, source) for each in factors
+            )
         case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
             return _are_transposes(left, right)
     if isinstance(node, cst.Call) and source.calls(node, *_PRODUCTS):
@@ -103,8 +186,10 @@ def _transposed(node: cst.BaseExpression) -> cst.BaseExpression | None:
             return value if attr.value in _TRANSPOSES else None
         case cst.Attribute(value=value, attr=cst.Name(attr)) if attr in _TRANSPOSES:
             return value
-        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("transpose")), args=[]):
-            return value
+        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("transpose")), args=args):
+            return value if not args or [constant(arg.value) for arg in args] in _LAST_TWO else None
+        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("swapaxes")), args=[_, _] as args):
+            return value if {constant(arg.value) for arg in args} in ({-1, -2}, {1, 2}) else None
     return None
 
 
