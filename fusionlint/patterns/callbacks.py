@@ -25,7 +25,9 @@ CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
-_PROGRESS = regex(r"progress|tqdm|pbar", re.I)
+_PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print", re.I)
+# dm-tree's, for what jax.tree.map does.
+_TREE_MAPS = (*TREE_MAPS, "tree.map_structure")
 _SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|log)$")
 _SHOWN = regex(r"(^|[._])(render|draw|plot|visuali[sz]e|display)", re.I)
 _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
@@ -65,7 +67,8 @@ def is_tried(node: cst.CSTNode, source: Source) -> bool:
 
 
 def is_progress(node: cst.Call, source: Source) -> bool:
-    """Whether a setting decides if `node` runs, and it shows how far the loop is: `if config.progress_bar`."""
+    """Whether a setting decides if `node` runs, and it shows how far the loop is, or prints what is asked for: `if
+    config.progress_bar`, `if verbose`."""
     around = [above for above, _ in switches(node, source)]
     tests = [above.test for above in around if isinstance(above, cst.If | cst.IfExp)]
     told = [node.args[0].value, *tests] if node.args else tests
@@ -154,6 +157,9 @@ def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
         if not values or not isinstance(values[0], cst.Name) or values[0].value != "None":
             return False
         values = values[1:]
+    match values:
+        case [cst.Tuple(elements=parts)]:
+            values = [part.value for part in parts]
     if not values or not runs_a_loop(body, source):
         return False
     return _is_reduced(values[0], source) and all(_is_count(v) or _is_reduced(v, source) for v in values[1:])
@@ -187,7 +193,7 @@ def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -
             reduced = [_is_reduced(part.value, source, depth) for part in elements]
             rest = (part.value for part, known in zip(elements, reduced, strict=True) if not known)
             return any(reduced) and not any(isinstance(one, cst.Name) and source.value(one) is not None for one in rest)
-        case cst.Call(args=[cst.Arg(value=cst.Lambda(body=inner)), *_]) if source.calls(value, *TREE_MAPS):
+        case cst.Call(args=[cst.Arg(value=cst.Lambda(body=inner)), *_]) if source.calls(value, *_TREE_MAPS):
             return _is_reduced(inner, source, depth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _REDUCES:
             return True

@@ -11,6 +11,7 @@ ONLY = Scope(("callback-in-loop-body",))
 LARGE = """\
 import jax
 import jax.numpy as jnp
+import tree
 from jax.experimental import io_callback
 
 def train(state, log, n):
@@ -51,6 +52,8 @@ def found(report: str) -> int:
         "jax.debug.callback(log, {'total': total, 'mean': rewards.mean() * 2.0})",
         "jax.debug.callback(log, info)",
         "io_callback(log, None, info)",
+        "jax.debug.callback(log, (info, n, state.step))",
+        "info = tree.map_structure(lambda x: x.mean(), n)\n        jax.debug.callback(log, info)",
         "info['step'] = n\n        jax.debug.callback(log, info, n)",
         "if n: info = info['rewards']\n        jax.debug.callback(log, info)",
         "info = {k: v for k, v in info.items() if k in n}\n        jax.debug.callback(log, info)",
@@ -90,6 +93,8 @@ def test_one_number_of_one_small_step_is_no_report() -> None:
     [
         ("if log.progress_bar: jax.debug.callback(log, n, x)", 0),
         ("if log: jax.debug.callback(show_progress, n, x)", 0),
+        ("if log: jax.debug.callback(print_all, n, x)", 0),
+        ("if log.verbose_output: jax.debug.callback(log, n, x)", 0),
         ("if log: jax.debug.callback(log, n, x)", 1),
         ("jax.debug.callback(show_progress, n, x)", 1),
     ],
