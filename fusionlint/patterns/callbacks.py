@@ -25,7 +25,7 @@ CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
-_PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print", re.I)
+_PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print_", re.I)
 # dm-tree's, for what jax.tree.map does.
 _TREE_MAPS = (*TREE_MAPS, "tree.map_structure")
 _SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|log)$")

@@ -19,6 +19,8 @@ rule = Rule(__name__, harm="fusion")
 
 _ARRAYS = ("jax.numpy.", "jax.lax.", "jax.nn.")
 _OR = "jax.numpy.logical_or"
+# What an array has, and few objects beside it.
+_OF_ARRAYS = frozenset(("T", "astype", "conj", "dot", "max", "mean", "min", "ravel", "real", "reshape", "shape", "sum"))
 
 
 def _nested(source: Source) -> Iterator[str]:
@@ -147,7 +149,10 @@ def _is_pairwise(inner: cst.For, one: str, other: str, source: Source) -> bool:
             continue
         parts = [call, *(write.value for write in feeding)]
         rows = [node for part in parts for node in inside(part) if isinstance(node, cst.Subscript)]
-        by_one, by_other = ([row for row in rows if _is_row(row, name, source)] for name in (one, other))
+        by_one, by_other = (
+            [row for row in rows if _is_row(row, name, source) and _is_computed_by(row, source)]
+            for name in (one, other)
+        )
         if (
             by_one
             and by_other
@@ -177,6 +182,42 @@ def _is_row(node: cst.Subscript, name: str, source: Source) -> bool:
             if isinstance(listed, cst.List | cst.ListComp | cst.Tuple):
                 return False  # its elements may be of different shapes
             return kind(node.value, source) not in ("numpy", "list", "scalar", "key")
+    return False
+
+
+def _is_computed_by(row: cst.Subscript, source: Source) -> bool:
+    """Whether a row goes into a computation as it stands, by its name too: an object of which something is asked,
+    `sheets[i].mask`, or a name of something, `heads[names[i]]`, is no row of a table."""
+    name = source.assigned_name(row) or _unpacked(row, source)
+    reads: list[cst.CSTNode] = list(source.reads(name)) if name is not None else [row]
+    return any(_is_number_of(read, source) for read in reads)
+
+
+def _unpacked(row: cst.Subscript, source: Source) -> cst.Name | None:
+    """`a`, of `a, b = x[i], x[j]`."""
+    element = source.parent(row)
+    values = source.parent(element) if isinstance(element, cst.Element) else None
+    match source.parent(values) if values is not None else None:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Tuple(elements=names))], value=cst.Tuple(elements=parts)
+        ) if len(names) == len(parts):
+            found = next(name.value for name, part in zip(names, parts, strict=True) if part is element)
+            return found if isinstance(found, cst.Name) else None
+    return None
+
+
+def _is_number_of(read: cst.CSTNode, source: Source) -> bool:
+    """Whether what is read is computed with: an operand, an argument of jax, one of its own elements or axes."""
+    match source.parent(read):
+        case cst.BinaryOperation() | cst.UnaryOperation() | cst.Comparison() | cst.ComparisonTarget():
+            return True
+        case cst.Arg() as argument:
+            call = source.parent(argument)
+            return isinstance(call, cst.Call) and (source.qualified_name(call.func) or "").startswith(_ARRAYS)
+        case cst.Attribute(attr=cst.Name(asked)):
+            return asked in _OF_ARRAYS
+        case cst.Subscript(value=value) as part:
+            return value is read and _is_number_of(part, source)
     return False
 
 

@@ -367,3 +367,28 @@ def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
     assert found(rule, code) == 0
     assert written in code
     assert found(rule, code.replace(written, otherwise)) == 1
+
+
+PAIRS = """
+def overlaps(sheets, x, heads):
+    found = []
+    names = list(heads)
+    for i in range(len(sheets)):
+        for j in range(i + 1, len(sheets)):
+            {pair}
+            found.append(jnp.sum(jnp.abs(one - other)))
+    return found
+"""
+
+
+@pytest.mark.parametrize(
+    ("pair", "count"),
+    [
+        ("one, other = x[i], x[j]", 1),
+        ("one = x[i].mean(); other = x[j].mean()", 1),
+        ("a, b = sheets[i], sheets[j]; one, other = a.mask, b.mask", 0),
+        ("one, other = heads[names[i]], heads[names[j]]", 0),
+    ],
+)
+def test_pairs_of_objects_and_of_names_are_no_rows_of_a_table(pair: str, count: int) -> None:
+    assert found("pairwise-loop", PAIRS.format(pair=pair)) == count
