@@ -8,7 +8,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -17,6 +17,9 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
+# Two triangular solves each; of one alone, `solve_triangular`, putting the sides together costs what it saves.
+_BY_FACTOR = ("jax.scipy.linalg.cho_solve",)
+_SIDE_BY_SIDE = "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), split after it"
 _TRANSPOSES = frozenset(("T", "mT"))
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
@@ -38,6 +41,39 @@ def solved_several_times(body: Body, source: Source) -> Iterator[Finding]:
         yield from _told(solves, source)
 
 
+@rule.source("FunctionDef", "Lambda", calls=_BY_FACTOR)
+def solved_by_factors_several_times(body: Body, source: Source) -> Iterator[Finding]:
+    """The same, of what is factored already: by the factors, how they are used, and the loop."""
+    groups: dict[tuple[object, ...], list[cst.Call]] = {}
+    for node in inside(body.body):
+        if isinstance(node, cst.Call) and source.calls(node, *_BY_FACTOR) and source.function(node) is body:
+            factors = argument(node, 0, "c_and_lower")
+            written = _written_in(factors, source) if factors is not None else ()
+            if factors is not None and written:
+                told = (source.code(factors), written, _options(node, source), source.loop(node))
+                groups.setdefault(told, []).append(node)
+    for first, *later in groups.values():
+        if not source.is_traced(first) or is_idle(source.project, source.place(first)):
+            continue
+        beside = [call for call in later if not source.apart(first, call) and not _needs(call, source, _DEPTH)]
+        if beside:
+            yield source.finding(
+                beside[0],
+                "one more solve with these factors is one more chain of library calls",
+                write=_SIDE_BY_SIDE,
+                pair=2,
+            )
+
+
+def _written_in(factor: cst.BaseExpression, source: Source) -> tuple[cst.Name, ...]:
+    """The writes of the variables that a factor is told by, `(l, True)` or `l.T`; nothing where one is not seen."""
+    match factor:
+        case cst.Name() | cst.Attribute() | cst.Tuple():
+            found = [source.written(name) for name in names_read(factor) if name.value not in ("True", "False")]
+            return tuple(each for each in found if each is not None) if None not in found else ()
+    return ()
+
+
 def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Finding]:
     first, flipped = solves[0]
     if not source.is_traced(first) or is_idle(source.project, source.place(first)):
@@ -56,7 +92,7 @@ def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Findi
         yield source.finding(
             beside[0],
             "one more solve with this matrix is one more chain of library calls",
-            write="one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), split after it",
+            write=_SIDE_BY_SIDE,
         )
 
 
@@ -85,7 +121,7 @@ def _is_of_a_solve(node: cst.CSTNode, source: Source, depth: int) -> bool:
     if depth == 0:
         return True
     for part in inside(node):
-        if source.calls(part, *_SOLVES):
+        if source.calls(part, *_SOLVES, *_BY_FACTOR):
             return True
         value = source.value(part) if isinstance(part, cst.Name) else None
         if value is not None and _is_of_a_solve(value, source, depth - 1):
