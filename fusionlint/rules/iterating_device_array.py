@@ -17,10 +17,10 @@ from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import FEW, is_few
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
-from fusionlint.patterns.made_once import is_of_a_factory
+from fusionlint.patterns.made_once import is_made_once, is_of_a_factory
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.facts import NOTHING, Facts
+from fusionlint.source.facts import NOTHING, Facts, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -34,6 +34,9 @@ _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # Next to a file an element is read in no time.
 _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
+# What writes down what came of something, or looks at a setting.
+_REPORTS = regex(r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat")
+_LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
 
@@ -80,6 +83,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
         or _is_written_out(iterated, source)
         or (isinstance(loop, cst.For) and is_short(loop, source))
         or is_of_a_factory(source.project, source.place(loop))
+        or _is_once(loop, source)
     ):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
@@ -106,6 +110,24 @@ def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
     """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
     axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
     return bool(axes and axes[0].isdigit() and int(axes[0]) <= FEW)
+
+
+def _is_once(loop: _Loop, source: Source) -> bool:
+    """Whether so many elements are read once as there are names of parameters, layers or settings: what makes
+    something, or writes down what came of it, goes through a row of them. A table is many all the same."""
+    place = source.place(loop)
+    if source.in_loop(loop):
+        return False
+    is_report = _REPORTS.search(last_name(place.scope)) is not None
+    return is_report or _is_by_name(loop) or is_made_once(source.project, source.contexts, place)
+
+
+def _is_by_name(loop: _Loop) -> bool:
+    """`{name: float(x[i]) for i, name in enumerate(names)}`: a number for each of some names."""
+    if not isinstance(loop, cst.DictComp) or not isinstance(loop.key, cst.Name):
+        return False
+    read = {name.value for name in names_read(loop.value)}
+    return loop.key.value not in read and loop.for_in.inner_for_in is None
 
 
 def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:
@@ -140,7 +162,7 @@ def _is_told(call: cst.Call, source: Source) -> bool:
     """Whether somebody is told what `call` reads: it is printed, or said by the error that the block ends in."""
     for above in source.ancestors(call):
         match above:
-            case cst.Call() if source.calls(above, "print"):
+            case cst.Call() if source.calls(above, "print") or _LOGS.search(dotted(above.func)):
                 return True
             case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[cst.Raise()])]):
                 return True

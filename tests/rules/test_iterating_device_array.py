@@ -22,7 +22,7 @@ def found(body: str) -> int:
         "return [float(v) for v in y]",
         "return [n * bool(v) for n, v in zip(names, y)]",
         "return [float(y[i]) for i in range(len(names))]",
-        "return {n: np.asarray(y[0, i]) for i, n in enumerate(names)}",
+        "return [np.asarray(y[0, i]) for i, n in enumerate(names)]",
         "return tuple(float(v) for v in y)",
         "if x is None:\n    kept = [float(v) for v in y]\n    return kept",
         # The error is raised elsewhere.
@@ -45,6 +45,7 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
         "return jnp.zeros(tuple(int(v) for v in y))",  # a shape has few axes
         "return [int(v) << 32 for v in jax.random.key_data(x)]",  # a key has two words
         "return [int(v) << i for i, v in enumerate(jax.random.key_data(x))]",
+        "return {n: np.asarray(y[0, i]) for i, n in enumerate(names)}",
         "return {n: np.asarray(y[..., i]) for i, n in enumerate(names)}",  # a large part each time
         "return {n: np.asarray(y[:, i]) for i, n in enumerate(names)}",
         "if x is None:\n    text = [n * bool(v) for n, v in zip(names, y)]\n    raise ValueError(''.join(text))",
