@@ -82,7 +82,12 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
             "everything is permuted to pick one that will do",
             write=f"{random}.categorical({k}, {numpy}.where(mask, 0.0, -{numpy}.inf)), one of a mask's hits",
         )
-    elif _is_hot(node, source) and (count := _prefix(parts)) is not None and not _is_of_all(count, source, _DEPTH):
+    elif (
+        _is_hot(node, source)
+        and (count := _prefix(parts)) is not None
+        and not _is_of_all(count, source, _DEPTH)
+        and not _is_cut_in_batches(node, source)
+    ):
         shape = f"({source.code(count)},)"
         yield source.finding(node, "everything is permuted to draw a few", write=_few(k, n, shape, source), pair=1)
 
@@ -211,6 +216,28 @@ def _is_of_all(count: cst.BaseExpression, source: Source, depth: int) -> bool:
             return any(_is_quotient(part, source) for part in (left, right))
         case cst.BinaryOperation(operator=cst.Subtract(), right=cst.BinaryOperation(operator=cst.Modulo())):
             return True
+    return False
+
+
+def _is_cut_in_batches(node: cst.Call, source: Source) -> bool:
+    """Whether what is taken, so many times so many, is cut into batches: `[: count * size].reshape(count, size)`, an
+    epoch's order, of which the last that make no batch are left out."""
+    for read in _reads(node, source):
+        match source.parent(read):
+            case (
+                cst.Subscript(
+                    slice=[
+                        cst.SubscriptElement(
+                            slice=cst.Slice(upper=cst.BinaryOperation(operator=cst.Multiply()) as count)
+                        )
+                    ]
+                ) as taken
+            ):
+                method = source.parent(taken)
+                call = source.parent(method) if isinstance(method, cst.Attribute) else None
+                if isinstance(call, cst.Call) and isinstance(method, cst.Attribute) and method.attr.value == "reshape":
+                    sizes = {source.code(part) for arg in call.args for part in _sizes(arg.value)}
+                    return {source.code(count.left), source.code(count.right)} <= sizes
     return False
 
 

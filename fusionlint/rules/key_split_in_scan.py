@@ -11,8 +11,9 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.loop_bodies import is_small, loop_bodies
+from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small, loop_bodies
 from fusionlint.patterns.readers import writer_of
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.project import Place, Project
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
+_FORI = "jax.lax.fori_loop"
 _SPLIT, _FOLD = "jax.random.split", "jax.random.fold_in"
 _MAKES_KEYS = ("_threefry_split", "_threefry_fold_in", "random_split", "random_fold_in")
 _REPLACE = ("replace", "_replace")
@@ -51,6 +53,8 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     calls = [n for n in inside(body.body) if isinstance(n, cst.Call) and source.function(n) is body]
     if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
         return
+    if _is_of_unknown_length(body, source):
+        return
     if calls == [node] and _returns_a_name(body):
         return  # the loop is there to move the key on: nothing in a step uses what a split before it would give
     key = source.code(node.args[0].value)
@@ -63,6 +67,15 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
             f"before the loop, `keys = jax.vmap({source.code(node.func)}, (None, 0))({key}, steps)`; scan over the keys"
         )
     yield source.finding(node, message, write=write, pair=0 if source.calls(node, _SPLIT) else 1)
+
+
+def _is_of_unknown_length(body: Body, source: Source) -> bool:
+    """Whether an array says how many steps the loop takes, `fori_loop(0, count, ...)` of a count that was drawn: how
+    many keys are to be split, nobody can say."""
+    loops = (loop for loop in source.calls_of((_FORI,)) if isinstance(loop, cst.Call))
+    own = (loop for loop in loops if body in definitions(bodies_of(loop, source), source))
+    ends = [argument(loop, place, name) for loop in own for place, name in enumerate(("lower", "upper"))]
+    return any(end is not None and kind(end, source) == "array" for end in ends)
 
 
 @rule.barrier

@@ -111,3 +111,21 @@ class Normal:
     together = code.replace("(self.key, self.mean), None)", "carry, None)")
     assert lines(tmp_path, normal=code) == []
     assert lines(tmp_path / "scanned", normal=together) == [("normal", 14)]
+
+
+def test_of_a_loop_whose_steps_are_drawn_nobody_knows_how_many_keys_to_split(tmp_path: Path) -> None:
+    run = """\
+import jax
+from jax import lax
+
+def draw(i, carry):
+    key, x = carry
+    key, sub = jax.random.split(key)
+    return key, x + jax.random.normal(sub, x.shape)
+
+def run(x, key):
+    return lax.fori_loop(0, {count}, draw, (key, x))
+"""
+    drawn = run.format(count="jax.random.randint(key, (), 1, 8)")
+    assert lines(tmp_path / "known", run=run.format(count="8")) == [("run", 6)]
+    assert lines(tmp_path / "drawn", run=drawn) == []

@@ -332,7 +332,7 @@ CASES = {
     "a first state": ("blocks-by-at-set", FIRST_STATE, ("return self._pose(key)", "return key")),
     "first rows of a loop": ("chained-at-set", FIRST_ROWS, ("- 2 * (i - 1) * H[i - 2]), H)", "- 2), -H)")),
     "settings": ("blocks-by-at-set", SETTINGS, ("self._config.noise.level", "self.state.level")),
-    "places that are counted": ("columns-by-at-set", PLACES, ("jnp.arange(height)", "jnp.sin(height)")),
+    "places that are counted": ("columns-by-at-set", PLACES, ("jnp.arange(height)", "jnp.sin(heights)")),
     "a text that is compared": ("cond-for-where", TEXT, ('"major"', "x[0]")),
     "a division that is guarded": ("cond-for-where", GUARD, ("(1 - m**2)", "2")),
     "conditions of the caller": ("select-or-piecewise", CONDITIONS, ("select(observation", "select([x > 0]")),
@@ -392,3 +392,26 @@ def overlaps(sheets, x, heads):
 )
 def test_pairs_of_objects_and_of_names_are_no_rows_of_a_table(pair: str, count: int) -> None:
     assert found("pairwise-loop", PAIRS.format(pair=pair)) == count
+
+
+ORDER = """
+def epoch(state, key, total, count, size):
+    order = jax.random.permutation(key, total)
+    return state, {taken}
+
+def train(state, key, total, count, size):
+    return jax.lax.scan(lambda s, k: epoch(s, k, total, count, size), state, key)
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "count"),
+    [
+        ("order[: count * size].reshape(count, size)", 0),
+        ("order[: count * size].reshape((count, size))", 0),
+        ("order[: count * size].reshape(-1, 3)", 1),
+        ("order[:count]", 1),
+    ],
+)
+def test_an_order_that_is_cut_into_batches_is_of_all(taken: str, count: int) -> None:
+    assert found("choice-without-replacement", ORDER.format(taken=taken)) == count
