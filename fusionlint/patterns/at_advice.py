@@ -1,4 +1,8 @@
-"""What to write instead of writes one after the other: whichever of a stack, a scatter or a `where` says the same."""
+"""What to write instead of writes one after the other: whichever of a stack, a scatter or a `where` says the same.
+
+Each form rests on what `at_seen` sees of the writes; of what meets no form's obligations the words are said that hold
+for any: masks compared with the places, or one write of all that is joined.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,23 @@ from itertools import combinations
 
 import libcst as cst
 
-from fusionlint.patterns.at import (
-    Part,
-    Write,
-    constant,
-    inside,
-    is_fresh,
-    is_static,
-    is_whole,
-)
-from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, is_place, said_along
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal
+from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, said_along
 from fusionlint.patterns.at_carried import is_carried
 from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.at_interleaved import interleaved
-from fusionlint.patterns.at_line import cross_somewhere, of_one_line
+from fusionlint.patterns.at_line import of_one_line
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
+from fusionlint.patterns.at_seen import Seen, see
+from fusionlint.patterns.at_stands import Stands
+from fusionlint.patterns.at_words import masked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_ADDED = frozenset(("add", "subtract"))
 # An advice longer than this says less than its outline.
 _LONG = 60
+# So many elements are listed one by one.
+_FEW = 16
 _WHICH_IS_LAST = "of two at one place, no scatter says which is last"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
@@ -43,77 +43,87 @@ class Advice:
     pair: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is told of: the writes, what is seen of them, and what the code calls the array and jax.numpy."""
+
+    writes: Sequence[Write]
+    seen: Seen
+    array: str
+    jnp: str
+    source: Source
+
+
 def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     """One stack, one scatter, or a `where` over the places: whichever says the same and is measured to be less."""
     jnp = source.alias("jax.numpy") or "jnp"
-    array = dotted(root(writes[0])) or name or "x"
-    places = None if are_arrays(writes, source) else along_one_axis(writes)
-    pair = FUSED if places is not None and fuses_on_a_gpu(writes, places, source) else ALONG
+    told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
+    line = of_one_line(writes, told.array, source, jnp)
     if _are_at_one_place(writes, source):
-        return Advice("one write of what the others make of it", pair)
-    line = of_one_line(writes, array, source, jnp)
+        return Advice("one write of what the others make of it", _pair(told))
     if _reads_back(writes, source) or _is_rebound(writes, source):
-        one = line or _outline(writes, array, source, jnp, are_along=places is not None)
-        return Advice(f"the values first, under names of their own; then {one}", pair)
+        return Advice(f"the values first, under names of their own; then {line or _outline(told)}", _pair(told))
     if line is not None:
         return Advice(line, ALONG)
     if _is_stack(writes, source):
-        return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", pair)
+        return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", _pair(told))
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
-    if places is not None:
-        return _along(writes, places, array, source, jnp, pair)
-    if (between := interleaved(writes, array, source, jnp)) is not None:
+    return _of_places(told)
+
+
+def _of_places(told: _Told) -> Advice:
+    """The form whose obligations are seen to be met."""
+    writes, seen, jnp = told.writes, told.seen, told.jnp
+    if _are_joined(told):
+        return _joined_places(told)
+    if (places := along_one_axis(writes)) is not None and seen.are_elements:
+        return _along(places, told)
+    if (between := interleaved(writes, told.array, told.source, jnp)) is not None:
         return Advice(between, ALONG)
-    if all(is_static(part) for write in writes for part in write.index) and not _are_slices_added(writes):
-        if _are_of_several_axes(writes):
-            return Advice(_masked(jnp), pair)
-        known = f"{jnp}.concatenate or {jnp}.stack of the parts, or `{jnp}.where({jnp}.arange(n) == k, value, {array})`"
-        return Advice(known, pair)
-    if _have_slices(writes):
-        return Advice(_of_slices(writes, source, jnp), pair)
-    if len({w.method for w in writes}) > 1:
-        return Advice(f"`{jnp}.where({jnp}.arange(n) == i, value, {array})`, one inside the other", pair)
-    return _scattered(writes, array, source, jnp)
+    if (axis := seen.plane_axis) is not None and seen.methods == {"set"}:
+        return Advice(_planes(axis, told), _pair(told))
+    if seen.are_elements and seen.is_written_out:
+        return Advice(_listed(told) or _masked(told), _pair(told))
+    if seen.are_elements and (len(seen.methods) == 1 or seen.are_sums):
+        return _scattered(told)
+    if any(is_called_a_slice(part) for write in writes for part in write.index):
+        side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
+        return Advice(f"{side_by_side}, and one `.{writes[0].method}` of that", ALONG)
+    return Advice(_of_slices(told), _pair(told))
 
 
-def _of_slices(writes: Sequence[Write], source: Source, jnp: str) -> str:
-    """One join of what lies side by side, a sum of what may overlap."""
-    if cross_somewhere(writes):
-        return _masked(jnp)
-    if all(write.method == "set" for write in writes):
-        joins = "block" if _are_of_a_table(writes, source) else "concatenate"
-        return f"one {jnp}.{joins} of the parts and of what stands between them"
-    side_by_side = f"one {jnp}.concatenate where the parts lie side by side"
-    if not any(write.method in _ADDED for write in writes):
-        return side_by_side
-    return f"{side_by_side}, a sum of them behind {jnp}.pad where they overlap"
+def _pair(told: _Told) -> int:
+    places = None if are_arrays(told.writes, told.source) else along_one_axis(told.writes)
+    return FUSED if places is not None and fuses_on_a_gpu(told.writes, places, told.source) else ALONG
 
 
-def _are_slices_added(writes: Sequence[Write]) -> bool:
-    """Whether slices are added: they may overlap, and are no parts of a join then."""
-    return {write.method for write in writes} <= _ADDED and _have_slices(writes)
+def _are_joined(told: _Told) -> bool:
+    """Whether the places are seen to be many, and one write can take them all."""
+    are_many = are_arrays(told.writes, told.source) or told.seen.are_many
+    return are_many and len(told.seen.methods) == 1 and Stands.SLICE not in told.seen.stand
 
 
-def _are_of_several_axes(writes: Sequence[Write]) -> bool:
-    """Whether each is one place of two axes or more, `[0, 0]` and `[-1, -1]`: no mask of one axis says where."""
-    return all(
-        sum(not is_whole(part) for part in write.index) > 1 and not any(isinstance(p, cst.Slice) for p in write.index)
-        for write in writes
+def _joined_places(told: _Told) -> Advice:
+    method = told.writes[0].method
+    joined = f"its indices and values joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
+    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
+
+
+def _unless_they_meet(told: _Told) -> str:
+    return f"; {_WHICH_IS_LAST}: {told.jnp}.where does" if _may_meet(told.writes, told.source) else ""
+
+
+def _along(places: Sequence[Part], told: _Told) -> Advice:
+    writes, jnp = told.writes, told.jnp
+    if is_carried(writes, told.source):
+        return Advice(_scattered(told).text, ARRAYS)  # a CPU gains nothing
+    if any(_is_found_by_a_function(place, told.source) for place in places):
+        side_by_side = f"one {jnp}.stack or concatenate of the parts where they lie side by side"
+        return Advice(f"{side_by_side}; else one {jnp}.where of a mask of the places", _pair(told))
+    return Advice(
+        said_along(writes, places, told.array, told.source, jnp, are_numbers=told.seen.are_numbers), _pair(told)
     )
-
-
-def _have_slices(writes: Sequence[Write]) -> bool:
-    return any(isinstance(part, cst.Slice) and not is_whole(part) for write in writes for part in write.index)
-
-
-def _along(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str, pair: int) -> Advice:
-    if is_carried(writes, source):
-        return Advice(_scattered(writes, array, source, jnp).text, ARRAYS)  # a CPU gains nothing
-    if any(_is_found_by_a_function(place, source) for place in places):
-        told = f"one {jnp}.stack or concatenate of the parts where they lie side by side"
-        return Advice(f"{told}; else one {jnp}.where of a mask of the places", pair)
-    return Advice(said_along(writes, places, array, source, jnp), pair)
 
 
 def _is_found_by_a_function(place: Part, source: Source) -> bool:
@@ -124,63 +134,100 @@ def _is_found_by_a_function(place: Part, source: Source) -> bool:
     return dotted(made.func).startswith("self.") or ":" in (source.qualified_name(made.func) or "")
 
 
-def _scattered(writes: Sequence[Write], array: str, source: Source, jnp: str) -> Advice:
-    """What only the run knows: one scatter to all places, and masks without any."""
-    method = writes[0].method
-    unless = f"; {_WHICH_IS_LAST}: {jnp}.where does" if _may_meet(writes, source) else ""
-    if _are_lines_across(writes):
-        return Advice(_masked(jnp), ELEMENTS)
-    if any(is_called_a_slice(part) for write in writes for part in write.index):
-        side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
-        return Advice(f"{side_by_side}, and one `.{method}` of that", ALONG)
-    if are_arrays(writes, source):
-        joined = f"its indices and values joined by {jnp}.concatenate"
-        return Advice(f"one `{array}.at[...].{method}(...)`, {joined}{unless}", ARRAYS)
-    parts = [[source.code(part) for part in write.index if is_place(part)] for write in writes]
-    if {len(found) for found in parts} == {len(write.index) for write in writes} == {len(parts[0])}:
+def _planes(axis: int, told: _Told) -> str:
+    """One stack of what is numbered along an axis, planes and single places of some."""
+    along = f", axis={axis}" if axis else ""
+    rest = "what is left as it was" if told.seen.is_new else f"the others of {told.array}"
+    most = max(map(len, told.seen.placed))
+    single = any(len(places) == most and most > 1 for places in told.seen.placed)
+    masks = f"; a single place in a part is {told.jnp}.arange along each axis, compared with it" if single else ""
+    return f"one {told.jnp}.stack([...]{along}) of the parts and of {rest}{masks}"
+
+
+def _listed(told: _Told) -> str | None:
+    """All elements of a small new array, one by one; None of others."""
+    match told.source.meant(root(told.writes[0])):
+        case cst.Call(args=[cst.Arg(keyword=None, value=cst.Tuple(elements=sizes)), *_]) as made:
+            numbers = [constant(size.value) for size in sizes]
+        case _:
+            return None
+    count = 1
+    for number in numbers:
+        count *= number if number is not None and number > 0 else _FEW + 1
+    axes = told.seen.axes or ()
+    if not told.source.calls(made, *FRESH_BY_SHAPE) or told.seen.methods != {"set"} or count > _FEW:
+        return None
+    if len(axes) != len(numbers):
+        return None
+    return f"one {told.jnp}.stack of all elements in their order, those that are not written too, and one reshape"
+
+
+def _scattered(told: _Told) -> Advice:
+    """What only the run knows: one scatter to all places."""
+    writes, source, jnp = told.writes, told.source, told.jnp
+    method, unless = _method(told), _unless_they_meet(told)
+    parts = [[source.code(places[axis]) for axis in sorted(places)] for places in told.seen.placed]
+    is_whole = {len(found) for found in parts} == {len(write.index) for write in writes}
+    if is_whole and len(told.seen.methods) == 1:
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
         values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
         settings = {", ".join(source.code(arg) for arg in write.call.args[1:]) for write in writes}
-        one = f"{array}.at[{indices}].{method}({', '.join([values, *filter(None, settings)])})"
+        one = f"{told.array}.at[{indices}].{method}({', '.join([values, *filter(None, settings)])})"
         if len(settings) == 1 and len(one) <= 2 * _LONG and "\n" not in one:
             return Advice(one + unless, ELEMENTS)
-    return Advice(f"{array}.at[all the indices].{method}(all the values)" + unless, ELEMENTS)
+    return Advice(f"{_all_at_once(told)}{unless}", ELEMENTS)
 
 
-def _are_of_a_table(writes: Sequence[Write], source: Source) -> bool:
-    """Whether the parts are told apart along more than one axis, `.at[:k, :k].set(a).at[k:, k:].set(b)`."""
-    places = zip(*([source.code(part) for part in write.index] for write in writes), strict=False)
-    return sum(len(set(along)) > 1 for along in places) > 1
+def _all_at_once(told: _Told) -> str:
+    """One write, whatever the places are: numbers, or arrays of any length."""
+    minus = ", what is subtracted with a minus" if len(told.seen.methods) > 1 else ""
+    shape = "" if told.seen.are_numbers else ", joined where they are arrays"
+    return f"{told.array}.at[all the indices].{_method(told)}(all the values){shape}{minus}"
 
 
-def _outline(writes: Sequence[Write], array: str, source: Source, jnp: str, *, are_along: bool) -> str:
+def _method(told: _Told) -> str:
+    return "add" if len(told.seen.methods) > 1 else told.writes[0].method
+
+
+def _of_slices(told: _Told) -> str:
+    """One join of what lies side by side, a sum of what may overlap, masks of anything else."""
+    seen, jnp = told.seen, told.jnp
+    if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
+        return (
+            f"one {jnp}.concatenate where the parts lie side by side, a sum of them behind {jnp}.pad where they overlap"
+        )
+    if seen.methods == {"set"} and (seen.lie_side_by_side or seen.are_a_matrix):
+        joins = "block" if seen.are_a_table else "concatenate"
+        return f"one {jnp}.{joins} of the parts and of what stands between them"
+    if seen.lie_side_by_side:
+        return f"one {jnp}.concatenate where the parts lie side by side"
+    return _masked(told)
+
+
+def _masked(told: _Told) -> str:
+    """What holds for all places; of arrays of them beside others no one write does."""
+    if Stands.MANY in told.seen.stand:
+        return "the values first, then one write for each kind of places, arrays of them joined"
+    is_padded = Stands.SLICE in told.seen.stand and not all(is_literal(write.value) for write in told.writes)
+    return masked(told.jnp, is_padded=is_padded)
+
+
+def _outline(told: _Told) -> str:
     """The same for values whose names say nothing here: they mean something else at another write."""
-    if _is_stack(writes, source):
+    seen, jnp = told.seen, told.jnp
+    if _is_stack(told.writes, told.source):
         return f"one {jnp}.stack of them"
-    if are_along:
-        return f"one {jnp}.where in the other"
-    if cross_somewhere(writes):
-        return _masked(jnp)
-    if _have_slices(writes):
+    if _are_joined(told):
+        return _all_at_once(told) + _unless_they_meet(told)
+    if seen.are_elements and along_one_axis(told.writes) is not None:
+        return f"one {jnp}.where in the other" + ("" if seen.are_numbers else ", where each place is one number")
+    if seen.lie_side_by_side or seen.are_a_matrix:
         return f"one {jnp}.concatenate of them and of what stands between them"
-    if _are_lines_across(writes):
-        return _masked(jnp)
-    if len({write.method for write in writes}) > 1:
-        return f"one {jnp}.where in the other"
-    apart = all(are_apart(one.index, other.index) for one, other in combinations(writes, 2))
-    unless = "" if apart or writes[0].method != "set" else f"; {_WHICH_IS_LAST}: {jnp}.where does"
-    return f"{array}.at[all the indices].{writes[0].method}(all the values){unless}"
-
-
-def _are_lines_across(writes: Sequence[Write]) -> bool:
-    """Whether whole lines along different axes are written, rows and columns, of which no one list of places tells."""
-    rank = max(len(write.index) for write in writes)
-    wholes = {tuple(k >= len(w.index) or is_whole(w.index[k]) for k in range(rank)) for w in writes}
-    return sum(map(any, wholes)) > 1
-
-
-def _masked(jnp: str) -> str:
-    return f"one {jnp}.where of a mask: {jnp}.arange along each axis, compared with the places"
+    if seen.are_elements and len(seen.methods) == 1:
+        apart = all(are_apart(one.index, other.index) for one, other in combinations(told.writes, 2))
+        unless = "" if apart or seen.methods != {"set"} else f"; {_WHICH_IS_LAST}: {jnp}.where does"
+        return _all_at_once(told) + unless
+    return _masked(told)
 
 
 def _reads_back(writes: Sequence[Write], source: Source) -> bool:

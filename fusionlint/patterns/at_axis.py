@@ -82,9 +82,12 @@ def along_one_axis(writes: Sequence[Write]) -> list[Part] | None:
     return [part for _, part in found] if len({axis for axis, _ in found}) == 1 else None
 
 
-def said_along(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
-    """`jnp.stack` of what a new array is made of, a `where` over the places of one that is there."""
-    or_arrays = _of_arrays(writes, places, source)
+def said_along(
+    writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str, *, are_numbers: bool
+) -> str:
+    """`jnp.stack` of what a new array is made of, a `where` over the places of one that is there; and what holds of
+    arrays of places, where those are not seen to be numbers."""
+    or_arrays = "" if are_numbers else _of_arrays(writes)
     if is_fresh(root(writes[0]), source):
         axis = next(i for i, part in enumerate(writes[0].index) if not is_whole(part))
         added = ", those of one place summed first" if _is_twice(writes, places, source) else ""
@@ -114,18 +117,11 @@ def _is_short(array: cst.BaseExpression, axis: int, source: Source) -> bool:
     return number is not None and number <= _FEW
 
 
-def _of_arrays(writes: Sequence[Write], places: Sequence[Part], source: Source) -> str:
-    """What holds where a place is more than one number, of which nothing is seen: `halo_index`, and not `i`."""
-    if len({write.method for write in writes}) > 1 or not any(_is_unseen(place, source) for place in places):
-        return ""
+def _of_arrays(writes: Sequence[Write]) -> str:
+    """What holds where a place is more than one number: `halo_index`, and not `i`."""
+    if len({write.method for write in writes}) > 1:
+        return "; of places that are arrays one write for each method"
     return f"; of places that are arrays one `.{writes[0].method}` at all of them, joined as their values are"
-
-
-def _is_unseen(place: Part, source: Source) -> bool:
-    """Whether a place is a name, longer than a counter's is, that is not seen to be one number."""
-    if not isinstance(place, cst.Name) or len(place.value) <= COUNTER:
-        return False
-    return not _is_known(place, source) and kind(place, source) != "scalar"
 
 
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Write, constant, is_literal, is_whole, names_read
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_fused import axis_of
 from fusionlint.patterns.at_pieces import pieces, read_back
 from fusionlint.patterns.at_places import is_slice
+from fusionlint.patterns.at_seen import see
+from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.unpacked import assigned, stored
@@ -31,7 +34,10 @@ def advice(writes: Sequence[Write], source: Source) -> str | None:
     if told is None or array is None:
         return told
     apart = f"the parts under names of their own, made of one another and not of `{array}`"
-    return f"{apart}; then one {source.alias('jax.numpy') or 'jnp'}.concatenate"
+    together = (
+        "one write of them" if axis_of(writes) is None else f"one {source.alias('jax.numpy') or 'jnp'}.concatenate"
+    )
+    return f"{apart}; then {together}"
 
 
 def advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
@@ -41,33 +47,50 @@ def advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
         return f"a mask of all blocks at once: {jnp}.arange of each axis compared with where they begin and end"
     if _is_tile(write, loop, source):
         return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
-    return f"a list of the blocks, and {_joined(write, source)} of it after the loop"
+    return f"a list of the blocks, and {_joined(write, loop, source)} of it after the loop"
 
 
 def _at_once(writes: Sequence[Write], source: Source) -> str | None:
-    """The same for parts that are made of nothing that was written before."""
-    jnp = source.alias("jax.numpy") or "jnp"
-    if any(write.method == "add" for write in writes):
+    """The same for parts that are made of nothing that was written before: the form whose obligations are met."""
+    jnp, seen = source.alias("jax.numpy") or "jnp", see(writes, source)
+    if seen.are_sums:
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     if (chosen := _chosen(writes, source)) is not None:
         return chosen
-    values, rest = [_shown(write, source) for write in writes], _filled(writes, source)
-    filled = {tuple(i for i, part in enumerate(w.index) if not is_whole(part)) for w in writes}
-    if len(filled) == 1 and len(axes := filled.pop()) == 1:
-        is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[: axes[0]])
-        axis = axes[0] - len(writes[0].index) if is_open else axes[0]
-        in_order = pieces([write.index[axes[0]] for write in writes], source)
-        if in_order is None:
-            return None
-        joined = ", ".join(_piece(writes[piece.number], axes[0], axis, piece.cut, source) for piece in in_order)
-        return f"{jnp}.concatenate([{joined}], axis={axis}), with {jnp}.{rest} where nothing is written"
+    rest = _filled(writes, source)
+    if (axis := axis_of(writes)) is not None and seen.methods == {"set"}:
+        return _concatenated(writes, axis, source)
     if _are_along_one(writes, source):
         along = "along the axis in which they differ"
         return f"one {jnp}.concatenate of the blocks {along}, with {jnp}.{rest} between them, and one write of that"
+    if all(_is_filled(write, source) for write in writes):
+        return masked(jnp, is_padded=False)
     is_diagonal = all(_is_diagonal(write, source) and len(write.index) == 2 for write in writes)
-    if (is_diagonal or _meet_at_corners(writes, source)) and rest == "zeros":
-        return f"jax.scipy.linalg.block_diag({', '.join(values)})"
-    return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
+    if rest == "zeros" and ((is_diagonal and seen.are_cut_apart) or _meet_at_corners(writes, source)):
+        return f"jax.scipy.linalg.block_diag({', '.join(_shown(write, source) for write in writes)})"
+    if seen.are_a_matrix and seen.methods == {"set"}:
+        return f"{jnp}.block([[..., ...], [..., ...]]) of the blocks, with {jnp}.{rest} where nothing is written"
+    return masked(jnp, is_padded=True)
+
+
+def _concatenated(writes: Sequence[Write], axis: int, source: Source) -> str | None:
+    """The blocks along one axis in the order of their places; None where one lies on another."""
+    parts = [next(part for part in write.index if not is_whole(part)) for write in writes]
+    in_order = pieces(parts, source)
+    if in_order is None:
+        return None
+    jnp, rest = source.alias("jax.numpy") or "jnp", _filled(writes, source)
+    joined = ", ".join(_piece(writes[piece.number], parts[piece.number], axis, piece.cut, source) for piece in in_order)
+    is_block = any(
+        isinstance(part, cst.Slice) and not _is_filled(w, source) for part, w in zip(parts, writes, strict=True)
+    )
+    shaped = ", each in the shape of its part" if is_block else ""
+    return f"{jnp}.concatenate([{joined}], axis={axis}){shaped}, with {jnp}.{rest} where nothing is written"
+
+
+def _is_filled(write: Write, source: Source) -> bool:
+    """Whether one number goes to all of a block."""
+    return write.value is not None and _is_number(write.value, source)
 
 
 def _are_along_one(writes: Sequence[Write], source: Source) -> bool:
@@ -126,17 +149,17 @@ def is_vector(array: cst.Name, source: Source) -> bool:
     return any(made is not None and _is_of_one_axis(made, source) for made in before)
 
 
-def _piece(write: Write, stands: int, axis: int, cut: str, source: Source) -> str:
+def _piece(write: Write, part: Part, axis: int, cut: str, source: Source) -> str:
     """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a number all of them."""
     jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source)
-    if write.value is not None and _is_number(write.value, source):
+    if _is_filled(write, source):
         return f"{jnp}.full(..., {shown})"
     if cut:
         before = [":"] * axis if axis >= 0 else ["..."]
         index = ", ".join([*before, cut, *[":"] * (-axis - 1)])
         is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
         return f"{shown}[{index}]" if is_one and shown != "..." else f"({shown})[{index}]"
-    if isinstance(write.index[stands], cst.Slice) or write.value is None:
+    if isinstance(part, cst.Slice) or write.value is None:
         return shown
     return f"{jnp}.expand_dims({shown}, {axis})"
 
@@ -170,7 +193,7 @@ def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:
     return any(one & outer and other & inner for one, other in (named, reversed(named)))
 
 
-def _joined(write: Write, source: Source) -> str:
+def _joined(write: Write, loop: cst.For, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     if len([part for part in write.index if not is_whole(part)]) == 1:
         axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
@@ -180,6 +203,8 @@ def _joined(write: Write, source: Source) -> str:
         return "one jax.scipy.linalg.block_diag(*blocks)"
     if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
         return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
+    if not isinstance(source.loop(loop), cst.For):  # one block in each row
+        return f"one {jnp}.stack, each brought to its place in a row by {jnp}.pad,"
     return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"
 
 

@@ -1,7 +1,7 @@
 """Writes into one line of an array, part by part: `x.at[t, ::3].set(a).at[t, 1::3].set(b)`, `x.at[i, 0].set(c)`.
 
-In: writes of a Source that follow one another. Out: the line, made first, and one write of it; or whether slices and
-single places cross where the run alone knows: nothing joins those.
+In: writes of a Source that follow one another. Out: the line, made first, and one write of it; and whether Python knows
+where a part of it is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, constant, is_static, is_whole, names_read
-from fusionlint.patterns.at_axis import is_called_an_array
 from fusionlint.patterns.at_interleaved import starts_of
 from fusionlint.patterns.calls import brief
 from fusionlint.source.tree import Source
@@ -42,34 +41,23 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
         cut = f"{before}, {numbers[0]}:{numbers[-1] + 1}"
         stack = f"one {jnp}.stack of the values in the order of their places, along their last axis"
         return f"{stack}, and one `{array}.at[{cut}].set(...)` of it"
-    cuts = _cuts(parts)
-    if not all(_is_known(part, cuts) for part in parts) or all(map(is_static, around)):
+    cuts = cuts_of(parts)
+    if not all(is_known(part, cuts) for part in parts) or all(map(is_static, around)):
         return None
     joined = f"one {jnp}.concatenate of the parts and of what stands between them in that line, along its last axis"
     return f"{joined}, and one `{array}.at[{at}].set(...)` of it"
-
-
-def cross_somewhere(writes: Sequence[Write]) -> bool:
-    """Whether slices are written and single places too, of which the run alone knows where they are."""
-    rank = min(len(write.index) for write in writes)
-    # What all of them share tells none from another.
-    shared = {k for k in range(rank) if all(w.index[k].deep_equals(writes[0].index[k]) for w in writes)}
-    parts = [part for w in writes for k, part in enumerate(w.index) if k not in shared and not is_whole(part)]
-    places = (part for part in parts if _is_a_place(part) and not is_called_an_array(part))
-    cuts = _cuts(parts)
-    return any(isinstance(part, cst.Slice) for part in parts) and not all(_is_known(place, cuts) for place in places)
 
 
 def _is_a_place(part: Part) -> bool:
     return not isinstance(part, cst.Slice | cst.Ellipsis | cst.List | cst.Tuple | cst.Comparison | cst.Call)
 
 
-def _cuts(parts: Sequence[Part]) -> set[str]:
+def cuts_of(parts: Sequence[Part]) -> set[str]:
     """What slices are cut at, which Python has to know; of fields nothing is said."""
     return {name.value for part in parts if isinstance(part, cst.Slice) for name in names_read(part)} - {"self"}
 
 
-def _is_known(part: Part, cuts: set[str]) -> bool:
+def is_known(part: Part, cuts: set[str]) -> bool:
     """Whether Python knows where this is: what is written out, every slice and what they are cut at, `1 + n` beside
     `1 : 1 + n`, and what is called as constants are."""
     match part:

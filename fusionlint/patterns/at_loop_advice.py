@@ -13,7 +13,6 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import (
-    RANGES,
     Part,
     Write,
     constant,
@@ -25,17 +24,16 @@ from fusionlint.patterns.at import (
     names_read,
 )
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
-from fusionlint.patterns.at_axis import COUNTER
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise, counted_by
 from fusionlint.patterns.at_many import is_one_of_many
+from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.carry import Write as Assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-# A loop over these goes on by one number.
-_COUNTS = ("range", "reversed", *RANGES, "jax.numpy.linspace")
+_SUMS = tuple(f"jax.numpy.{name}" for name in ("logical_or", "logical_and", "maximum", "minimum", "add"))
 _KEYS = regex(r"(^|[._])(rngs?|keys?)\d*$")
 
 
@@ -67,6 +65,11 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if any(_is_window_of_a_row(piece, loop) for piece in (write, *pieces)):
         along = "with arrays of indices along each axis that broadcast"
         return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
+    if any(_is_a_rectangle(piece, source) for piece in (write, *pieces)):
+        if all(_is_on_a_diagonal(piece, source) for piece in pieces):
+            return f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
+        masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
+        return f"{masks}; a block is brought to its place by {jnp}.pad"
     if any(_is_cut_to_size(_sliced(part, source)) for piece in (write, *pieces) for part in piece.index):
         return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
     if write.method == "set" and _adds_up(write, loop, source):
@@ -77,32 +80,44 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if _is_left_out(write, loop, source):
         listed = "a list of the places that are written and one of their values"
         return f"{listed}, then one `{array}.at[indices].{write.method}(values)`"
+    written = f"one `{array}.at[indices].{write.method}(values)`"
+    is_counted = _is_counted(write, loop)
     if _needs_the_one_before(write, found, loop, source):
+        if write.method != "set" or not is_counted:
+            return f"a list of the values, then {written} of one {jnp}.stack of them"
         turned = " of it turned round" if _counts_down(loop, source) else ""
         return (
             f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
         )
-    written = f"then one `{array}.at[indices].{write.method}(values)`"
-    at_once = f"the values of all {found.counter} at once (jax.vmap), {written}"
-    if any(_is_taken(part, loop, source) for piece in (write, *pieces) for part in piece.index):
-        listed = f"of other lengths lists of places and of values, each concatenated, {written}"
-        return f"{at_once}, where all are of one shape; {listed}"
-    if write.method != "set" and not _is_counted(write, loop):  # two turns may have one place
+    parts = [part for piece in (write, *pieces) for part in piece.index]
+    if unseen := [part for part in parts if not _is_one_place_each(part, source)]:
+        first = f"the values of all {found.counter} first (jax.vmap, or a list)"
+        names = (part for part in unseen if isinstance(part, cst.Name) and source.value(part) is None)
+        slices = f"; of slices one {jnp}.concatenate" if any(True for _ in names) else ""
+        return f"{first}, then {written}, both stacked, or joined where they are arrays{slices}"
+    at_once = f"the values of all {found.counter} at once (jax.vmap), then {written}"
+    if write.method != "set" and not is_counted:  # two turns may have one place
         return at_once
     return f"{at_once}; or a list of them and one {jnp}.stack{_stacked(write)}"
 
 
-def _is_taken(part: Part, loop: cst.For, source: Source) -> bool:
-    """Whether a place is what each turn takes out of something, `for rows, block in zip(places, blocks)`: one number,
-    or as many as there are. What counts has a short name."""
-    if not isinstance(part, cst.Name) or len(part.value) <= COUNTER or source.calls(loop.iter, *_COUNTS):
-        return False
-    match loop.target:
-        case cst.Tuple(elements=[first, *_]) if source.calls(loop.iter, "enumerate"):
-            numbers = {name.value for name in names_read(first.value)}
-        case _:
-            numbers = set()
-    return part.value in counted_by(loop) - numbers
+def _is_a_rectangle(write: Write, source: Source) -> bool:
+    """Whether slices are written along two axes or more, which nothing joins."""
+    return len(_cut(write, source)) > 1
+
+
+def _is_on_a_diagonal(write: Write, source: Source) -> bool:
+    """`[i:j, i:j]`."""
+    return len({source.code(part) for part in _cut(write, source)}) == 1
+
+
+def _cut(write: Write, source: Source) -> list[Part]:
+    return [part for part in write.index if stands(part, source) is Stands.SLICE and not is_static(part)]
+
+
+def _is_one_place_each(part: Part, source: Source) -> bool:
+    """Whether each turn is seen to take one place on this axis, or all of it."""
+    return stands(part, source) in (Stands.WHOLE, Stands.NUMBER) or (isinstance(part, cst.Slice) and is_static(part))
 
 
 def _is_counted(write: Write, loop: cst.For) -> bool:
@@ -114,7 +129,7 @@ def _is_counted(write: Write, loop: cst.For) -> bool:
 def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether what is written is made of what an earlier turn left, `state = step(state)`: no vmap makes it. A key that
     each turn splits could be split before, and of the array a turn reads no more than the piece that it writes."""
-    if write.value is None or write.method != "set":
+    if write.value is None:
         return False
     carry, around = Carry(loop), {write.value, *source.ancestors(write.value)}
     before = list(takewhile(lambda made: made.value not in around, carry.writes))
@@ -245,10 +260,9 @@ def _asks_for_shape(value: cst.CSTNode, of: set[str]) -> bool:
 
 
 def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:
-    """Whether the place is found in an array, where the next may find the same one, and what stands there is read."""
-    looked_up = any(isinstance(node, cst.Subscript | cst.Call) for part in write.index for node in inside(part))
+    """Whether the next turn may find the same place, and something is added there to what it finds."""
     array = root(write)
-    if not looked_up or not isinstance(array, cst.Name):
+    if not isinstance(array, cst.Name) or not _is_a_sum(write, source) or _has_its_own(write, loop, source):
         return False
     places = [source.code(part) for part in write.index]
     for use in source.uses(array):
@@ -258,4 +272,37 @@ def _adds_up(write: Write, loop: cst.For, source: Source) -> bool:
             ):
                 if [source.code(part) for part in elements(slices)] == places:
                     return True
+    return False
+
+
+def _is_a_sum(write: Write, source: Source) -> bool:
+    """`mask | hit`, `jnp.maximum(before, now)`, `old + new`: what comes to the same in any order."""
+    meant = source.meant(write.value) if write.value is not None else None
+    match meant:
+        case cst.BinaryOperation(operator=cst.Add() | cst.BitOr() | cst.BitAnd()):
+            return True
+    return meant is not None and source.calls(meant, *_SUMS)
+
+
+def _has_its_own(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether what the loop counts, or a multiple of it, is a place: of no two turns the same. What is looked up may
+    be."""
+    match loop.target:
+        case cst.Tuple(elements=[cst.Element(value=cst.Name(counter)), *_]) if source.calls(loop.iter, "enumerate"):
+            pass
+        case cst.Name(counter):
+            pass
+        case _:
+            return False
+    return any(isinstance(part, cst.BaseExpression) and _grows_with(counter, part, source) for part in write.index)
+
+
+def _grows_with(counter: str, place: cst.BaseExpression, source: Source) -> bool:
+    """`i`, `2 * i + 1`, and a name for it."""
+    meant = source.meant(place)
+    match meant:
+        case cst.Name(name):
+            return name == counter
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract() | cst.Multiply(), right=right):
+            return any(_grows_with(counter, side, source) for side in (left, right))
     return False

@@ -111,4 +111,4 @@ def _is_even(part: cst.Slice) -> bool:
     match upper:
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
             return (left.deep_equals(lower) and is_literal(right)) or not isinstance(lower, cst.Name)
-    return not (isinstance(lower, cst.Name) and isinstance(upper, cst.Name))
+    return not all(isinstance(bound, cst.Name | cst.Subscript) for bound in (lower, upper))

@@ -7,13 +7,14 @@ sizes, settings and what Python counts. Of that a compiled program keeps a const
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY, Part, Write, at_write, elements, inside, is_literal, is_static, is_whole
+from fusionlint.patterns.array_sizes import COUNTED, FILLED, FULL, sizes_of
+from fusionlint.patterns.at import TO_ARRAY, Part, Write, at_write, elements, is_literal, is_static, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.records import is_made_of_defaults
@@ -21,8 +22,6 @@ from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
-_FULL = ("jax.numpy.full",)
 # Of an array that need not be known: only its shape and type are asked for.
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like")
 _FULL_LIKE = ("jax.numpy.full_like",)
@@ -37,26 +36,15 @@ _SETTING = regex(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
 _ABOUT = frozenset(("ndim", "size"))
 _CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma)$")
 # Functions whose result XLA knows where it knows what they are handed.
-_ELEMENTWISE = tuple(
-    f"{module}.{name}"
-    for module in ("jax.numpy", "numpy", "math")
-    for name in (
-        "abs",
-        "arctan2",
-        "cos",
-        "exp",
-        "log",
-        "log2",
-        "log10",
-        "power",
-        "radians",
-        "sin",
-        "sqrt",
-        "square",
-        "tan",
-        "tanh",
-    )
+_ELEMENTWISE = regex(
+    r"^(jax\.numpy|numpy|math)\.(abs|arctan2|cos|exp|log|log2|log10|power|radians|sin|sqrt|square|tan|tanh)$"
 )
+# What lays out anew, or joins, what is known, and takes nothing else but sizes.
+_LAID_OUT = regex(
+    r"^(jax\.numpy|numpy)\."
+    r"(concatenate|expand_dims|flip|meshgrid|moveaxis|outer|ravel|repeat|reshape|stack|swapaxes|tile|transpose)$"
+)
+_LAID_OUT_BY_METHODS = frozenset(("astype", "flatten", "ravel", "reshape", "transpose", "repeat"))
 # As long as the names of matrices are.
 _LETTERS = 2
 # A name seldom stands for more names than this, and an array is seldom written more often in a row.
@@ -67,7 +55,7 @@ _WRITES = 32
 def is_folded(writes: Sequence[Write], source: Source) -> bool:
     """Whether XLA knows the result before the program runs: known values at known places of a known array."""
     array = root(writes[0])
-    reader = _Reader(source, frozenset(_sizes(_begin(array, source), source)))
+    reader = _Reader(source, frozenset(sizes_of(array, source)))
     return _is_known(writes, reader, reader)
 
 
@@ -81,7 +69,7 @@ def is_set_up(writes: Sequence[Write], source: Source) -> bool:
     if not isinstance(function, cst.FunctionDef) or source.code(function.params).strip() not in ("self", "cls"):
         return False
     array = root(writes[0])
-    reader = _Reader(source, frozenset(_sizes(_begin(array, source), source)), is_wide=True)
+    reader = _Reader(source, frozenset(sizes_of(array, source)), is_wide=True)
     return _is_known(writes, reader, replace(reader, is_of_self=True))
 
 
@@ -91,7 +79,7 @@ def _is_known(writes: Sequence[Write], values: _Reader, places: _Reader) -> bool
     rows = [() if _is_rows(write) else write.index for write in writes]
     return (
         values.is_array(array, _WRITES)
-        and all(write.value is not None and values.is_known(write.value, _DEPTH) for write in writes)
+        and all(write.value is not None and values.is_value(write.value) for write in writes)
         and all(places.is_known(part, _DEPTH) for index in rows for part in index)
     )
 
@@ -101,35 +89,6 @@ def _is_rows(write: Write) -> bool:
     as measured, where more than a little is written."""
     first, *others = write.index
     return isinstance(first, cst.Slice) and not is_whole(first) and all(map(is_whole, others))
-
-
-def _begin(array: cst.BaseExpression, source: Source) -> cst.BaseExpression:
-    """What a name stands for, where that is one thing, through names of names."""
-    for _ in range(_DEPTH):
-        if not isinstance(array, cst.Name) or (value := source.value(array)) is None:
-            break
-        array = value
-    return array
-
-
-def _sizes(array: cst.CSTNode, source: Source) -> Iterator[str]:
-    """The names that say how long a new array is: `jnp.zeros((n, 2 * k))`; not `x` of `jnp.zeros(x.shape)`."""
-    for node in inside(array):
-        match node:
-            case cst.Call(args=[cst.Arg(value=shape), *_]) if source.calls(node, *_FILLED, *_FULL):
-                yield from _plain(argument(node, 0, "shape") or shape)
-
-
-def _plain(shape: cst.BaseExpression) -> Iterator[str]:
-    match shape:
-        case cst.Name(value=name):
-            yield name
-        case cst.Tuple(elements=parts) | cst.List(elements=parts):
-            for part in parts:
-                yield from _plain(part.value)
-        case cst.BinaryOperation(left=left, right=right):
-            yield from _plain(left)
-            yield from _plain(right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +106,7 @@ class _Reader:
     def is_array(self, array: cst.BaseExpression, depth: int) -> bool:
         """`jnp.zeros(n)`, `-jnp.ones(n)`, `jnp.array([1.0, 2.0])`, and what is written into them: of what shape, a
         trace knows in any case."""
-        if depth == 0:
+        if depth <= 0:
             return False
         if (write := at_write(array)) is not None:
             parts, names = (write.value, *write.index), min(depth, _DEPTH)
@@ -158,10 +117,14 @@ class _Reader:
             case cst.UnaryOperation(expression=inner):
                 return self.is_array(inner, depth)
             case cst.BinaryOperation(left=left, right=right):
-                pair = (left, right), (right, left)
-                return any(self.is_array(one, depth) and is_literal(other) for one, other in pair)
+                names = min(depth, _DEPTH) - 1
+                return all(self.is_known(one, names) or self.is_array(one, depth - 1) for one in (left, right))
+            case cst.Subscript(value=whole, slice=slices) if not isinstance(whole, cst.Attribute):
+                return self.is_array(whole, depth - 1) and all(map(_is_static_or_new, elements(slices)))
+            case cst.Attribute(value=cst.BaseExpression() as whole, attr=cst.Name("T" | "mT")):
+                return self.is_array(whole, depth - 1)
             case cst.Call():
-                return self._is_made(array, depth)
+                return self._is_made(array, depth) or self._is_laid_out(array, depth)
             case cst.Attribute(value=cst.Name() as record):
                 return is_made_of_defaults(record, self.source)
         return False
@@ -170,10 +133,34 @@ class _Reader:
         """Whether `array` is new, and of numbers that are known."""
         if self.source.calls(array, *TO_ARRAY):
             return bool(array.args) and is_literal(array.args[0].value)
-        if self.source.calls(array, *_FULL, *_FULL_LIKE):
+        if self.source.calls(array, *FULL, *_FULL_LIKE):
             value = argument(array, 1, "fill_value")
             return value is not None and self.is_known(value, min(depth, _DEPTH))
-        return self.source.calls(array, *_FILLED, *_LIKE)
+        return self.source.calls(array, *FILLED, *_LIKE)
+
+    def _is_laid_out(self, array: cst.Call, depth: int) -> bool:
+        """Whether `array` counts, or is what is known in another order, or worked on by itself: `jnp.arange(n)`,
+        `jnp.stack([rows, columns])`, `x.reshape(-1)`, `jnp.sin(x)`."""
+        given = [arg.value for arg in array.args if arg.keyword is None]
+        if self.source.calls(array, *COUNTED):
+            return bool(given) and all(self.is_known(one, _DEPTH) for one in given)
+        match array.func:
+            case cst.Attribute(value=whole, attr=cst.Name(method)) if method in _LAID_OUT_BY_METHODS:
+                if self.is_array(whole, depth - 1):
+                    return True
+        if self._is_of(_LAID_OUT, array):
+            return bool(given) and self._are_known(given[0], depth)
+        return self._is_of(_ELEMENTWISE, array) and all(self._are_known(one, depth) for one in given)
+
+    def _is_of(self, names: re.Pattern[str], call: cst.Call) -> bool:
+        return bool(names.match(self.source.qualified_name(call.func) or ""))
+
+    def _are_known(self, given: cst.BaseExpression, depth: int) -> bool:
+        """An array, a number, or several in brackets."""
+        match given:
+            case cst.Tuple(elements=several) | cst.List(elements=several):
+                return all(self._are_known(one.value, depth - 1) for one in several)
+        return self.is_array(given, depth - 1) or self.is_known(given, min(depth, _DEPTH) - 1)
 
     def _is_variable(self, name: cst.Name, depth: int) -> bool:
         """Whether all that is stored in a variable is known, loops included: each goes on with what is known."""
@@ -189,14 +176,18 @@ class _Reader:
         values = [assigned(each, self.source) for each in stored]
         return all(value is not None and assuming.is_array(value, depth - 1) for value in values)
 
+    def is_value(self, value: cst.BaseExpression) -> bool:
+        """Whether what is written is a known number, or an array that is known."""
+        return self.is_known(value, _DEPTH) or self.is_array(value, _DEPTH)
+
     def is_known(self, part: Part, depth: int) -> bool:
         """Whether `part` is a number when the program is compiled: written out, a size, counted, or made of those."""
         if isinstance(part, cst.Slice):
             bounds = (part.lower, part.upper, part.step)
             return is_static(part) or all(bound is None or self.is_known(bound, depth) for bound in bounds)
-        if not isinstance(part, cst.BaseExpression) or depth == 0:
+        if not isinstance(part, cst.BaseExpression) or depth <= 0:
             return False
-        if is_literal(part):
+        if is_literal(part) or (not isinstance(part, cst.Name) and self.source.code(part) in self.sizes):
             return True
         match part:
             case cst.Name():
@@ -233,7 +224,7 @@ class _Reader:
         if not all(arg.star == "" and self.is_known(arg.value, depth - 1) for arg in call.args):
             return False
         is_asked = isinstance(call.func, cst.Attribute) and dotted(call.func).startswith("self.")
-        return (is_asked and self.is_of_self) or self.source.calls(call, *_ELEMENTWISE)
+        return (is_asked and self.is_of_self) or self._is_of(_ELEMENTWISE, call)
 
     def _is_known_name(self, name: cst.Name, depth: int) -> bool:
         value = self.source.value(name)
@@ -310,6 +301,11 @@ def _is_counted(name: cst.Name, source: Source) -> bool:
         case cst.For(target=counted, iter=over) | cst.CompFor(target=counted, iter=over):
             return counted is target and source.calls(over, counts)
     return False
+
+
+def _is_static_or_new(part: Part) -> bool:
+    """A part of an index that is written out: a number, `1:`, `None`."""
+    return is_static(part) or _is_new_axis(part)
 
 
 def _is_new_axis(part: Part) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Part, Write, at_write
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_places import edge, is_boundary, is_slice
+from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
@@ -47,17 +48,24 @@ def _advice(writes: list[Write], source: Source) -> str:
     values = {source.code(write.value) for write in writes if write.value is not None}
     array = source.code(root(writes[0]))
     array = brief(array, _LONG, "u")
+    axes = {found[0] for write in writes if (found := edge(write)) is not None}
     if len(values) == 1 and all(write.method == "set" for write in writes):
-        value = values.pop()
-        value = brief(value, _LONG, "value")
+        if len(axes) > 1 and not all(is_literal(write.value) for write in writes):
+            return masked(jnp, is_padded=False)  # a row is no column
+        value = brief(values.pop(), _LONG, "value")
         return f"{jnp}.where(inner, {array}, {value}), where `inner` compares {jnp}.arange with the edges"
     if any(isinstance(write.value, cst.Subscript) for write in writes):
         return f"{jnp}.pad of the inner part with mode='wrap', 'edge' or 'reflect', or {jnp}.concatenate of the parts"
     if any(_is_of_several(part) for write in writes for part in write.index):
-        axes = {found[0] for write in writes if (found := edge(write)) is not None}
         along = f", axis={axes.pop()}" if len(axes) == 1 else " along each axis"
         return f"{jnp}.concatenate of what is written at the start, what stays, and what is written at the end{along}"
-    return f"{jnp}.where(i == 0, a, {jnp}.where(i == n - 1, b, {array})) with `i = {jnp}.arange(n)`"
+    if len(axes) > 1 or any(isinstance(part, cst.Slice) and not is_whole(part) for w in writes for part in w.index):
+        return masked(jnp, is_padded=False)
+    return f"{jnp}.where(i == 0, a, {jnp}.where(i == n - 1, b, {array})) with `i = {jnp}.arange(n)`{_along(axes.pop())}"
+
+
+def _along(axis: int) -> str:
+    return f" along axis {axis}" if axis else ""
 
 
 def _is_of_several(part: Part) -> bool:

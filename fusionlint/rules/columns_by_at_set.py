@@ -61,12 +61,37 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
         return f"{chosen}, with `k = {jnp}.arange(n)` along that axis"
     in_order = [write for _, write in sorted(places, key=lambda place: (place[0] < 0, place[0]))]
     values = [_shown(write, source, jnp) for write in in_order[:3]] + ["..."] * bool(in_order[3:])
-    if {*values} == {"..."}:
-        rest = "" if is_new else ", and of the others"
-        return f"one {jnp}.stack of the columns{rest}, axis={axis}"
-    if not is_new:
-        values.append("the other columns")
-    return f"{jnp}.stack([{', '.join(values)}], axis={axis})"
+    rest = _rest(sorted(where for where, _ in places), array, source)
+    if rest is None or {*values} == {"..."}:
+        others = ", and of the others" if rest != "" else ""
+        return f"one {jnp}.stack of the columns{others}{', in their order' if rest is None else ''}, axis={axis}"
+    fit = "" if all(_fits(write, source) for write in in_order) else ", each as long as a column"
+    return f"{jnp}.stack([{', '.join([*values, *filter(None, [rest])])}], axis={axis}){fit}"
+
+
+def _rest(places: Sequence[int], array: cst.BaseExpression, source: Source) -> str | None:
+    """What a stack of the first columns has behind them: "" where they are seen to be all, None where they are not the
+    first."""
+    if places != [*range(len(places))]:
+        made = source.meant(array)
+        width = _width(made, source)
+        return "" if width is not None and sorted(k % width for k in places) == [*range(width)] else None
+    if not is_fresh(array, source):
+        return "the other columns"
+    return "" if _width(source.meant(array), source) == len(places) else "what is left as it was"
+
+
+def _width(made: cst.BaseExpression, source: Source) -> int | None:
+    """How many columns a new array is seen to have."""
+    shape = _shape(made, source)
+    return constant(shape[-1]) if shape else None
+
+
+def _fits(write: Write, source: Source) -> bool:
+    """Whether what is written is shown as a column, or not at all."""
+    if write.value is None or write.method != "set" or number(write.value) is not None:
+        return True
+    return _is_column(write.value, source)
 
 
 def _shown(write: Write, source: Source, jnp: str) -> str:

@@ -14,6 +14,7 @@ from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -63,18 +64,19 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
         return f"{jnp}.where({eye}, values[..., None], {array})"
     if _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis of a row"
-    if write.method in ("set", "add") and _is_zeros(write.array, source):
+    if write.method in ("set", "add") and _is_zeros(write.array, source) and is_matrix(write.array, source):
         if not _is_as_long(write.array, _size(write, length, source), source):
             return f"{jnp}.diag of the values, brought to the size of {array} by {jnp}.pad"
         return f"{value} * {jnp}.eye({_size(write, length, source)}), or {jnp}.diag({value}) of a vector"
+    of_more = "" if is_matrix(write.array, source) else "; of an array of more axes a mask with one of one for each"
     if write.method == "set":
         if isinstance(write.value, cst.Name) and write.value.value == "False":
-            return f"{array} & ~{eye}"
-        return f"{jnp}.where({eye}, {value}, {array})"
+            return f"{array} & ~{eye}{of_more}"
+        return f"{jnp}.where({eye}, {value}, {array}){of_more}"
     sign = "+" if write.method == "add" else "*"
     if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp):
         value = f"({value})"
-    return f"{jnp}.where({eye}, {array} {sign} {value}, {array})"
+    return f"{jnp}.where({eye}, {array} {sign} {value}, {array}){of_more}"
 
 
 def _has_more_axes(array: cst.BaseExpression, source: Source) -> bool:

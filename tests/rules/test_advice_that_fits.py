@@ -61,7 +61,7 @@ def projected(x, center, rows):
 
 
 @pytest.mark.parametrize(
-    ("place", "method", "has_a_stack"), [("n", "add", False), ("i", "add", True), ("n", "set", True)]
+    ("place", "method", "has_a_stack"), [("n", "add", False), ("i", "add", True), ("n", "set", False)]
 )
 def test_what_is_added_where_turns_may_meet_is_no_stack(place: str, method: str, has_a_stack: bool) -> None:
     text = advice("chained-at-set", PROJECTED.format(place=place, method=method))
@@ -81,7 +81,7 @@ def mixed(x, places, blocks):
 @pytest.mark.parametrize(
     ("target", "over", "place", "expected"),
     [
-        ("index, block", "zip(places, blocks)", "index", "lists of places and of values, each concatenated"),
+        ("index, block", "zip(places, blocks)", "index", "both stacked, or joined where they are arrays; of slices one jnp.concatenate"),
         ("rows, block", "zip(places, blocks)", "rows", "joined by jnp.concatenate: each may be of another length"),
         ("number, block", "enumerate(blocks)", "number", "or a list of them and one jnp.stack along axis 1"),
         ("i, block", "zip(places, blocks)", "i", "or a list of them and one jnp.stack along axis 1"),
@@ -210,7 +210,10 @@ def bounded(u, a, b):
     [
         ("u", "0", "-1", "jnp.where(k == i, jnp.expand_dims(column, 1), u), one inside the other, with `k = "),
         ("u", "1", "0", "jnp.stack([b, a, the other columns], axis=1)"),
-        ("jnp.zeros((8, 4))", "-1", "0", "jnp.stack([b, a], axis=1)"),
+        ("u", "2", "0", "one jnp.stack of the columns, and of the others, in their order, axis=1"),
+        ("jnp.zeros((8, 4))", "-1", "0", "one jnp.stack of the columns, and of the others, in their order, axis=1"),
+        ("jnp.zeros((8, 4))", "1", "0", "jnp.stack([b, a, what is left as it was], axis=1), each as long as a column"),
+        ("jnp.zeros((8, 2))", "-1", "0", "jnp.stack([b, a], axis=1), each as long as a column"),
     ],
 )
 def test_columns_are_put_where_they_stand(array: str, one: str, other: str, expected: str) -> None:

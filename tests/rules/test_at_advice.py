@@ -75,8 +75,23 @@ def test_places_of_two_axes_are_told_no_mask_of_one() -> None:
     corners = advice("@jax.jit\ndef f(x, a, b):\n    return x.at[0, 0].set(a).at[-1, -1].set(b)\n")
     assert "along each axis" in corners
     assert "jnp.arange(n) == k" not in corners
-    rows = advice("@jax.jit\ndef f(x, a, b):\n    return x.at[0].set(a).at[-1, -1].set(b)\n")
-    assert "jnp.arange(n) == k" in rows
+
+
+def test_what_a_number_tells_apart_is_stacked_single_places_of_a_plane_too() -> None:
+    planes = advice(
+        "@jax.jit\ndef f(x, a, b, i):\n    return x.at[:, :, 0].set(a).at[:, :, 1].set(b).at[4, i, 2].set(b)\n"
+    )
+    said = "one jnp.stack([...], axis=2) of the parts and of the others of x"
+    assert planes == f"{said}; a single place in a part is jnp.arange along each axis, compared with it"
+    blocks = advice("@jax.jit\ndef f(x, a, b):\n    return x.at[0].set(a).at[1, 2:4].set(b)\n")
+    assert blocks.startswith("one jnp.where of a mask: ")
+    assert blocks.endswith("a block is brought to its place by jnp.pad")
+
+
+@pytest.mark.parametrize(("shape", "is_listed"), [("(2, 2)", True), ("(2, n)", False), ("(2, 2, 2)", False)])
+def test_the_elements_of_a_small_new_array_are_listed(shape: str, is_listed: bool) -> None:
+    code = f"@jax.jit\ndef f(a, b, n):\n    return jnp.zeros({shape}).at[0, 0].set(a).at[1, 1].set(b)\n"
+    assert advice(code).startswith("one jnp.stack of all elements in their order") == is_listed
 
 
 ROWS = """\
@@ -124,7 +139,7 @@ def test_of_both_ends_of_a_new_array_nobody_says_how_long_a_stack_would_be() -> 
         (".at[:, i].max(1).at[j, :].max(1).at[k, :].max(1)", True),
         (".at[:, i, 0].max(1).at[j].max(1).at[k].max(1)", True),
         (".at[i, :, 0].max(1).at[j, :, 0].max(2)", False),
-        (".at[i, j].max(1).at[j, :].max(2).at[k, :].max(3)", False),
+        (".at[i, j].max(1).at[j, :].max(2).at[k, :].max(3)", True),
     ],
 )
 def test_lines_along_several_axes_are_told_by_a_mask(writes: str, is_masked: bool) -> None:
@@ -239,7 +254,7 @@ def padded(arrays, rows):
     ("writes", "expected"),
     [
         (".at[:k].set(a).at[n:].set(b)", "one jnp.concatenate of the parts"),
-        (".at[:k].multiply(0.0).at[1:n].add(b)", "one jnp.concatenate where the parts lie side by side, a sum"),
+        (".at[:k].multiply(0.0).at[1:n].add(b)", "one jnp.concatenate where the parts lie side by side"),
     ],
 )
 def test_slices_are_no_list_of_indices(writes: str, expected: str) -> None:
@@ -427,7 +442,7 @@ def filled(x, places, halos, mask):
 def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengths(place: str) -> None:
     head = f"@jax.jit\ndef f(x, {place.partition('[')[0]}, other, a, b):\n"
     code = f"{head}    return x.at[{place}].add(a).at[other].add(b)\n"
-    assert advice(code) == "x.at[all the indices].add(all the values)"
+    assert advice(code) == "one `x.at[...].add(...)`, its indices and values joined by jnp.concatenate"
     named = code.replace(place, "node").replace("sets", "node")
     assert advice(named).startswith("x + jnp.where(k == node, a, 0) + jnp.where(k == other, b, 0)")
 

@@ -142,7 +142,7 @@ def test_columns_are_told_by_one_rule_alone(body: str) -> None:
 def test_a_number_is_no_column_to_be_stacked() -> None:
     (columns,) = found("@jax.jit\ndef f(y):\n    return jnp.ones((9, 2)).at[:, 0].set(25).at[:, 1].set(y)\n")
     assert columns.suggestion is not None
-    assert columns.suggestion.text == "jnp.stack([jnp.full(n, 25), y], axis=1)"
+    assert columns.suggestion.text == "jnp.stack([jnp.full(n, 25), y], axis=1), each as long as a column"
 
 
 def test_columns_among_other_writes_are_one_chain() -> None:
@@ -171,7 +171,7 @@ def test_messages_name_the_array() -> None:
     (finding,) = found("def f(v, x, y):\n    obs = jnp.zeros((3, 2)).at[:, 0].set(x).at[:, 1].set(y)\n    return obs\n")
     assert finding.message.startswith("the columns of `obs` are")
     assert finding.suggestion is not None
-    assert finding.suggestion.text == "jnp.stack([x, y], axis=1)"
+    assert finding.suggestion.text == "jnp.stack([x, y], axis=1), each as long as a column"
     (finding,) = found("def f(s, i, j):\n    return s.grid.at[i, j].set(1).at[j, i].set(1)\n")
     assert finding.message.startswith("`s.grid` is written 2 times")
     assert finding.suggestion is not None

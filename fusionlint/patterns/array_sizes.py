@@ -1,0 +1,48 @@
+"""What says how long a new array is, which a trace has to know.
+
+In: what an array is made of, in a Source. Out: the names, fields and elements that are sizes, as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import argument
+from fusionlint.source.tree import Source
+
+FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
+FULL = ("jax.numpy.full",)
+COUNTED = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy") for name in ("arange", "linspace"))
+# A name seldom stands for more names than this.
+_DEPTH = 8
+
+
+def sizes_of(array: cst.CSTNode, source: Source, depth: int = _DEPTH) -> Iterator[str]:
+    """What says how long a new array is, and what that is made of: `n` of `jnp.zeros((n, 2 * k))` and `self.width` of
+    `jnp.arange(self.width)`; not `x` of `jnp.zeros(x.shape)`."""
+    for node in inside(array):
+        match node:
+            case cst.Call(args=[cst.Arg(value=shape), *_]) if source.calls(node, *FILLED, *FULL):
+                yield from _plain(argument(node, 0, "shape") or shape, source)
+            case cst.Call(args=args) if source.calls(node, *COUNTED):
+                for arg in args:
+                    yield from _plain(arg.value, source)
+            case cst.Name() if depth and (value := source.value(node)) is not None:
+                yield from sizes_of(value, source, depth - 1)
+
+
+def _plain(shape: cst.BaseExpression, source: Source) -> Iterator[str]:
+    match shape:
+        case cst.Name(value=name):
+            yield name
+        case cst.Attribute() | cst.Subscript(value=cst.Attribute()):
+            yield source.code(shape)
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            for part in parts:
+                yield from _plain(part.value, source)
+        case cst.BinaryOperation(left=left, right=right):
+            yield from _plain(left, source)
+            yield from _plain(right, source)

@@ -1,0 +1,160 @@
+"""What stands on an axis of an index: all of it, a slice, one number, many places, or nothing that anybody sees.
+
+In: a part of an index in a Source. An exact rewrite asks for one of the seen ones; of what is not seen only words that
+hold for a number and for an array alike are said.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+import libcst as cst
+
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import Part, constant, inside, is_whole
+from fusionlint.patterns.at_axis import SLICES, is_called_a_slice, is_called_an_array
+from fusionlint.patterns.at_many import is_many
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import loop_bodies
+from fusionlint.patterns.unpacked import stored
+from fusionlint.patterns.values import kind
+from fusionlint.source.project import Place
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# A name seldom stands for more names than this.
+_DEPTH = 6
+# One letter counts: `i`, `t`.
+_COUNTER = 1
+# What Python knows of a layout: `variables.density_index.x`.
+_LAYOUT = regex(r"(^|_)(index|idx|axis)$")
+# A table of numbers, one under each name: `INDEX["density"]`.
+_TABLE = regex(r"(^|[_.])(index|idx)$", re.IGNORECASE)
+# What makes one number of a whole array, where no axis is given.
+_FOUND = tuple(
+    f"jax.numpy.{name}" for name in ("argmax", "argmin", "nanargmax", "nanargmin", "sum", "count_nonzero", "max", "min")
+)
+# Numbers, of numbers.
+_KEPT = tuple(
+    f"jax.numpy.{name}"
+    for name in ("where", "minimum", "maximum", "clip", "abs", "mod", "remainder", "floor_divide", "int32", "int64")
+)
+_ONE = ("int", "len", "round", "jax.lax.axis_index")
+_DRAWN = {"jax.random.randint": (1, "shape"), "jax.random.choice": (2, "shape")}
+
+
+class Stands(Enum):
+    """What a part of an index is seen to be."""
+
+    WHOLE = auto()
+    SLICE = auto()
+    NUMBER = auto()
+    MANY = auto()
+    UNSEEN = auto()
+
+
+def stands(part: Part, source: Source) -> Stands:
+    """What `part` is seen to be; a mask and what is computed somewhere else are unseen."""
+    if is_whole(part):
+        return Stands.WHOLE
+    meant = source.meant(part)
+    if isinstance(meant, cst.Slice) or source.calls(meant, "slice") or _is_called_a_slice(part, source):
+        return Stands.SLICE
+    if not isinstance(part, cst.BaseExpression):
+        return Stands.UNSEEN
+    if is_one_place(part, source):
+        return Stands.NUMBER
+    if is_many(part, source) or is_called_an_array(part):
+        return Stands.MANY
+    return Stands.UNSEEN
+
+
+def _is_called_a_slice(part: Part, source: Source) -> bool:
+    """Whether a part is called as slices are, or what a loop takes it from."""
+    written = source.written(part) if isinstance(part, cst.Name) else None
+    match source.parent(written) if written is not None else None:
+        case cst.For(iter=over):
+            return SLICES.search(dotted(over).rpartition(".")[2]) is not None
+    return is_called_a_slice(part)
+
+
+def is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether this is seen to be one number, known to Python or not."""
+    if depth == 0:
+        return False
+    if constant(part) is not None or kind(part, source) == "scalar":
+        return True
+    match part:
+        case cst.Name():
+            return _is_one_name(part, source, depth)
+        case cst.Attribute():
+            return _is_of_a_layout(part)
+        case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return _TABLE.search(dotted(table)) is not None
+        case cst.UnaryOperation(expression=inner):
+            return is_one_place(inner, source, depth)
+        case cst.BinaryOperation(left=left, right=right):
+            return all(is_one_place(side, source, depth - 1) for side in (left, right))
+        case cst.Call():
+            return _is_one_call(part, source, depth)
+    return False
+
+
+def _is_one_name(name: cst.Name, source: Source, depth: int) -> bool:
+    """A counter, by its length; what a loop of jax.lax counts by; a parameter that is a number unless one is given; or
+    a name for one number."""
+    value = stored(name, source)
+    if value is not None:
+        return is_one_place(value, source, depth - 1)
+    if name.value.isupper() and kind(name, source) is None:
+        return not name.value.endswith("S")
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param(default=cst.BaseExpression() as default) if constant(default) is not None:
+            return True
+        case cst.Param() as parameter if _is_step(parameter, source):
+            return True
+    return len(name.value) <= _COUNTER and kind(name, source) is None
+
+
+def _is_step(parameter: cst.Param, source: Source) -> bool:
+    """`i` of what `jax.lax.fori_loop` runs."""
+    function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
+    if function is None or function.params.params[:1] != (parameter,):
+        return False
+    return loop_bodies(source.project).get(Place(source.path, source.body_scope(function))) == "jax.lax.fori_loop"
+
+
+def _is_of_a_layout(part: cst.Attribute) -> bool:
+    """`registered_variables.density_index.x`, `Node.GOAL`, `Block.TREE.value`: what a layout or a list of names has."""
+    *owners, last = [node.value for node in inside(part) if isinstance(node, cst.Name)]
+    named = owners[-1] if last == "value" and owners else last
+    if any(_LAYOUT.search(name) for name in [*owners[1:], last]):
+        return True
+    return named.isupper() and len(named) > _COUNTER and not is_called_an_array(part)
+
+
+def _is_one_call(call: cst.Call, source: Source, depth: int) -> bool:
+    if source.calls(call, *_ONE):
+        return True
+    if source.calls(call, *_FOUND):
+        return len(call.args) == 1
+    name = source.qualified_name(call.func) or ""
+    if name in _DRAWN:
+        match argument(call, *_DRAWN[name]):
+            case cst.Tuple(elements=sizes):
+                return not sizes
+            case None:
+                return True
+        return False
+    if source.calls(call, *_KEPT):
+        # Of `where` the places that are chosen, whatever the condition is called.
+        among = call.args[1:] if name.endswith(".where") else call.args
+        return bool(among) and all(is_one_place(arg.value, source, depth - 1) for arg in among)
+    match call.func:
+        case cst.Attribute(value=value, attr=cst.Name("astype")):
+            return is_one_place(value, source, depth - 1)
+        case cst.Attribute(attr=cst.Name("argmax" | "argmin" | "sum" | "max" | "min")):
+            return not call.args
+    return False

@@ -1,0 +1,12 @@
+"""Words of advice that hold for any writes: masks compared with the places.
+
+In: what jax.numpy is called, and whether a value is more than one number. Out: a clause.
+"""
+
+from __future__ import annotations
+
+
+def masked(jnp: str, *, is_padded: bool) -> str:
+    """What writes anything anywhere, at places that Python knows or not: but for arrays of places."""
+    pad = f"; a block is brought to its place by {jnp}.pad" if is_padded else ""
+    return f"one {jnp}.where of a mask: {jnp}.arange along each axis, compared with the places{pad}"
