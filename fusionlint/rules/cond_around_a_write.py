@@ -20,6 +20,7 @@ from fusionlint.patterns.branches import (
 )
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
+from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
@@ -48,6 +49,22 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         "every step copies the whole buffer through the conditional, where a row of it may change",
         pair=1 if vmapped else 0,
         write="without the cond: x.at[i].set(jnp.where(p, row, x[i])); of a row that takes long a cond around it",
+    )
+
+
+@rule.source("Call", calls=CONDITIONALS)
+def buffer_moved_by_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """One branch rolls a buffer by a number that the run knows, the other hands it back, and then it is written to: a
+    replay buffer that makes room at its end. It is filled again and again, whoever calls this."""
+    found = conditional(node, source)
+    if found is None or not moves_a_buffer(found, source) or not source.is_traced(node):
+        return
+    yield source.finding(
+        node,
+        "the whole buffer goes through the conditional, and is moved, to make room at its end",
+        pair=2,
+        write="a ring: places = (start + jnp.arange(len(new))) % len(buffer), and buffer.at[places].set(new); "
+        "what is read counts its places like that too",
     )
 
 

@@ -25,6 +25,7 @@ from fusionlint.patterns.branches import (
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.first_step import asks_for_first_step
+from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
@@ -52,6 +53,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_inside_another(node, source) or is_static_test(found, source) or is_of_python(found.test, source):
         return
+    if moves_a_buffer(found, source):
+        return  # a choice would move all of it every time: cond-around-a-write says what to do
     # An optimizer's update is compiled, and nobody differentiates it.
     is_update = in_an_update(node, source)
     if guards_a_division(found, source) and not is_update:
