@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
@@ -16,7 +17,7 @@ from fusionlint.patterns.matrices import small_matrix
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import holds_comment
+from fusionlint.source.walk import dotted, holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
@@ -30,6 +31,11 @@ _SOLVES = tuple(
     for name in ("solve", "cho_solve", "cholesky", "lu_solve")
 )
 _LONG = 40
+# Space has no more, the one beside it that moves a point included.
+_AXES = 3
+_STACKS = ("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.array")
+# The box of a simulation, the cell of a crystal, what turns or moves a picture.
+_OF_SPACE = regex(r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|transform_matrix|rotation)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     matrix = node.args[0].value
     if small_matrix(matrix, source) is not None or _is_said_to_be_small(matrix, source):
         return  # solving is no less than inverting: small-linear-algebra says what is
+    if not found.is_right and _is_of_points(found.other, source):
+        return
     if (number := _of_identity(matrix, source)) is not None:
         shown = _shown(number, source)
         as_divisor = shown if isinstance(number, cst.Name | cst.Attribute | cst.Call) else f"({shown})"
@@ -87,9 +95,33 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _is_said_to_be_small(matrix: cst.BaseExpression, source: Source) -> bool:
-    """Whether jaxtyping says that a matrix is of two or three numbers by as many, `cell: Float[Array, "3 3"]`."""
+    """Whether a matrix is said to be of two or three numbers by as many: by jaxtyping, `cell: Float[Array, "3 3"]`, by
+    what is cut out, `mass[:3, :3]`, or called as what has the axes of space, `box`."""
     axes = axes_said(matrix, source) if isinstance(matrix, cst.Name) else None
-    return axes is not None and axes[-2:] in (("2", "2"), ("3", "3"))
+    if axes is not None:
+        return axes[-2:] in (("2", "2"), ("3", "3"))
+    meant = source.meant(matrix)
+    match meant:
+        case cst.Subscript(slice=[*_, rows, columns]):
+            return all(_is_of_few(part) for part in (rows, columns))
+        case cst.Attribute(value=inner, attr=cst.Name("T" | "mT")):
+            return _is_said_to_be_small(inner, source)
+    return any(_OF_SPACE.search(dotted(named)) for named in (matrix, meant))
+
+
+def _is_of_few(part: cst.SubscriptElement) -> bool:
+    """`:2`, `0:3`."""
+    match part.slice:
+        case cst.Slice(upper=cst.Integer() as upper):
+            return upper.evaluated_value <= _AXES
+    return False
+
+
+def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
+    """Whether the other factor has two or three rows, one for each axis: `jnp.stack([x, y, ones])`."""
+    made = source.meant(other)
+    rows = argument(made, 0, "arrays") if isinstance(made, cst.Call) and source.calls(made, *_STACKS) else None
+    return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
 
 
 def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

@@ -415,3 +415,19 @@ def train(state, key, total, count, size):
 )
 def test_an_order_that_is_cut_into_batches_is_of_all(taken: str, count: int) -> None:
     assert found("choice-without-replacement", ORDER.format(taken=taken)) == count
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("return jnp.linalg.inv(box) @ y", 0),
+        ("return y @ jnp.linalg.inv(x.cell)", 0),
+        ("return jnp.linalg.inv(x[y, :3, :3]) @ y", 0),
+        ("return jnp.linalg.inv(x) @ jnp.stack([y, y, jnp.ones_like(y)])", 0),
+        ("return jnp.linalg.inv(x[y, :9, :9]) @ y", 1),
+        ("return jnp.linalg.inv(x) @ jnp.stack([y, y, y, y])", 1),
+        ("return jnp.linalg.inv(x.covariance) @ y", 1),
+    ],
+)
+def test_what_space_has_axes_is_no_matrix_to_solve_with(code: str, count: int) -> None:
+    assert found("inverse-then-matmul", f"def solved(x, y, box):\n    {code}\n") == count
