@@ -219,7 +219,7 @@ CASES = {
     "given out one by one": ("while-loop-under-vmap", GIVEN_OUT, ("up = up.at[center].add(1)", "up = up + 1")),
     "behind a raise": ("default-searchsorted", BEHIND, ("    raise NotImplementedError()", "    assert self.values")),
     "three by three, as is said": ("inverse-then-matmul", CELLS, ('other: Float[Array, "3 3"]', "other: Array")),
-    "of what a test has read": ("inverse-then-matmul", HANDED, ("float(jnp.linalg.det(basis)) < 0.0", "basis.ndim < 2")),
+    "of what a test has read": ("inverse-then-matmul", HANDED, ("float(jnp.linalg.det(basis)) < 0", "basis.ndim < 2")),
     "three lengths": ("iterating-device-array", LENGTHS, ('Float[Array, "3"]', 'Float[Array, "n"]')),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
