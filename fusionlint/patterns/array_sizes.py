@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.unpacked import stored
 from fusionlint.source.tree import Source
 
 FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
@@ -30,7 +31,7 @@ def sizes_of(array: cst.CSTNode, source: Source, depth: int = _DEPTH) -> Iterato
             case cst.Call(args=args) if source.calls(node, *COUNTED):
                 for arg in args:
                     yield from _plain(arg.value, source)
-            case cst.Name() if depth and (value := source.value(node)) is not None:
+            case cst.Name() if depth and (value := stored(node, source)) is not None:
                 yield from sizes_of(value, source, depth - 1)
 
 

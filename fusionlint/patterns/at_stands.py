@@ -59,7 +59,7 @@ def stands(part: Part, source: Source) -> Stands:
     if is_whole(part):
         return Stands.WHOLE
     meant = source.meant(part)
-    if isinstance(meant, cst.Slice) or source.calls(meant, "slice") or _is_called_a_slice(part, source):
+    if isinstance(meant, cst.Slice) or _makes_a_slice(meant) or _is_called_a_slice(part, source):
         return Stands.SLICE
     if not isinstance(part, cst.BaseExpression):
         return Stands.UNSEEN
@@ -68,6 +68,10 @@ def stands(part: Part, source: Source) -> Stands:
     if is_many(part, source) or is_called_an_array(part):
         return Stands.MANY
     return Stands.UNSEEN
+
+
+def _makes_a_slice(meant: cst.CSTNode) -> bool:
+    return isinstance(meant, cst.Call) and dotted(meant.func) == "slice"
 
 
 def _is_called_a_slice(part: Part, source: Source) -> bool:

@@ -17,8 +17,9 @@ from fusionlint.patterns.array_sizes import COUNTED, FILLED, FULL, sizes_of
 from fusionlint.patterns.at import TO_ARRAY, Part, Write, at_write, elements, is_literal, is_static, is_whole
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.counts import is_counted, is_counted_on
 from fusionlint.patterns.records import is_made_of_defaults
-from fusionlint.patterns.unpacked import assigned
+from fusionlint.patterns.unpacked import assigned, stored
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -37,7 +38,8 @@ _ABOUT = frozenset(("ndim", "size"))
 _CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma)$")
 # Functions whose result XLA knows where it knows what they are handed.
 _ELEMENTWISE = regex(
-    r"^(jax\.numpy|numpy|math)\.(abs|arctan2|cos|exp|log|log2|log10|power|radians|sin|sqrt|square|tan|tanh)$"
+    r"^(jax\.numpy|numpy|math)\."
+    r"(abs|arctan2|clip|cos|exp|log|log2|log10|maximum|minimum|power|radians|sin|sqrt|square|tan|tanh|where)$"
 )
 # What lays out anew, or joins, what is known, and takes nothing else but sizes.
 _LAID_OUT = regex(
@@ -54,9 +56,9 @@ _WRITES = 32
 
 def is_folded(writes: Sequence[Write], source: Source) -> bool:
     """Whether XLA knows the result before the program runs: known values at known places of a known array."""
-    array = root(writes[0])
-    reader = _Reader(source, frozenset(sizes_of(array, source)))
-    return _is_known(writes, reader, reader)
+    sizes = frozenset(sizes_of(root(writes[0]), source))
+    # Where a slice ends at a field, `: self.count`, along a second axis, XLA leaves the write as it is, as measured.
+    return _is_known(writes, _Reader(source, sizes), _Reader(source, frozenset(filter(str.isidentifier, sizes))))
 
 
 def is_set_up(writes: Sequence[Write], source: Source) -> bool:
@@ -68,8 +70,8 @@ def is_set_up(writes: Sequence[Write], source: Source) -> bool:
     function = source.function(writes[0].call)
     if not isinstance(function, cst.FunctionDef) or source.code(function.params).strip() not in ("self", "cls"):
         return False
-    array = root(writes[0])
-    reader = _Reader(source, frozenset(sizes_of(array, source)), is_wide=True)
+    sizes = frozenset(filter(str.isidentifier, sizes_of(root(writes[0]), source)))
+    reader = _Reader(source, sizes, is_wide=True)
     return _is_known(writes, reader, replace(reader, is_of_self=True))
 
 
@@ -79,7 +81,7 @@ def _is_known(writes: Sequence[Write], values: _Reader, places: _Reader) -> bool
     rows = [() if _is_rows(write) else write.index for write in writes]
     return (
         values.is_array(array, _WRITES)
-        and all(write.value is not None and values.is_value(write.value) for write in writes)
+        and all(write.value is not None and values.is_value(write.value, write.index) for write in writes)
         and all(places.is_known(part, _DEPTH) for index in rows for part in index)
     )
 
@@ -117,8 +119,9 @@ class _Reader:
             case cst.UnaryOperation(expression=inner):
                 return self.is_array(inner, depth)
             case cst.BinaryOperation(left=left, right=right):
-                names = min(depth, _DEPTH) - 1
-                return all(self.is_known(one, names) or self.is_array(one, depth - 1) for one in (left, right))
+                return self._are_known(left, depth) and self._are_known(right, depth)
+            case cst.Comparison(left=left, comparisons=others):
+                return all(self._are_known(one, depth) for one in (left, *(other.comparator for other in others)))
             case cst.Subscript(value=whole, slice=slices) if not isinstance(whole, cst.Attribute):
                 return self.is_array(whole, depth - 1) and all(map(_is_static_or_new, elements(slices)))
             case cst.Attribute(value=cst.BaseExpression() as whole, attr=cst.Name("T" | "mT")):
@@ -131,8 +134,9 @@ class _Reader:
 
     def _is_made(self, array: cst.Call, depth: int) -> bool:
         """Whether `array` is new, and of numbers that are known."""
-        if self.source.calls(array, *TO_ARRAY):
-            return bool(array.args) and is_literal(array.args[0].value)
+        if self.source.calls(array, *TO_ARRAY) or dotted(array.func).endswith("asarray"):
+            given = array.args[0].value if array.args else None
+            return given is not None and (is_literal(given) or self.is_array(given, depth - 1))
         if self.source.calls(array, *FULL, *_FULL_LIKE):
             value = argument(array, 1, "fill_value")
             return value is not None and self.is_known(value, min(depth, _DEPTH))
@@ -164,21 +168,24 @@ class _Reader:
 
     def _is_variable(self, name: cst.Name, depth: int) -> bool:
         """Whether all that is stored in a variable is known, loops included: each goes on with what is known."""
-        value = self.source.value(name)
+        value = stored(name, self.source)
         if value is not None:
             return self.is_array(value, depth - 1)
-        stored = [use.node for use in self.source.writes(name)]
-        if not stored:
+        writes = [use.node for use in self.source.writes(name)]
+        if not writes:
             return False
-        if id(stored[0]) in self.assumed:
+        if id(writes[0]) in self.assumed:
             return True
-        assuming = replace(self, assumed=self.assumed | {id(stored[0])})
-        values = [assigned(each, self.source) for each in stored]
+        assuming = replace(self, assumed=self.assumed | {id(writes[0])})
+        values = [assigned(each, self.source) for each in writes]
         return all(value is not None and assuming.is_array(value, depth - 1) for value in values)
 
-    def is_value(self, value: cst.BaseExpression) -> bool:
-        """Whether what is written is a known number, or an array that is known."""
-        return self.is_known(value, _DEPTH) or self.is_array(value, _DEPTH)
+    def is_value(self, value: cst.BaseExpression, index: Sequence[Part]) -> bool:
+        """Whether what is written is a known number, or an array that is known: not in steps, which is a scatter."""
+        if self.is_known(value, _DEPTH):
+            return True
+        in_steps = any(isinstance(part, cst.Slice) and part.step is not None for part in index)
+        return not in_steps and self.is_array(value, _DEPTH)
 
     def is_known(self, part: Part, depth: int) -> bool:
         """Whether `part` is a number when the program is compiled: written out, a size, counted, or made of those."""
@@ -232,15 +239,15 @@ class _Reader:
             return self.is_known(value, depth - 1)
         if name.value in self.sizes or (name.value.isupper() and len(name.value) > 1):
             return True
-        stored = self.source.written(name)
-        if stored is None:
-            return _is_counted_on(name, self.source)
-        return _is_counted(stored, self.source) or self._is_listed(stored, depth)
+        written = self.source.written(name)
+        if written is None:
+            return is_counted_on(name, self.source)
+        return is_counted(written, self.source) or self._is_listed(written, depth)
 
-    def _is_listed(self, stored: cst.Name, depth: int) -> bool:
+    def _is_listed(self, written: cst.Name, depth: int) -> bool:
         """Whether a loop goes over what is written out, `for rows in (slice(0, n), slice(n, None))`."""
-        match self.source.parent(stored):
-            case cst.For(target=target, iter=over) if target is stored:
+        match self.source.parent(written):
+            case cst.For(target=target, iter=over) if target is written:
                 listed = self.source.meant(over)
                 if isinstance(listed, cst.Tuple | cst.List):
                     return all(self.is_known(element.value, depth - 1) for element in listed.elements)
@@ -273,34 +280,6 @@ def _is_of_a_class(said: Sequence[str]) -> bool:
     if owner[:1].isupper():
         return constant.isupper() and len(constant) > 1
     return constant.isupper() and len(constant) > _LETTERS and owner != "self"
-
-
-def _is_counted_on(name: cst.Name, source: Source) -> bool:
-    """`count = 0`, then `count += 1`: what a variable holds in which numbers alone are put."""
-    uses = source.writes(name)
-    for use in uses:
-        above = source.parent(use.node)
-        made = above.value if isinstance(above, cst.AugAssign) else assigned(use.node, source)
-        if not is_literal(made):
-            return False
-    return bool(uses)
-
-
-def _is_counted(name: cst.Name, source: Source) -> bool:
-    """Whether this is what a loop over `range(...)` or `enumerate(...)` counts by, which Python has to know."""
-    target: cst.CSTNode = name
-    match source.parent(name):
-        case cst.Element() as first:
-            both = source.parent(first)
-            if not isinstance(both, cst.Tuple) or both.elements[0] is not first:
-                return False
-            target, counts = both, "enumerate"
-        case _:
-            counts = "range"
-    match source.parent(target):
-        case cst.For(target=counted, iter=over) | cst.CompFor(target=counted, iter=over):
-            return counted is target and source.calls(over, counts)
-    return False
 
 
 def _is_static_or_new(part: Part) -> bool:

@@ -12,7 +12,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 
 # A name seldom stands for more names than this.
-_DEPTH = 4
+_DEPTH = 8
 _MAKES = tuple(f"jax.numpy.{name}" for name in ("eye", "identity", "diag", "outer", "cov", "corrcoef", "tri"))
 _SHAPED = (*FRESH_BY_SHAPE, "jax.numpy.reshape", "jax.numpy.broadcast_to")
 # What takes matrices; of several at once nobody writes one diagonal.

@@ -1,0 +1,167 @@
+"""What is seen of places and of writes: an exact rewrite is told where it holds, general words everywhere else."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from fusionlint.patterns.at import at_write
+from fusionlint.patterns.at_chain import chain, is_last
+from fusionlint.patterns.at_seen import Seen, see
+from fusionlint.patterns.at_stands import Stands, stands
+from fusionlint.patterns.two_axes import is_matrix
+from fusionlint.source.judging import check_text
+from fusionlint.source.project import Project
+from fusionlint.source.read import read_bytes
+from fusionlint.source.scope import Scope
+from fusionlint.source.tree import Source
+from fusionlint.source.world import join
+
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+
+
+def source_of(code: str) -> Source:
+    data = (HEAD + code).encode()
+    world = join({"m.py": read_bytes(data, "m.py")})
+    assert isinstance(world.project, Project)
+    return Source("m.py", data, world.project, world.contexts)
+
+
+def last_write(code: str) -> tuple[Source, list]:
+    source = source_of(code)
+    writes = [w for call in source.nodes(cst.Call) if (w := at_write(call)) is not None]
+    return source, chain(next((w for w in writes if is_last(w, source)), writes[0]), source)
+
+
+PLACES = """
+STATE, NODES = 3, 4
+
+@jax.jit
+def f(x, y, node, layout, rows, count: int, axis=0):
+    {before}
+    return x.at[{place}].set(y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "expected"),
+    [
+        ("", "0", Stands.NUMBER),
+        ("", "-count - 1", Stands.NUMBER),
+        ("", "axis", Stands.NUMBER),
+        ("", "i", Stands.NUMBER),
+        ("", "STATE", Stands.NUMBER),
+        ("", "layout.density_index.x", Stands.NUMBER),
+        ("", "layout.Node.GOAL", Stands.NUMBER),
+        ("", "INDEX['mass']", Stands.NUMBER),
+        ("at = jnp.argmax(y)", "at", Stands.NUMBER),
+        ("at = y.argmin()", "at", Stands.NUMBER),
+        ("at = jax.random.randint(y, (), 0, count)", "at", Stands.NUMBER),
+        ("at = jnp.where(y[0] > 0, count, 3)", "at", Stands.NUMBER),
+        ("at = jnp.argmax(y)", "at.astype(int) + 1", Stands.NUMBER),
+        ("at = count // 2", "at", Stands.NUMBER),
+        ("at = jnp.argmax(y, axis=1)", "at", Stands.UNSEEN),
+        ("at = jax.random.randint(y, (8,), 0, count)", "at", Stands.UNSEEN),
+        ("at = jnp.where(y > 0, node, 3)", "at", Stands.UNSEEN),
+        ("i = y[:, 0]", "i", Stands.MANY),
+        ("", "node", Stands.UNSEEN),
+        ("", "n1", Stands.UNSEEN),
+        ("", "layout.first", Stands.UNSEEN),
+        ("", "rows", Stands.MANY),
+        ("", "sets['left']", Stands.MANY),
+        ("at = jnp.arange(count)", "at + 1", Stands.MANY),
+        ("", "1:3", Stands.SLICE),
+        ("at = slice(1, 3)", "at", Stands.SLICE),
+        ("", "...", Stands.WHOLE),
+    ],
+)
+def test_a_place_is_what_it_is_seen_to_be(before: str, place: str, expected: Stands) -> None:
+    source, (write,) = last_write(PLACES.format(before=before or "pass", place=place))
+    assert stands(write.index[0], source) is expected
+
+
+def test_what_fori_loop_counts_by_is_a_number_and_what_loops_take_from_slices_is_none() -> None:
+    code = """
+def body({step}, x):
+    return x.at[{step}].set(1.0)
+jax.lax.{loop}(0, 3, body, jnp.zeros(3))
+"""
+    for loop, expected in (("fori_loop", Stands.NUMBER), ("while_loop", Stands.UNSEEN)):
+        source, (write,) = last_write(code.format(step="step", loop=loop))
+        assert stands(write.index[0], source) is expected
+    source, (write,) = last_write("def f(x, row_slices):\n    for ws in row_slices:\n        x = x.at[ws].set(1)\n")
+    assert stands(write.index[0], source) is Stands.SLICE
+
+
+def seen(writes: str) -> Seen:
+    source, found = last_write(f"@jax.jit\ndef f(x, a, b, c, n: int, node):\n    return x{writes}\n")
+    return see(found, source)
+
+
+@pytest.mark.parametrize(
+    ("writes", "holds"),
+    [
+        (".at[i].set(a).at[j].set(b)", {"are_elements", "are_numbers"}),
+        (".at[i].set(a).at[node].set(b)", {"are_elements"}),
+        (".at[i, 0].set(a).at[j].set(b)", {"are_numbers"}),
+        (".at[rows].set(a).at[node].set(b)", {"are_many"}),
+        (".at[rows].set(a).at[:3].set(b)", set()),
+        (".at[:n].set(a).at[n:].set(b)", {"lie_side_by_side"}),
+        (".at[:n].set(a).at[n].set(b)", {"lie_side_by_side"}),
+        (".at[:n].set(a).at[node].set(b)", set()),
+        (".at[:3].set(a).at[0].set(b)", set()),
+        (".at[::2].set(a).at[1::2].set(b)", set()),
+        (".at[0, :n].set(a).at[0, n:].set(b)", {"lie_side_by_side"}),
+        (".at[:n, :n].set(a).at[n:, n:].set(b)", {"are_a_table", "are_a_matrix"}),
+        (".at[..., :n, :n].set(a).at[..., n, :n].set(b)", {"lie_side_by_side"}),
+        (".at[..., :n, :n].set(a).at[..., n, n].set(b)", {"are_a_table", "are_a_matrix"}),
+        (".at[:, :n, :, :n].set(a).at[:, n:, :, n:].set(b)", {"are_a_table"}),
+        (".at[:3, :3].set(a).at[0, 3].set(b)", set()),
+        (".at[1:-1, 1:-1].set(a).at[0].set(b)", set()),
+    ],
+)
+def test_what_a_form_of_advice_rests_on_is_seen_or_is_not(writes: str, holds: set[str]) -> None:
+    found = seen(writes)
+    said = ("are_elements", "are_numbers", "are_many", "lie_side_by_side", "are_a_table", "are_a_matrix")
+    assert {name for name in said if getattr(found, name)} == holds
+
+
+def test_planes_are_told_apart_by_a_number_that_is_written_out() -> None:
+    assert seen(".at[:, :, 0].set(a).at[4, i, 2].set(b)").plane_axis == 2
+    assert seen(".at[:, :, 0].set(a).at[4, i, 0].set(b)").plane_axis is None
+    assert seen(".at[:, :, 0].set(a).at[:, :, 1].set(b)").plane_axis is None  # columns are no planes of their own
+    assert seen(".at[:, 0].set(a).at[rows, 1].set(b)").plane_axis is None
+
+
+MATRICES = """
+def f(x, n, m):
+    {before}
+    return {array}.at[jnp.arange(n), jnp.arange(n)].set(m[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "array", "is_seen"),
+    [
+        ("k = jnp.zeros((n, n))", "k", True),
+        ("k = jnp.reshape(x, [n, n])", "k", True),
+        ("k = jnp.exp(-jnp.abs(x[:, None] - x[None]))", "k", True),
+        ("k = x.T @ x", "k", True),
+        ("k = jnp.linalg.cholesky(x)", "x", True),
+        ("at = jnp.diag_indices_from(x)", "x", True),
+        ("k = x.diagonal()", "x", True),
+        ("k = x[:, None] - x[None]", "(m[:, :, None] * k)", False),
+        ("k = jnp.zeros((n,) + x.shape)", "k", False),
+        ("k = jnp.zeros((n, n, 3))", "k", False),
+        ("k = x @ m", "k", False),
+        ("pass", "x", False),
+    ],
+)
+def test_a_mask_of_two_axes_asks_for_an_array_of_two(before: str, array: str, is_seen: bool) -> None:
+    code = MATRICES.format(before=before, array=array)
+    source, (write,) = last_write(code)
+    assert is_matrix(write.array, source) == is_seen
+    (finding,) = check_text((HEAD + code).encode(), "m.py", Scope(("write-on-diagonal",)))
+    assert finding.suggestion is not None
+    said = "an array of more axes" in finding.suggestion.text or "for each axis of a row" in finding.suggestion.text
+    assert said is not is_seen
