@@ -81,10 +81,12 @@ def is_whole(part: Part) -> bool:
 
 
 def constant(part: Part) -> int | None:
-    """The value of an integer literal, negative ones included."""
+    """The value of an integer literal, with a sign or not."""
     match part:
         case cst.Integer():
             return part.evaluated_value
+        case cst.UnaryOperation(operator=cst.Plus(), expression=cst.Integer() as number):
+            return number.evaluated_value
         case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as number):
             return -number.evaluated_value
     return None

@@ -14,6 +14,7 @@ from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.elementwise import worked_on
 from fusionlint.patterns.join import lists_parts
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Call
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -40,7 +41,11 @@ class _Shifted:
     border: str | None
 
 
-@rule.source("Call", calls=(_ROLL, _CONCATENATE), like=lists_parts)
+def _may_move(call: Call) -> bool:
+    return lists_parts(call) or any(keyword == "shift" for keyword, _ in call.value.keywords)
+
+
+@rule.source("Call", calls=(_ROLL, _CONCATENATE), like=_may_move)
 def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several copies of one array, moved both ways along one axis, that one expression reads."""
     first = _shifted(node, source)

@@ -19,6 +19,20 @@ def advice(behind: str, ahead: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("behind", "ahead"),
+    [
+        ("1, axis=0", "-1, axis=0"),
+        ("+1, 0", "-1, 0"),
+        ("shift=1, axis=0", "shift=-1, axis=0"),
+        ("shift=+1, axis=0", "-1, 0"),
+    ],
+)
+def test_rolls_however_they_say_how_far(behind: str, ahead: str) -> None:
+    text = advice(f"jnp.roll(x, {behind})", f"jnp.roll(x, {ahead})")
+    assert text.startswith('p = jnp.pad(x, ((1, 1), ...), mode="wrap") once')
+
+
+@pytest.mark.parametrize(
     ("start", "end", "told"),
     [
         pytest.param("x[-1:]", "x[:1]", ', mode="wrap"', id="the other end"),
