@@ -15,6 +15,7 @@ from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 _READERS = frozenset(
     ("float", "int", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
@@ -32,6 +33,7 @@ _KEEPING = regex(r"^(print$|logging\.|absl\.logging\.|wandb\.log$|tqdm\.\w+\.wri
 _REPORTS = regex(r"^wandb\.log$")
 _NUMBERS = frozenset(("float", "int"))
 _SHOWS = frozenset(("set_description", "set_postfix", "set_postfix_str", "add_scalar"))
+_WRITER = regex(r"(summary|writer|tensorboard)$")
 _ARITHMETIC = regex(r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$")
 _DEPTH = 4
 
@@ -176,7 +178,12 @@ def _comprehended(loop: Loop) -> Iterator[Write]:
 
 
 def _shows(call: cst.Call) -> bool:
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _SHOWS
+    match call.func:
+        case cst.Attribute(value=owner, attr=cst.Name("scalar")):  # tf.summary.scalar("loss", loss, step=i)
+            return len(call.args) > 1 and _WRITER.search(dotted(owner)) is not None
+        case cst.Attribute(attr=cst.Name(method)):
+            return method in _SHOWS
+    return False
 
 
 def _from_elsewhere(write: Write) -> set[str]:

@@ -32,6 +32,19 @@ def is_drawn(loop: Loop, source: Source) -> bool:
     return any(loop in source.ancestors(call) or not made.isdisjoint(read(call)) for call in draws)
 
 
+def is_filmed(loop: Loop, source: Source) -> bool:
+    """Whether every iteration draws, or collects what is drawn when the loop is over; a picture every so many
+    iterations is none of that."""
+    if is_plotted(loop, source):
+        return True
+    draws = [call for call in _around(loop, source) if _DRAWS.search(dotted(call.func).rpartition(".")[2])]
+    made = _made_of(set(_collected(loop)), loop, source)
+    return any(
+        not is_gated(call, loop, source) if loop in source.ancestors(call) else not made.isdisjoint(read(call))
+        for call in draws
+    )
+
+
 def is_plotted(loop: Loop, source: Source) -> bool:
     """Whether every iteration draws into a picture: `axes.plot(...)`."""
     plots = (call for call in calls(loop.body) if _PLOTS.search(dotted(call.func).rpartition(".")[2]))

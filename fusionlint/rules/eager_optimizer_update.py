@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.lazily import regex
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import Carry, Write, calls, read
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.pictures import is_drawn
+from fusionlint.patterns.pictures import is_filmed
 from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
 from fusionlint.rule import Rule
 from fusionlint.source.project import TREE_MAPS
@@ -22,8 +21,6 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="dispatch")
 
 _GRADIENTS = ("jax.grad", "jax.value_and_grad")
-# A picture of every step takes longer than the step.
-_PLOTS = regex(r"(^|_)plot")
 
 
 def _applying_in_a_loop(source: Source) -> Iterator[str]:
@@ -47,7 +44,7 @@ def applied_in_python(node: cst.Call, source: Source) -> Iterator[Finding]:
     if own is None or own.value is not node or set(own.names).isdisjoint(read(taken[0])):
         return
     update = _first_of_python(node, taken[1], own, carry, source)
-    if update is None or is_drawn(loop, source) or any(map(_plots, calls(loop.body))):
+    if update is None or is_filmed(loop, source):
         return
     what = f"`{dotted(update.func)}`" if dotted(update.func) and not source.calls(update, *TREE_MAPS) else "the update"
     yield source.finding(
@@ -93,7 +90,3 @@ def _is_compiled(callee: cst.BaseExpression, source: Source) -> bool:
     if isinstance(meant, cst.Call) and meant.args and source.calls(meant, *_GRADIENTS):
         return is_jitted(meant.args[0].value, source)
     return is_jitted(callee, source)
-
-
-def _plots(call: cst.Call) -> bool:
-    return _PLOTS.search(dotted(call.func).rpartition(".")[2]) is not None

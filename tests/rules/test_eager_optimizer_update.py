@@ -50,6 +50,17 @@ APPLY = "params = optax.apply_updates(params, updates)"
         ("grads = gradient(state, batch)\nstate = state.apply_gradients(grads=grads)", 1),
         ("(loss, aux), grads = loss_and_grad(state.params, batch)\nstate = state.apply_gradients(grads=grads)", 1),
         (f"g = gradient(params, batch)\ng = clipped(g)\nupdates, state = opt_update(g, state)\n{APPLY}", 2),
+        # A picture now and then is no reason to wait for each update.
+        (
+            f"g = gradient(params, batch)\nupdates, state = opt_update(g, state)\n{APPLY}\n"
+            "if batch.last: plot_losses(g)",
+            1,
+        ),
+        (
+            f"g = gradient(params, batch)\nupdates, state = opt_update(g, state)\n{APPLY}\n"
+            "if batch.last:\n    render_video(params)",
+            1,
+        ),
     ],
 )
 def test_an_update_that_python_makes(body: str, line: int) -> None:
@@ -75,6 +86,22 @@ def test_an_update_that_python_makes(body: str, line: int) -> None:
 )
 def test_what_is_compiled_seldom_looked_at_or_no_update(body: str) -> None:
     assert lines(body) == []
+
+
+def test_frames_that_are_drawn_when_the_loop_is_over() -> None:
+    code = f"""{HEAD}
+def main(params, state, batches):
+    frames, losses = [], []
+    for batch in batches:
+        g = gradient(params, batch)
+        updates, state = opt_update(g, state)
+        {APPLY}
+        frames.append(params)
+    KEPT
+"""
+    for kept, count in (("animate(frames)", 0), ("animate(params)", 1), ("return frames", 1)):
+        found = check_text(code.replace("KEPT", kept).encode(), "m.py", Scope(("eager-optimizer-update",)))
+        assert len(found) == count, kept
 
 
 def test_few_steps_and_tests_are_left_alone() -> None:

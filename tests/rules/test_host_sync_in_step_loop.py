@@ -28,6 +28,8 @@ def lines(body: str) -> list[int]:
         "for x in a:\n    state, y = step(state, x)\n    c.append(y.item())",
         "for x in a:\n    state, y = step(state, x)\n    wandb.log({'y': y})",
         "for x in a:\n    state, y = step(state, x)\n    a.set_postfix(y=y)",
+        "for x in a:\n    state, y = step(state, x)\n    tf.summary.scalar('y', y, step=1)",
+        "for x in a:\n    state, y = step(state, x)\n    self.summary_writer.scalar('y', y, 1)",
         "for x in a:\n    state, y = step(state, x)\n    b += np.asarray(y)",
         # Gone through in parts, but the state is handed on: this trains.
         "for i in range(b):\n    state, y = step(state, a[i : i + 32])\n    c.append(np.asarray(y))",
