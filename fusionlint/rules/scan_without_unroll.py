@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import constant
+from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.recurrence import unrolled_times
 from fusionlint.patterns.step import except_on_cpu, recurrence
 from fusionlint.rule import Rule
@@ -41,6 +42,8 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_elementwise = recurrence(node, source) is not None
     if not (is_elementwise or recurrence(node, source, _REDUCTIONS)) or is_concrete(node, source):
         return
+    if _makes_a_table(node, source):
+        return
     steps = "each step is" if given is None else f"each {source.code(given)} steps are"
     if is_elementwise:
         does, gain = "a few elementwise operations", "that many steps fuse into one kernel, but a CPU repeats them"
@@ -53,6 +56,28 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`unroll={except_on_cpu(_STEPS, source)}`: {gain}",
         edits=(_edit(node, given, source),) if source.alias("jax") else (),
     )
+
+
+def _makes_a_table(scan: cst.Call, source: Source) -> bool:
+    """Whether a step multiplies each of some by each of others, `k[:, :, None] * v[:, None, :]`: the state of a linear
+    attention, next to which a launch is nothing."""
+    for body in definitions(bodies_of(scan, source), source):
+        for part in inside(body.body):
+            match part:
+                case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+                    new, other = _new_axes(left), _new_axes(right)
+                    if new and other and new != other:
+                        return True
+    return False
+
+
+def _new_axes(node: cst.BaseExpression) -> list[int]:
+    """The places of `None` in `k[:, :, None]`."""
+    match node:
+        case cst.Subscript(slice=parts):
+            found = (part.slice.value if isinstance(part.slice, cst.Index) else None for part in parts)
+            return [i for i, value in enumerate(found) if isinstance(value, cst.Name) and value.value == "None"]
+    return []
 
 
 @rule.barrier

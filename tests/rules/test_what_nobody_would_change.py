@@ -431,3 +431,19 @@ def test_an_order_that_is_cut_into_batches_is_of_all(taken: str, count: int) -> 
 )
 def test_what_space_has_axes_is_no_matrix_to_solve_with(code: str, count: int) -> None:
     assert found("inverse-then-matmul", f"def solved(x, y, box):\n    {code}\n") == count
+
+
+LINEAR = """
+def attend(q, k, v, decay, state):
+    def step(state, row):
+        q, k, v = row
+        state = state * decay + {new}
+        return state, jnp.sum(state * q[:, :, None], axis=1)
+
+    return jax.lax.scan(step, state, (q, k, v))
+"""
+
+
+@pytest.mark.parametrize(("new", "count"), [("k[:, :, None] * v[:, None, :]", 0), ("k[:, :, None] * v[:, :, None]", 1)])
+def test_a_step_that_makes_a_table_is_not_small(new: str, count: int) -> None:
+    assert found("scan-without-unroll", LINEAR.format(new=new)) == count
