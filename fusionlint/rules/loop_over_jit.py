@@ -36,8 +36,8 @@ _TRAINS = regex(r"_?(train|learn)(_|$)")
 _TRAINED = regex(r"opt(im(izer)?)?_state$")
 # What only a step of a network hands on, as large as the network.
 _DECODED = regex(r"(^|[._])(logits|(kv_?)?caches?)$")
-# What makes a first state runs once, often under a trace after all.
-_INITIALIZES = regex(r"_?init(iali[sz]e)?(_|$)")
+# What makes a first state runs once, often under a trace after all; and what looks at a run, step by step.
+_INITIALIZES = regex(r"_?(init(iali[sz]e)?|debug|diagnose|illustrate|replay)(_|$)")
 _KEYS = regex(r"(^|_)(rng|key)s?\d*$")
 _SAVES = regex(r"(^|_)(save|dump)", re.I)
 _SHOWS = regex(r"\.set_(description|postfix)(_str)?$")
@@ -60,8 +60,8 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     if not all(_is_optional(c, carry, source) or benign(c, carry, source) for c in calls(loop.body)):
         return
     found = {step: carried for step in steps if (carried := _carried(step, carry, source))}
-    # Beside a step that the host feeds, a key that is split is no state that a scan could carry.
-    if len(found) < len(steps) and all(_KEYS.search(name) for carried in found.values() for name in carried):
+    # A key that is split is no state that a scan could carry on with: the host, or what it calls, has that.
+    if all(_KEYS.search(name) for carried in found.values() for name in carried):
         return
     if any(_grows(step, source) for step in found):
         return

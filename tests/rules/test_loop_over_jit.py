@@ -232,3 +232,31 @@ def test_what_the_next_step_is_handed_is_carried(body: str, carrying: str) -> No
     (found,) = check_text((HEAD + code).encode(), "m.py", ONLY)
     assert found.suggestion is not None
     assert found.suggestion.text == f"one jitted function around jax.lax.scan or fori_loop{carrying}"
+
+
+SPLITS = """
+import jax
+import jax.numpy as jnp
+
+p_split = jax.jit(jax.random.split)
+step = jax.jit(jnp.sin)
+
+def {name}(state, key, walker, n):
+    for _ in range(n):
+        {line}
+    return state
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "count"),
+    [
+        ("burn_in", "key, sub = p_split(key)", 0),
+        ("burn_in", "state = step(state)", 1),
+        ("debug_run", "state = step(state)", 0),
+        ("diagnose", "state = step(state)", 0),
+    ],
+)
+def test_a_key_alone_is_no_state_and_who_debugs_looks_at_each_step(name: str, line: str, count: int) -> None:
+    code = SPLITS.format(name=name, line=line)
+    assert len(check_text(code.encode(), "m.py", Scope(("loop-over-jit",)))) == count
