@@ -30,6 +30,8 @@ _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
 _METHODS = frozenset(("item", "tolist"))
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
+# What draws places among as many as there are.
+_DRAWS = ("jax.random.permutation", "jax.random.choice")
 _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # Next to a file an element is read in no time.
@@ -106,6 +108,39 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
                 return
 
 
+@rule.source("Call", calls=_DRAWS, where="host")
+def list_in_an_order_drawn_by_jax(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`[graphs[i] for i in jax.random.permutation(key, len(graphs))]`: a list asks each index for its number."""
+    listed = {source.code(call.args[0].value) for call in _lengths(node, source) if call.args}
+    name = source.assigned_name(node)
+    for order in source.reads(name) if name is not None else (node,):
+        above = source.parent(order)
+        loop = source.parent(above) if isinstance(above, cst.CompFor) else above
+        if not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp) or not isinstance(order, cst.BaseExpression):
+            continue
+        target, iterated, body = _parts(loop)
+        found = (part for whole in body for part in inside(whole) if isinstance(part, cst.Subscript))
+        taken = next((part for part in found if _takes(part, target) and source.code(part.value) in listed), None)
+        if iterated is order and taken is not None and kind(taken.value, source) != "array":
+            yield _waited_for(taken, order, source)
+
+
+def _lengths(draw: cst.Call, source: Source) -> Iterator[cst.Call]:
+    """The calls of `len` that say how many are drawn from."""
+    for arg in draw.args[1:]:
+        for part in inside(source.meant(arg.value)):
+            if isinstance(part, cst.Call) and source.calls(part, "len"):
+                yield part
+
+
+def _takes(part: cst.Subscript, target: cst.BaseExpression) -> bool:
+    """`x[i]`, where i is all that the loop binds."""
+    match part.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Name() as index))]:
+            return isinstance(target, cst.Name) and target.value == index.value
+    return False
+
+
 def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
     """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
     axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
@@ -179,7 +214,7 @@ def _dispatched(call: cst.Call, array: cst.Name, source: Source) -> Finding:
     )
 
 
-def _waited_for(call: cst.Call, array: cst.BaseExpression, source: Source) -> Finding:
+def _waited_for(call: cst.CSTNode, array: cst.BaseExpression, source: Source) -> Finding:
     text, jax = source.code(array), source.alias("jax")
     edits = (source.replace(array, f"{jax}.device_get({text})"),) if jax and not source.has_comment(array) else ()
     return source.finding(
