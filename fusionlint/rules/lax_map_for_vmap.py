@@ -29,6 +29,7 @@ _ON_PURPOSE = regex(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
 _LINES_ABOVE = 4
 # What elements are called that are many each.
 _CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
+_OF_CHUNK = regex(r"(^|_)(chunks?|tiles?|batch_size)(_|$)")
 _HELPERS = 2
 _LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
 # What holds many elements at once for each element: matrices, windows, orders.
@@ -168,13 +169,17 @@ def _is_on_purpose(node: cst.Call, source: Source) -> bool:
 
 
 def _are_chunks(over: cst.BaseExpression, source: Source) -> bool:
-    """Whether chunks are counted, of which each turn takes one: `size * jnp.arange(n_chunks)`. What is mapped over is
-    cut so that not all of it is there at once."""
-    counted = source.meant(over)
-    if not any(source.calls(part, *RANGES) for part in inside(counted)):
-        return False
-    names = (node.value for node in inside(counted) if isinstance(node, cst.Name))
-    return any(_CHUNK.search(name) for name in names)
+    """Whether chunks are counted, of which each turn takes one: `size * jnp.arange(n_chunks)`, or rows are put into
+    chunks, `x.reshape(-1, chunk)`. What is mapped over is cut so that not all of it is there at once."""
+    meant = source.meant(over)
+    if any(source.calls(part, *RANGES) for part in inside(meant)):
+        names = (node.value for node in inside(meant) if isinstance(node, cst.Name))
+        return any(map(_CHUNK.search, names))
+    match meant:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=shape):
+            sizes = (node.value for arg in shape for node in inside(arg.value) if isinstance(node, cst.Name))
+            return any(map(_OF_CHUNK.search, sizes))
+    return False
 
 
 def _asks_platform(test: cst.BaseExpression, source: Source) -> bool:

@@ -135,6 +135,11 @@ def column(detector, size, n):
         return jnp.sin(start + jnp.arange(size)) * detector[start]
     return jax.lax.map(rows, starts).flatten()[:n]
 """
+IN_CHUNKS = """
+def gathered(table, places, chunk):
+    rows = jnp.pad(places, (0, -len(places) % chunk)).reshape(-1, chunk)
+    return jax.lax.map(lambda row: table[row], rows)
+"""
 GIVEN_OUT = """
 @jax.vmap
 def given_out(atoms, key, near):
@@ -216,6 +221,7 @@ CASES = {
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
+    "rows in chunks": ("lax-map-for-vmap", IN_CHUNKS, ("reshape(-1, chunk)", "reshape(-1, 3)")),
     "given out one by one": ("while-loop-under-vmap", GIVEN_OUT, ("up = up.at[center].add(1)", "up = up + 1")),
     "behind a raise": ("default-searchsorted", BEHIND, ("    raise NotImplementedError()", "    assert self.values")),
     "three by three, as is said": ("inverse-then-matmul", CELLS, ('other: Float[Array, "3 3"]', "other: Array")),
