@@ -22,13 +22,14 @@ from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.at_seen import Seen, see
 from fusionlint.patterns.at_stands import Stands
 from fusionlint.patterns.at_words import masked
+from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # An advice longer than this says less than its outline.
 _LONG = 60
-# So many elements are listed one by one.
-_FEW = 16
+# So many elements are listed one by one: three by three by three.
+_FEW = 27
 _WHICH_IS_LAST = "of two at one place, no scatter says which is last"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
@@ -146,11 +147,11 @@ def _planes(axis: int, told: _Told) -> str:
 
 def _listed(told: _Told) -> str | None:
     """All elements of a small new array, one by one; None of others."""
-    match told.source.meant(root(told.writes[0])):
-        case cst.Call(args=[cst.Arg(keyword=None, value=cst.Tuple(elements=sizes)), *_]) as made:
-            numbers = [constant(size.value) for size in sizes]
-        case _:
-            return None
+    made = told.source.meant(root(told.writes[0]))
+    shape = argument(made, 0, "shape") if isinstance(made, cst.Call) else None
+    if not isinstance(shape, cst.Tuple):
+        return None
+    numbers = [constant(size.value) for size in shape.elements]
     count = 1
     for number in numbers:
         count *= number if number is not None and number > 0 else _FEW + 1

@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, names_read
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_fused import axis_of
+from fusionlint.patterns.at_loop import are_windows_apart
 from fusionlint.patterns.at_pieces import pieces, read_back
 from fusionlint.patterns.at_places import is_slice
 from fusionlint.patterns.at_seen import see
@@ -47,7 +48,8 @@ def advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
         return f"a mask of all blocks at once: {jnp}.arange of each axis compared with where they begin and end"
     if _is_tile(write, loop, source):
         return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
-    return f"a list of the blocks, and {_joined(write, loop, source)} of it after the loop"
+    between = "" if are_windows_apart(write, loop, source) else " and of what stands between them, if anything"
+    return f"a list of the blocks{between}, and {_joined(write, loop, source)} of it after the loop"
 
 
 def _at_once(writes: Sequence[Write], source: Source) -> str | None:
@@ -204,7 +206,7 @@ def _joined(write: Write, loop: cst.For, source: Source) -> str:
     if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
         return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
     if not isinstance(source.loop(loop), cst.For):  # one block in each row
-        return f"one {jnp}.stack, each brought to its place in a row by {jnp}.pad,"
+        return f"one {jnp}.stack, each block brought to its place in its row by {jnp}.pad,"
     return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"
 
 

@@ -52,6 +52,21 @@ def are_windows_apart(write: Write, loop: cst.For, source: Source) -> bool:
     return step is not None and any(_is_window(part, loop, step, source) for part in write.index)
 
 
+def are_windows_over(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether each window is seen to lie on the next: `i : i + 24` of what is counted in steps of 16."""
+    step = _step(loop, source)
+    counter = source.code(loop.target)
+    for part in write.index:
+        match part:
+            case cst.Slice(
+                lower=cst.BaseExpression() as lower,
+                upper=cst.BinaryOperation(left=left, operator=cst.Add(), right=cst.Integer() as width),
+                step=None,
+            ) if source.code(lower) == source.code(left) == counter:
+                return step is not None and step.isdecimal() and width.evaluated_value > int(step)
+    return False
+
+
 def _step(loop: cst.For, source: Source) -> str | None:
     """What the counter of a loop goes on by."""
     if not isinstance(loop.target, cst.Name) or not source.calls(loop.iter, "range"):

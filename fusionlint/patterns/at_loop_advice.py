@@ -67,7 +67,8 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
     if any(_is_a_rectangle(piece, source) for piece in (write, *pieces)):
         if all(_is_on_a_diagonal(piece, source) for piece in pieces):
-            return f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
+            whole = f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
+            return whole if write.method == "set" else f"{array}, and to it the pieces at once: {whole}"
         masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
         return f"{masks}; a block is brought to its place by {jnp}.pad"
     if any(_is_cut_to_size(_sliced(part, source)) for piece in (write, *pieces) for part in piece.index):

@@ -41,7 +41,7 @@ class Seen:
     def axes(self) -> frozenset[int] | None:
         """The axes that every write has a place on; None where one takes whole what another does not."""
         axes = {frozenset(places) for places in self.placed}
-        return axes.pop() if len(axes) == 1 else None
+        return axes.pop() if len(axes) == 1 and Stands.INDEX not in self.stand else None
 
     @property
     def are_elements(self) -> bool:

@@ -51,6 +51,7 @@ class Stands(Enum):
     SLICE = auto()
     NUMBER = auto()
     MANY = auto()
+    INDEX = auto()  # of several axes, however many: `before + (0,)`
     UNSEEN = auto()
 
 
@@ -61,6 +62,8 @@ def stands(part: Part, source: Source) -> Stands:
     meant = source.meant(part)
     if isinstance(meant, cst.Slice) or _makes_a_slice(meant) or _is_called_a_slice(part, source):
         return Stands.SLICE
+    if _is_an_index(meant):
+        return Stands.INDEX
     if not isinstance(part, cst.BaseExpression):
         return Stands.UNSEEN
     if is_one_place(part, source):
@@ -68,6 +71,13 @@ def stands(part: Part, source: Source) -> Stands:
     if is_many(part, source) or is_called_an_array(part):
         return Stands.MANY
     return Stands.UNSEEN
+
+
+def _is_an_index(meant: cst.CSTNode) -> bool:
+    match meant:
+        case cst.BinaryOperation(left=left, right=right):
+            return any(isinstance(side, cst.Tuple) or _is_an_index(side) for side in (left, right))
+    return False
 
 
 def _makes_a_slice(meant: cst.CSTNode) -> bool:

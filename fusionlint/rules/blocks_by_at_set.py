@@ -11,7 +11,7 @@ from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
 from fusionlint.patterns.at_block_advice import advice, advice_for_a_loop, is_vector
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
-from fusionlint.patterns.at_loop import are_windows_apart, piecewise
+from fusionlint.patterns.at_loop import are_windows_apart, are_windows_over, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
@@ -67,7 +67,7 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     # Windows that overlap are no blocks: what is added up there, or made of what is there, no concatenate says.
     write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)
-    if write is None or _is_vector_of_results(write, source):
+    if write is None or are_windows_over(write, node, source) or _is_vector_of_results(write, source):
         return
     yield source.finding(
         write.call,

@@ -13,6 +13,7 @@ from fusionlint.patterns.at_places import edge, is_boundary, is_slice
 from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -30,6 +31,8 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
         return
     writes = chain(last, source)
     if not is_boundary(writes, source) or is_folded(writes, source) or is_concrete(node, source):
+        return
+    if are_few_firsts(writes, source):
         return
     array = root(writes[0])
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)

@@ -358,7 +358,8 @@ def moved(self, x, a, b, sets, low_filter, high_filter, pos, goal_pos, nodes):
 @pytest.mark.parametrize(
     ("loops", "write", "expected"),
     [
-        ("for i in range(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks, and one jnp.concatenate"),
+        ("for i in range(0, 64, 8):", "x[i : i + 8, :].set(f(i))", "a list of the blocks, and one jnp.concatenate"),
+        ("for i in f(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks and of what stands between them, if any"),
         ("for i in f(4):", "x[..., i : i + 8, i : i + 8].set(0)", "a mask of all blocks at once"),
         (
             "for i in range(4):\n        for j in f(i):",
@@ -370,7 +371,7 @@ def moved(self, x, a, b, sets, low_filter, high_filter, pos, goal_pos, nodes):
             "x[k, i : i + 8].set(f(i, k))",
             "one jnp.concatenate along the slice's axis for each place, then one jnp.stack",
         ),
-        ("for i in range(4):", "x[i : i + 8, i : i + 4].set(f(i))", "each padded with jnp.pad to whole rows"),
+        ("for i in range(0, 32, 8):", "x[i : i + 8, i : i + 4].set(f(i))", "each padded with jnp.pad to whole rows"),
     ],
 )
 def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expected: str) -> None:
@@ -385,7 +386,8 @@ def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expec
     [
         ("i in range(0, 64, 16)", "[:, i : i + 24].add(f(i))", 0),
         ("i in range(0, 64, 16)", "[:, i : i + 24].max(f(i))", 0),
-        ("i in range(0, 64, 16)", "[:, i : i + 24].set(f(i))", 1),
+        ("i in range(0, 64, 16)", "[:, i : i + 24].set(f(i))", 0),
+        ("i in range(0, 64, 32)", "[:, i : i + 24].set(f(i))", 1),
         ("i in range(0, 64, 16)", "[:, i : i + 16].add(f(i))", 1),
         ("i in range(64)", "[:, i : i + 16].add(f(i))", 0),
         ("i in range(64)", "[:, i : i + 1].add(f(i))", 1),

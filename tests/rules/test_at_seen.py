@@ -73,6 +73,8 @@ def f(x, y, node, layout, rows, count: int, axis=0):
         ("", "1:3", Stands.SLICE),
         ("at = slice(1, 3)", "at", Stands.SLICE),
         ("", "...", Stands.WHOLE),
+        ("", "rows + (0,)", Stands.INDEX),
+        ("at = (slice(None),) * count + (0,)", "at", Stands.INDEX),
     ],
 )
 def test_a_place_is_what_it_is_seen_to_be(before: str, place: str, expected: Stands) -> None:
@@ -165,3 +167,95 @@ def test_a_mask_of_two_axes_asks_for_an_array_of_two(before: str, array: str, is
     assert finding.suggestion is not None
     said = "an array of more axes" in finding.suggestion.text or "for each axis of a row" in finding.suggestion.text
     assert said is not is_seen
+
+
+@pytest.mark.parametrize(("function", "count"), [("step", 1), ("reset", 0)])
+def test_the_edges_of_a_first_state_are_written_once(function: str, count: int) -> None:
+    code = f"""
+class Env:
+    def {function}(self, q, a, b):
+        q = q.at[:2].set(a)
+        return q.at[-4:].set(b)
+"""
+    assert len(list(check_text((HEAD + code).encode(), "m.py", Scope(("boundary-writes",))))) == count
+
+
+def advice(rule: str, code: str) -> str:
+    (finding,) = check_text((HEAD + code).encode(), "m.py", Scope((rule,)))
+    assert finding.suggestion is not None
+    return finding.suggestion.text
+
+
+def test_an_index_of_several_axes_is_put_into_no_array_of_places() -> None:
+    code = """
+def faces(data, before, mean):
+    return data.at[before + (0,)].set(mean).at[before + (-1,)].set(mean)
+"""
+    assert advice("chained-at-set", code).startswith("one jnp.where of a mask: ")
+
+
+EDGES = """
+def edges(u, a, b):
+    return u.at[{one}].set({first}).at[{other}].set({second})
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "first", "second", "expected"),
+    [
+        ("0", "-1", "a", "b", "jnp.where(i == 0, a, jnp.where(i == n - 1, b, u)) with `i = jnp.arange(n)`"),
+        (":, 0, :", ":, -1, :", "a", "b", "with `i = jnp.arange(n)` along axis 1"),
+        ("0", "..., 0", "a", "b", "one jnp.where of a mask: "),
+        ("0, 1:-1", "-1, 1:-1", "a", "b", "one jnp.where of a mask: "),
+        ("0", "..., 0", "0.0", "0.0", "jnp.where(inner, u, 0.0), where `inner` compares"),
+        ("0", "-1", "a", "a", "jnp.where(inner, u, a), where `inner` compares"),
+        ("0", "..., 0", "a", "a", "one jnp.where of a mask: "),
+    ],
+)
+def test_edges_of_several_axes_are_no_case_of_one(one: str, other: str, first: str, second: str, expected: str) -> None:
+    assert expected in advice("boundary-writes", EDGES.format(one=one, other=other, first=first, second=second))
+
+
+RECTANGLES = """
+def assembled(whole, blocks, starts):
+    for i, block in enumerate(blocks):
+        at, by = starts[i], 3 * i
+        whole = whole.at[{place}].{method}(block)
+    return whole
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "method", "expected"),
+    [
+        ("at : at + 3, at : at + 3", "set", "one jax.scipy.linalg.block_diag of a list of the pieces"),
+        ("at : at + 3, at : at + 3", "add", "whole, and to it the pieces at once: one jax.scipy.linalg.block_diag"),
+        ("at : at + 3, by : by + 3", "set", "one jnp.where of a mask for each piece"),
+        ("by : by + 3", "set", "a list of the pieces and of what stands between them"),
+    ],
+)
+def test_rectangles_are_joined_by_nothing(place: str, method: str, expected: str) -> None:
+    assert advice("chained-at-set", RECTANGLES.format(place=place, method=method)).startswith(expected)
+
+
+SUMMED = """
+def mapped(new, old, pairs):
+    for one, other in pairs.items():
+        new = new.at[..., other].set({value})
+    return new
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "is_added"),
+    [
+        ("new[..., other] + old[..., one]", True),
+        ("jnp.maximum(new[..., other], old[..., one])", True),
+        ("old[..., one] @ new[..., other]", False),
+        ("old[..., one] + 1", False),
+    ],
+)
+def test_what_is_made_of_what_stands_there_is_added_where_two_turns_may_meet(value: str, is_added: bool) -> None:
+    text = advice("chained-at-set", SUMMED.format(value=value))
+    assert text.startswith("what each one, other adds") == is_added
+    assert ("joined where they are arrays" in text) is not is_added
