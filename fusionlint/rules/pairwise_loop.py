@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -216,8 +216,18 @@ def _is_number_of(read: cst.CSTNode, source: Source) -> bool:
             return isinstance(call, cst.Call) and (source.qualified_name(call.func) or "").startswith(_ARRAYS)
         case cst.Attribute(attr=cst.Name(asked)):
             return asked in _OF_ARRAYS
-        case cst.Subscript(value=value) as part:
-            return value is read and _is_number_of(part, source)
+        case cst.Subscript(value=value, slice=slices) as part if value is read:
+            return _is_of_an_array(slices) or _is_number_of(part, source)
+    return False
+
+
+def _is_of_an_array(slices: Sequence[cst.SubscriptElement]) -> bool:
+    """Whether brackets are such as an array alone has: `x[None]`, `x[..., 0]`, `x[:, 1]`."""
+    if len(slices) > 1:
+        return True
+    match slices[0].slice:
+        case cst.Index(value=cst.Name("None") | cst.Ellipsis()):
+            return True
     return False
 
 

@@ -386,6 +386,7 @@ def overlaps(sheets, x, heads):
     [
         ("one, other = x[i], x[j]", 1),
         ("one = x[i].mean(); other = x[j].mean()", 1),
+        ("one = x[:, heads[i][None], heads[j][None]]; other = x", 1),
         ("a, b = sheets[i], sheets[j]; one, other = a.mask, b.mask", 0),
         ("one, other = heads[names[i]], heads[names[j]]", 0),
     ],
