@@ -222,6 +222,8 @@ def _outline(told: _Told) -> str:
         return _all_at_once(told) + _unless_they_meet(told)
     if seen.are_elements and along_one_axis(told.writes) is not None:
         return f"one {jnp}.where in the other" + ("" if seen.are_numbers else ", where each place is one number")
+    if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
+        return f"one sum of them, each brought to its place by {jnp}.pad"
     if seen.lie_side_by_side or seen.are_a_matrix:
         return f"one {jnp}.concatenate of them and of what stands between them"
     if seen.are_elements and len(seen.methods) == 1:

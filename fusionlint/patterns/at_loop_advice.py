@@ -61,25 +61,16 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
     if _is_ragged(write, loop) or _is_a_part_of_a_row(write, loop):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
-    pieces = [w for w in found.writes if dotted(root(w)) == array]
-    if any(_is_window_of_a_row(piece, loop) for piece in (write, *pieces)):
-        along = "with arrays of indices along each axis that broadcast"
-        return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
-    if any(_is_a_rectangle(piece, source) for piece in (write, *pieces)):
-        if all(_is_on_a_diagonal(piece, source) for piece in pieces):
-            whole = f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
-            return whole if write.method == "set" else f"{array}, and to it the pieces at once: {whole}"
-        masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
-        return f"{masks}; a block is brought to its place by {jnp}.pad"
-    if any(_is_cut_to_size(_sliced(part, source)) for piece in (write, *pieces) for part in piece.index):
-        return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
+    pieces = [write, *(w for w in found.writes if dotted(root(w)) == array and w is not write)]
+    if (joined := _of_slices(write, pieces, array, loop, source)) is not None:
+        return joined
     if write.method == "set" and _adds_up(write, loop, source):
         return (
             f"what each {found.counter} adds, all at once (jax.vmap), then one `{array}.at[indices].add(values)`, max "
             "or min: two may be at one place"
         )
     if _is_left_out(write, loop, source):
-        listed = "a list of the places that are written and one of their values"
+        listed = f"a list of the places that are written and one of their values{_joined(write, source)}"
         return f"{listed}, then one `{array}.at[indices].{write.method}(values)`"
     written = f"one `{array}.at[indices].{write.method}(values)`"
     is_counted = _is_counted(write, loop)
@@ -90,7 +81,7 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         return (
             f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
         )
-    parts = [part for piece in (write, *pieces) for part in piece.index]
+    parts = [part for piece in pieces for part in piece.index]
     if unseen := [part for part in parts if not _is_one_place_each(part, source)]:
         first = f"the values of all {found.counter} first (jax.vmap, or a list)"
         names = (part for part in unseen if isinstance(part, cst.Name) and source.value(part) is None)
@@ -100,6 +91,31 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if write.method != "set" and not is_counted:  # two turns may have one place
         return at_once
     return f"{at_once}; or a list of them and one {jnp}.stack{_stacked(write)}"
+
+
+def _of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, source: Source) -> str | None:
+    """Of pieces that are slices, whichever joins them: along one axis a concatenate, along several nothing."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    if any(_is_window_of_a_row(piece, loop) for piece in pieces):
+        along = "with arrays of indices along each axis that broadcast"
+        return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
+    if any(_is_a_rectangle(piece, source) for piece in pieces):
+        if all(_is_on_a_diagonal(piece, source) for piece in pieces):
+            whole = f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
+            return whole if write.method == "set" else f"{array}, and to it the pieces at once: {whole}"
+        masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
+        return f"{masks}; a block is brought to its place by {jnp}.pad"
+    if any(_is_a_slice_by_name(part, source) for piece in pieces for part in piece.index):
+        along = f"one {jnp}.concatenate where they lie along one axis"
+        return f"a list of the pieces, and {along}, else {jnp}.where of masks, each brought to its place by {jnp}.pad"
+    if any(_is_cut_to_size(_sliced(part, source)) for piece in pieces for part in piece.index):
+        return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
+    return None
+
+
+def _joined(write: Write, source: Source) -> str:
+    is_seen = all(_is_one_place_each(part, source) for part in write.index)
+    return "" if is_seen else ", joined where they are arrays"
 
 
 def _is_a_rectangle(write: Write, source: Source) -> bool:
@@ -204,6 +220,11 @@ def _sliced(part: Part, source: Source) -> Part:
         case cst.Call(func=cst.Name("slice"), args=[cst.Arg(value=lower), cst.Arg(value=upper)]):
             return cst.Slice(lower=lower, upper=upper)
     return part
+
+
+def _is_a_slice_by_name(part: Part, source: Source) -> bool:
+    """Whether a part is called as slices are, and may be one or several: `block_slice`."""
+    return not isinstance(_sliced(part, source), cst.Slice) and stands(part, source) is Stands.SLICE
 
 
 def _is_cut_to_size(part: Part) -> bool:

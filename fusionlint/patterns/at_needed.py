@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal
+from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_whole
 from fusionlint.patterns.at_advice import are_apart
 from fusionlint.patterns.at_many import is_many
 from fusionlint.patterns.values import kind
@@ -23,8 +23,11 @@ def is_one_needed(writes: Sequence[Write], source: Source) -> bool:
     """Whether a value reads what one of the writes before it may have written at places that only the run knows; under
     a name of its own, further away, at any place that is not seen to be another."""
     return any(
-        (is_named or any(_is_traced(part, source) for part in earlier.index))
-        and _may_hold(earlier.index, places, source)
+        _cross(earlier.index, places)
+        or (
+            (is_named or any(_is_traced(part, source) for part in earlier.index))
+            and _may_hold(earlier.index, places, source)
+        )
         for before, places, is_named in _reads(writes, source)
         for earlier in before
     )
@@ -48,6 +51,15 @@ def _made_of(value: cst.BaseExpression, source: Source, depth: int = _NAMES) -> 
         meant = source.value(node) if isinstance(node, cst.Name) and depth else None
         if meant is not None and at_write(meant) is None:
             yield from _made_of(meant, source, depth - 1)
+
+
+def _cross(written: Sequence[Part], read: Sequence[Part]) -> bool:
+    """Whether slices of one axis were written and slices of another are read: where they cross both are."""
+    if any(isinstance(part, cst.Ellipsis) for part in (*written, *read)):
+        return False
+    one, other = ({i for i, part in enumerate(index) if not is_whole(part)} for index in (written, read))
+    parts = [part for part in (*written, *read) if not is_whole(part)]
+    return one.isdisjoint(other) and bool(one and other) and all(isinstance(part, cst.Slice) for part in parts)
 
 
 def _may_hold(written: Sequence[Part], read: Sequence[Part], source: Source) -> bool:

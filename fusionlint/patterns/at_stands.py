@@ -90,6 +90,9 @@ def _is_called_a_slice(part: Part, source: Source) -> bool:
     match source.parent(written) if written is not None else None:
         case cst.For(iter=over):
             return SLICES.search(dotted(over).rpartition(".")[2]) is not None
+    match part:
+        case cst.Subscript(value=cst.Call(func=made)):  # irreps.slices()[i]
+            return SLICES.search(dotted(made).rpartition(".")[2]) is not None
     return is_called_a_slice(part)
 
 

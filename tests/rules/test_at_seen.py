@@ -72,6 +72,7 @@ def f(x, y, node, layout, rows, count: int, axis=0):
         ("at = jnp.arange(count)", "at + 1", Stands.MANY),
         ("", "1:3", Stands.SLICE),
         ("at = slice(1, 3)", "at", Stands.SLICE),
+        ("", "layout.slices()[count]", Stands.SLICE),
         ("", "...", Stands.WHOLE),
         ("", "rows + (0,)", Stands.INDEX),
         ("at = (slice(None),) * count + (0,)", "at", Stands.INDEX),
@@ -259,3 +260,37 @@ def test_what_is_made_of_what_stands_there_is_added_where_two_turns_may_meet(val
     text = advice("chained-at-set", SUMMED.format(value=value))
     assert text.startswith("what each one, other adds") == is_added
     assert ("joined where they are arrays" in text) is not is_added
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("add", "u + jnp.where(i == 0, a, 0) + jnp.where(i == n - 1, b, 0) with `i = jnp.arange(n)`"),
+        ("mul", "one jnp.where of a mask: "),
+    ],
+)
+def test_what_is_added_to_edges_is_added_to_what_is_there(method: str, expected: str) -> None:
+    code = EDGES.format(one="0", other="-1", first="a", second="b").replace("set(", f"{method}(")
+    assert advice("boundary-writes", code).startswith(expected)
+
+
+@pytest.mark.parametrize(("place", "count"), [(":, :2", 0), ("-2:", 1)])
+def test_what_crosses_a_slice_that_was_written_needs_what_was_written(place: str, count: int) -> None:
+    code = f"""
+def exchanged(x):
+    x = x.at[2:4].add(x[:2])
+    x = x.at[4:6].add(x[6:])
+    return x.at[8:10].add(x[{place}].sum())
+"""
+    assert len(list(check_text((HEAD + code).encode(), "m.py", Scope(("chained-at-set",))))) == count
+
+
+def test_what_is_called_a_slice_may_be_several() -> None:
+    code = """
+def mapped(new, old, block_slices):
+    for block in block_slices:
+        new = new.at[block].set(old[block])
+    return new
+"""
+    said = "a list of the pieces, and one jnp.concatenate where they lie along one axis, else jnp.where of masks"
+    assert advice("chained-at-set", code).startswith(said)
