@@ -19,7 +19,8 @@ from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.at_interleaved import interleaved
 from fusionlint.patterns.at_line import of_one_line
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
-from fusionlint.patterns.at_seen import Seen, see
+from fusionlint.patterns.at_needed import may_need
+from fusionlint.patterns.at_seen import Seen, are_apart, see
 from fusionlint.patterns.at_stands import Stands
 from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import argument
@@ -63,7 +64,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if _are_at_one_place(writes, source):
         return Advice("one write of what the others make of it", _pair(told))
     if _reads_back(writes, source) or _is_rebound(writes, source):
-        return Advice(f"the values first, under names of their own; then {line or _outline(told)}", _pair(told))
+        again = "; if two may be one place, the later value of the earlier" if may_need(writes, source) else ""
+        return Advice(f"the values first, under names of their own; then {line or _outline(told)}{again}", _pair(told))
     if line is not None:
         return Advice(line, ALONG)
     if _is_stack(writes, source):
@@ -265,12 +267,6 @@ def _may_meet(writes: Sequence[Write], source: Source) -> bool:
     array = dotted(root(writes[0]))
     taken = {f"{array}[{', '.join(map(source.code, write.index))}]" for write in writes}
     return {source.code(w.value) for w in writes if w.value is not None} != taken
-
-
-def are_apart(one: Sequence[Part], other: Sequence[Part]) -> bool:
-    """Whether two places are different on an axis where both are written out, and count from the same end."""
-    pairs = [(constant(a), constant(b)) for a, b in zip(one, other, strict=False)]
-    return any(a is not None and b is not None and a != b and (a < 0) == (b < 0) for a, b in pairs)
 
 
 def _joined(parts: Sequence[str], jnp: str) -> str:

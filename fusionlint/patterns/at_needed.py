@@ -1,7 +1,7 @@
 """Values that need what an earlier write may have left: `x = x.at[faces].set(a); x = x.at[k].set(f(x[k]))`.
 
 In: writes of a Source that follow one another. Out: whether a value reads a place that the array of places before it,
-which only the run knows, may hold: computed first, the value would be another.
+which only the run knows, may hold: computed first, the value would be another; and whether it may, whatever it reads.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_whole
-from fusionlint.patterns.at_advice import are_apart
 from fusionlint.patterns.at_many import is_many
+from fusionlint.patterns.at_seen import are_apart
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
@@ -30,6 +30,13 @@ def is_one_needed(writes: Sequence[Write], source: Source) -> bool:
         )
         for before, places, is_named in _reads(writes, source)
         for earlier in before
+    )
+
+
+def may_need(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a value reads a place that is not seen to be another than one that was written before, nor the same."""
+    return any(
+        _may_hold(earlier.index, places, source) for before, places, _ in _reads(writes, source) for earlier in before
     )
 
 

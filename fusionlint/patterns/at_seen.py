@@ -133,3 +133,9 @@ def _are_cut_apart(parts: Sequence[Part], source: Source) -> bool:
         return False
     in_order = pieces(parts, source)
     return in_order is not None and not any(piece.cut for piece in in_order)
+
+
+def are_apart(one: Sequence[Part], other: Sequence[Part]) -> bool:
+    """Whether two places are different on an axis where both are written out, and count from the same end."""
+    pairs = [(constant(a), constant(b)) for a, b in zip(one, other, strict=False)]
+    return any(a is not None and b is not None and a != b and (a < 0) == (b < 0) for a, b in pairs)

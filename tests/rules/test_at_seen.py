@@ -294,3 +294,21 @@ def mapped(new, old, block_slices):
 """
     said = "a list of the pieces, and one jnp.concatenate where they lie along one axis, else jnp.where of masks"
     assert advice("chained-at-set", code).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "may_meet"), [("i", "j", True), ("0", "1", False), ("i", "1", True), ("1", "-1", True)]
+)
+def test_where_two_places_may_be_one_the_later_value_is_made_of_the_earlier(
+    first: str, second: str, may_meet: bool
+) -> None:
+    code = f"""
+@jax.jit
+def marked(x, i, j):
+    x = x.at[{first}].set(x[{first}] | 1)
+    x = x.at[{second}].set(x[{second}] | 2)
+    return x
+"""
+    text = advice("chained-at-set", code)
+    assert text.startswith("the values first")
+    assert text.endswith("; if two may be one place, the later value of the earlier") == may_meet
