@@ -13,6 +13,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import annotated
+from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
@@ -74,10 +75,17 @@ def _is_axis(call: cst.Call, position: int) -> bool:
 
 def _handed(vmap: cst.Call, position: int, source: Source) -> list[cst.BaseExpression]:
     """What the function that `vmap` makes is called with at `position`, wherever that is seen in this file."""
-    name = source.assigned_name(vmap)
+    name = _decorated(vmap, source) or source.assigned_name(vmap)
     made = [vmap] if name is None else source.reads(name)
     calls = [call for each in made if isinstance(call := source.parent(each), cst.Call) and call.func is each]
     return [found for call in calls if (found := argument(call, position, "")) is not None]
+
+
+def _decorated(vmap: cst.Call, source: Source) -> cst.Name | None:
+    """The name of the function that `vmap` stands above."""
+    decorator = source.parent(vmap)
+    function = source.parent(decorator) if isinstance(decorator, cst.Decorator) else None
+    return function.name if isinstance(function, cst.FunctionDef) else None
 
 
 def _is_constant(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
@@ -88,6 +96,8 @@ def _is_constant(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) 
     match node:
         case cst.Integer() | cst.Float():
             return True
+        case cst.List(elements=elements):  # that a Python loop fills with its numbers, or as it stands
+            return all(_is_constant(element.value, source, depth) for element in elements)
         case cst.Name():
             value = source.value(node)
             return value is not None and _is_constant(value, source, depth - 1)
@@ -99,6 +109,8 @@ def _is_constant(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) 
             return _is_mask(index, source) or _is_constant(node.value, source, depth)
         case cst.Call():
             name = source.qualified_name(node.func) or ""
+            if name in TO_ARRAY and node.args:
+                return name.startswith("numpy.") or _is_constant(node.args[0].value, source, depth - 1)
             return name == "jax.numpy.arange" or name.startswith("numpy.")
     return False
 
@@ -159,12 +171,22 @@ def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool
     return in_environment(function.body, source)
 
 
+def _is_partial_of_vmap(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether `node` is `functools.partial(jax.vmap, in_axes=(0, None))`."""
+    match node:
+        case cst.Call(args=[cst.Arg(keyword=None, value=transform), *_]) if source.calls(node, "functools.partial"):
+            return source.qualified_name(transform) == "jax.vmap"
+    return False
+
+
 def _vmaps_of(function: Function, source: Source) -> Iterator[cst.CSTNode]:
     """What maps this function itself: calls of `vmap` in this file, and its decorators."""
     if isinstance(function, cst.FunctionDef):
         for decorator in function.decorators:
             if source.qualified_name(decorator.decorator) == "jax.vmap":
                 yield decorator
+            elif _is_partial_of_vmap(decorator.decorator, source):
+                yield decorator.decorator  # of which the arguments stand where those of a vmap do
     for call in source.calls_of(("jax.vmap",)):
         if not isinstance(call, cst.Call):
             continue

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.mapped import differs, is_mapped_by
 from fusionlint.patterns.often import is_for_a_picture
@@ -17,6 +18,7 @@ rule = Rule(__name__, harm="fusion")
 
 _ROLL = "jax.numpy.roll"
 _VMAP = "jax.vmap"
+_AXES = regex(r"(^|_)(axes|dims)$")
 
 
 @rule.source("Call", calls=(_ROLL,))
@@ -47,7 +49,12 @@ def _runs(node: cst.Call, source: Source) -> bool:
 
 
 def _is_several(axis: cst.BaseExpression) -> bool:
-    return isinstance(axis, cst.Tuple | cst.List) and len(axis.elements) > 1
+    match axis:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            return len(elements) > 1
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return _AXES.search(name) is not None
+    return False
 
 
 def _finding(node: cst.Call, source: Source) -> Finding:

@@ -1,0 +1,42 @@
+"""What `@functools.partial(jax.vmap, in_axes=...)` maps differs from element to element, unless it is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import functools
+import jax
+import jax.numpy as jnp
+
+@functools.partial(AXES)
+def window(image, place, size):
+    return jax.lax.dynamic_slice(image, (place, place), (8, 8))
+
+def windows(images, places, sizes):
+    CALL
+"""
+MAPPED = {
+    "both": ("jax.vmap, in_axes=(0, 0, None)", "return window(images, places, 8)", 1),
+    "without a keyword": ("jax.vmap, (0, 0, None)", "return window(images, places, 8)", 1),
+    "the image alone": ("jax.vmap, in_axes=(0, None, None)", "return window(images, places, 8)", 0),
+    "not called here": ("jax.vmap, in_axes=(0, 0, 0)", "pass", 1),
+    "over what is counted": ("jax.vmap, in_axes=(None, 0, None)", "return window(images, jnp.arange(8), 8)", 0),
+    "over numbers": ("jax.vmap, in_axes=(None, 0, None)", "return window(images, jnp.array([1, -4]), 8)", 0),
+    "by another transform": ("jax.jit, static_argnums=2", "return window(images, places, 8)", 0),
+}
+
+
+@pytest.mark.parametrize(("axes", "call", "count"), MAPPED.values(), ids=MAPPED)
+def test_a_window_of_each_element(axes: str, call: str, count: int) -> None:
+    code = CODE.replace("AXES", axes).replace("CALL", call)
+    assert len(check_text(code.encode(), "m.py", Scope(("vmapped-dynamic-slice",)))) == count
+
+
+@pytest.mark.parametrize(("axes", "count"), [("axes", 1), ("self.axes", 1), ("world_dims", 1), ("axis", 0), ("0", 0)])
+def test_axes_by_a_name_are_several(axes: str, count: int) -> None:
+    code = f"import jax, jax.numpy as jnp\n@jax.vmap\ndef f(x, shift):\n    return jnp.roll(x, -shift, {axes})\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("vmapped-roll",)))) == count
