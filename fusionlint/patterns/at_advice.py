@@ -109,7 +109,11 @@ def _are_joined(told: _Told) -> bool:
 
 def _joined_places(told: _Told) -> Advice:
     method = told.writes[0].method
-    joined = f"its indices and values joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
+    codes = (told.source.code(part).lower() for write in told.writes for part in write.index)
+    indices = (
+        "indices, of a mask its flatnonzero," if any("mask" in code or "~" in code for code in codes) else "indices"
+    )
+    joined = f"its {indices} and values joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
     return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
 
 

@@ -444,7 +444,8 @@ def filled(x, places, halos, mask):
 def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengths(place: str) -> None:
     head = f"@jax.jit\ndef f(x, {place.partition('[')[0]}, other, a, b):\n"
     code = f"{head}    return x.at[{place}].add(a).at[other].add(b)\n"
-    assert advice(code) == "one `x.at[...].add(...)`, its indices and values joined by jnp.concatenate"
+    of_masks = ", of a mask its flatnonzero," if "mask" in place else ""
+    assert advice(code) == f"one `x.at[...].add(...)`, its indices{of_masks} and values joined by jnp.concatenate"
     named = code.replace(place, "node").replace("sets", "node")
     assert advice(named).startswith("x + jnp.where(k == node, a, 0) + jnp.where(k == other, b, 0)")
 

@@ -312,3 +312,15 @@ def marked(x, i, j):
     text = advice("chained-at-set", code)
     assert text.startswith("the values first")
     assert text.endswith("; if two may be one place, the later value of the earlier") == may_meet
+
+
+def test_masks_are_joined_by_where_they_hold() -> None:
+    code = """
+@jax.jit
+def filled(x, given, rest, known_mask):
+    return x.at[known_mask].set(given).at[~known_mask].set(rest)
+"""
+    assert "its indices, of a mask its flatnonzero, and values joined" in advice("chained-at-set", code)
+    assert "its indices and values joined" in advice(
+        "chained-at-set", code.replace("~known_mask", "rows").replace("known_mask", "edges")
+    )
