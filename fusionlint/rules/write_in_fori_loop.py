@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.often import is_for_a_picture
@@ -61,6 +61,9 @@ def _advice(found: LoneWrite, source: Source) -> str:
     write = found.write
     value = source.code(write.value) if write.value is not None else ""
     shown, name = brief(value, 40, "value"), source.code(write.array)
+    if not found.is_apart and (is_literal(write.value) or shown.isupper()):
+        # One number everywhere: it does not matter which of two steps has a place.
+        return f"one `{name}.at[places].set({shown})`, the places of all the steps by jax.vmap"
     if not found.is_apart:
         return (
             f"jax.vmap for all the places and all the values of `{shown}`, and one `{name}.at[places].set(values)`; "

@@ -324,3 +324,21 @@ def filled(x, given, rest, known_mask):
     assert "its indices and values joined" in advice(
         "chained-at-set", code.replace("~known_mask", "rows").replace("known_mask", "edges")
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1.0", "one `grid.at[places].set(1.0)`, the places of all the steps by jax.vmap"),
+        ("row", "jax.vmap for all the"),
+    ],
+)
+def test_one_number_goes_to_all_places_at_once_whatever_two_steps_have(value: str, expected: str) -> None:
+    code = f"""
+def marked(grid, places, rows):
+    def step(grid, at):
+        row = rows[at]
+        return grid.at[places[at]].set({value}), None
+    return jax.lax.scan(step, grid, jnp.arange(8))[0]
+"""
+    assert advice("write-in-fori-loop", code).startswith(expected)
