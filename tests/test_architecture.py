@@ -103,6 +103,14 @@ def test_every_module_of_rules_is_a_rule() -> None:
     assert [path.name for path in (PACKAGE / "rules").glob("_*.py")] == ["__init__.py"]
 
 
+def test_what_rules_remember_of_a_project_is_remembered_by_the_project() -> None:
+    """A cache of functools does not know what an answer was made of, and gives it to a file that never asked for that."""
+    for path in (*(PACKAGE / "rules").glob("*.py"), *(PACKAGE / "patterns").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and any("cache" in ast.unparse(d) for d in node.decorator_list):
+                assert "Project" not in ast.unparse(node.args), f"{path}:{node.lineno}: of_project or remembered fits"
+
+
 def test_check_never_imports_jax(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import jax\njax.numpy.zeros(3).at[0].set(1)\n")
     program = "import sys; from fusionlint.cli import main\ntry: main(['check', '.'])\nexcept SystemExit: pass\n"

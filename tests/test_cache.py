@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fusionlint.rule import pages
-from fusionlint.source import check, known
+from fusionlint.source import check, known, stale
 from fusionlint.source.cache import FOLDER, Cache
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.facts import Facts
@@ -137,7 +137,7 @@ def edit(folder: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("large", [100, 1], ids=["small components", "large components"])
+@pytest.mark.parametrize("large", [check._LARGE, 1], ids=["small components", "large components"])
 def test_edits_of_a_project_are_found_out_as_without_a_cache(
     large: int, seed: int, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,17 +170,22 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (lambda folder: None, []),
         (lambda folder: append(folder / "driver.py", "# a comment\n"), ["driver.py"]),
         (lambda folder: append(folder / "tools.py", "LIMIT = 3\n"), ["tools.py"]),
-        (lambda folder: append(folder / "physics.py", "c = 3\n"), ["games.py", "physics.py"]),
+        (lambda folder: append(folder / "physics.py", "c = 3\n"), ["physics.py"]),
         (
             lambda folder: append(folder / "tools.py", "lift = None\n"),
-            ["driver.py", "games.py", "physics.py", "tools.py"],
+            ["games.py", "physics.py", "tools.py"],
         ),
         (
-            lambda folder: append(folder / "tools.py", "from physics import *\n"),
-            ["driver.py", "games.py", "physics.py", "tools.py"],
+            lambda folder: append(folder / "tools.py", "wrap = None\n"),
+            ["driver.py", "tools.py"],
         ),
         (
-            lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"),
+            lambda folder: append(folder / "physics.py", "from tools import *\n"),
+            ["games.py", "physics.py"],
+        ),
+        (lambda folder: append(folder / "tools.py", "def other():\n    stages()\n"), ["tools.py"]),
+        (
+            lambda folder: append(folder / "tools.py", "def other():\n    from physics import stages\n    stages()\n"),
             ["physics.py", "tools.py"],
         ),
         (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
@@ -191,9 +196,11 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "nothing",
         "a comment",
         "a name that nobody writes",
-        "a name that a file with a star writes",
-        "a name that others import",
+        "a name that nobody reads who has it by a star",
+        "a name that a file has by a star",
+        "a name that one file imports",
         "a star",
+        "a call of what is called so elsewhere",
         "a call of another file's",
         "a function that nobody calls",
         "no code",
@@ -201,8 +208,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_only_what_may_have_changed_is_judged_again(
-    change: Callable[[Path], object], again: list[str], project: Path, judged: list[str]
+    change: Callable[[Path], object],
+    again: list[str],
+    project: Path,
+    judged: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(check, "_LARGE", 1)
     cache = project.parent / "cache"
     checked(project, Cache(cache))
     judged.clear()
@@ -226,7 +238,7 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
         joined.append({Path(path).name for path in known.names})
         return join(facts, known)
 
-    monkeypatch.setattr(check, "join", noted)
+    monkeypatch.setattr(stale, "join", noted)
     (project / "physics.py").write_text("# one more line\n" + PHYSICS)
     after = checked(project, Cache(tmp_path / "cache"))
     assert not joined
@@ -235,11 +247,11 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
     (project / "physics.py").write_text(PHYSICS + "\ndef more(x):\n    return stages(x)\n")
     joined.clear()
     after = checked(project, Cache(tmp_path / "cache"))
-    assert joined == [{"driver.py", "games.py"}]  # in the others what mentions `stages` may call something else now
+    assert joined == [{"driver.py", "games.py", "tools.py"}]  # nothing in them can mean something else now
     assert after == checked(project)
 
 
-@pytest.mark.parametrize("kind", ["run-*", "facts-*", "world-*"])
+@pytest.mark.parametrize("kind", ["run-*", "facts-*", "world-*", "notes-*"])
 def test_a_damaged_cache_is_made_anew_and_said_so_once(
     kind: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

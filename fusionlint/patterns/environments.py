@@ -7,11 +7,11 @@ that it makes for itself, such as what generates its levels, and all they call.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.source.answers import of_project
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import is_idle, taken_on
 from fusionlint.source.tree import Source
@@ -34,30 +34,21 @@ def is_observed(project: Project, place: Place) -> bool:
     return place in _observed(project)
 
 
-@lru_cache(maxsize=2)
+@of_project
 def _games(project: Project) -> frozenset[Place]:
-    methods = _methods(project)
+    methods = project.methods()
     found = _environments(project, methods)
     owners = (*found, *_made_for(project, found))
     return taken_on(project, (method for owner in owners for method in methods.get(owner, ())))
 
 
-@lru_cache(maxsize=2)
+@of_project
 def _observed(project: Project) -> frozenset[Place]:
-    methods = _methods(project)
+    methods = project.methods()
     found = _environments(project, methods)
     own = (method for owner in found for method in methods[owner] if not method.scope.endswith(_MAKERS))
     makers = (made for made in _made_with(project, found) if project.function_at(made))
     return taken_on(project, (*(method for method in own if not is_idle(project, method)), *makers))
-
-
-def _methods(project: Project) -> Mapping[Place, Sequence[Place]]:
-    """The methods of each class."""
-    methods: dict[Place, list[Place]] = {}
-    for place, function in project.functions():
-        if function.owner:
-            methods.setdefault(Place(place.path, function.owner), []).append(place)
-    return methods
 
 
 def _environments(project: Project, methods: Mapping[Place, Sequence[Place]]) -> frozenset[Place]:

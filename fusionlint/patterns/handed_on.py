@@ -6,13 +6,12 @@ of a trace.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from fusionlint.source.answers import of_project
 from fusionlint.source.project import Project
 from fusionlint.source.seen import TRANSFORMS
 
 
-@lru_cache(maxsize=2)
+@of_project
 def methods_handed_on(project: Project) -> frozenset[str]:
     """`update` of `jax.jit(jax.vmap(agent.update))`, where `agent` is an argument."""
     found: set[str] = set()

@@ -7,11 +7,11 @@ In: nodes of a Source. Out: the calls of such methods on an instance that was ma
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import libcst as cst
 
 from fusionlint.patterns.jit import value
+from fusionlint.source.answers import of_project, remembered
 from fusionlint.source.facts import RawValue, Value
 from fusionlint.source.project import JIT, PARTIAL, Place, Project
 from fusionlint.source.tree import Source
@@ -21,7 +21,18 @@ _STATIC = "static_arg"
 # What a class defines whose instances are not compared by identity, or are looked into.
 _COMPARED = frozenset(("__eq__", "__hash__", "tree_flatten"))
 # What says of a class that jax may look into its instances.
-_PYTREES = ("jax.tree_util.register_", "jax.tree.register_")
+_PYTREES = tuple(
+    f"jax.{module}.register_{what}"
+    for module in ("tree_util", "tree")
+    for what in (
+        "pytree_node",
+        "pytree_node_class",
+        "pytree_with_keys",
+        "pytree_with_keys_class",
+        "dataclass",
+        "static",
+    )
+)
 
 
 def making_one(source: Source) -> Iterator[str]:
@@ -48,7 +59,7 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
                     yield method, call
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _compiles(project: Project, owner: Place) -> bool:
     """Whether this is a class that has such a method."""
     return owner.scope in project.files[owner.path].raw.classes and any(
@@ -135,9 +146,9 @@ def _is_by_identity(project: Project, owner: Place) -> bool:
     return True
 
 
-@lru_cache(maxsize=4)
+@of_project
 def _registered(project: Project) -> frozenset[str | None]:
     """The classes that are handed to jax as pytrees."""
-    calls = [c for name in project.called if name.startswith(_PYTREES) for c in project.calls_of(name)]
+    calls = [c for name in _PYTREES for c in project.calls_of(name)]
     handed = [(place, a) for place, call in calls for a in call.value.arguments[:1] if a.name]
     return frozenset(project.qualified_name(place, argument.name) for place, argument in handed)

@@ -16,6 +16,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.unpacked import unpacked
+from fusionlint.source.answers import remembered
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.seen import TRANSFORMS
@@ -162,7 +163,7 @@ def _is_dispatch(project: Project, place: Place, name: str | None, called: RawVa
     return _is_handed_compiled(project, place, called) or ("." not in called and _gets_compiled(project, place))
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _gets_compiled(project: Project, place: Place) -> bool:
     """Whether the code at `place` calls a factory that returns something compiled with other things."""
     names = {name for here, name in project.calls_in(place.path) if here == place}
@@ -214,7 +215,7 @@ def _calls(project: Project, place: Place) -> Iterator[tuple[Place, Call]]:
             yield Place(place.path, scope), call
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _calls_by_scope(project: Project, path: str) -> tuple[list[str], dict[str, list[Call]]]:
     """The scopes of a file that call anything, sorted, and the calls of each."""
     calls: dict[str, list[Call]] = defaultdict(list)

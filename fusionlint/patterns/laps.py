@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_update, worked_on
+from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.seen import TRANSFORMS
@@ -142,7 +142,7 @@ def _laps(function: Function, output: Output, source: Source) -> Iterator[tuple[
                 yield (number + offset + int(output.path[0]), *output.path[1:]), output.path
 
 
-@lru_cache(maxsize=2)
+@of_project
 def _bodies(project: Project) -> dict[Place, list[tuple[int, Path]]]:
     """The bodies of the project's loops: which parameter is the carry, and where in what they return it is."""
     found: dict[Place, list[tuple[int, Path]]] = defaultdict(list)
@@ -154,7 +154,7 @@ def _bodies(project: Project) -> dict[Place, list[tuple[int, Path]]]:
     return found
 
 
-@lru_cache(maxsize=2)
+@of_project
 def _steps(project: Project) -> dict[Place, list[tuple[str, tuple[Value, ...]]]]:
     """The functions that such a body calls for its next carry: the body's name for its carry, and the arguments."""
     found: dict[Place, list[tuple[str, tuple[Value, ...]]]] = defaultdict(list)

@@ -7,11 +7,11 @@ rules about such costs ask first whether the body is seen to be small; where it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value, unpacked_call
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
@@ -57,13 +57,13 @@ def definitions(bodies: list[Place], source: Source) -> list[cst.FunctionDef | c
     return [node for node in found if isinstance(node, cst.FunctionDef | cst.Lambda)]
 
 
-@lru_cache(maxsize=2)
+@of_project
 def loop_bodies(project: Project) -> dict[Place, str]:
     """Every function of the project that a `scan` or `fori_loop` runs, and which of them."""
     return _run_by(project, BODIES)
 
 
-@lru_cache(maxsize=2)
+@of_project
 def all_loop_bodies(project: Project) -> dict[Place, str]:
     """Those of `while_loop` and `map` too."""
     return _run_by(project, _RUN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
@@ -15,6 +14,7 @@ from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small, lo
 from fusionlint.patterns.readers import writer_of
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.answers import of_project
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
@@ -103,7 +103,7 @@ def _moves_a_generator(step: Place, source: Source) -> bool:
     return any(part.name.startswith("self.") for carry in handed for part in (carry, *carry.arguments))
 
 
-@lru_cache(maxsize=2)
+@of_project
 def _steps(project: Project) -> frozenset[Place]:
     """The bodies of loops, and what a body hands its carry on to: `def body(carry, _): return step(*carry), None`."""
     bodies = loop_bodies(project)

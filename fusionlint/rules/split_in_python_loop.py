@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import libcst as cst
 
@@ -14,6 +13,8 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values import element_kind
 from fusionlint.rule import Rule
+from fusionlint.source.answers import of_project
+from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import RawCall, RawValue, unpacked_call
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import is_idle
@@ -84,9 +85,10 @@ def _is_of_a_program(loop: cst.CSTNode, source: Source) -> bool:
     return source.is_traced(loop) or source.place(loop) in _initializers(source.project)
 
 
-@lru_cache(maxsize=2)
+@of_project
 def _initializers(project: Project) -> frozenset[Place]:
     """The functions that modules hand to `self.param("name", initializer, ...)`."""
+    project.log.asked.add((EVERYWHERE, CALLS))
     return frozenset(
         place
         for path, facts in project.files.items()

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Suggestion
+from fusionlint.source.asked import ByPath
 
 FOLDER = ".fusionlint_cache"
 # Of so many runs (other files, other rules) the results are kept.
 _RUNS = 16
-# Of so many large components, or states of them, it is kept how they hang together.
-_WORLDS = 8
+# Of so many large components it is kept how they hang together.
+_WORLDS = 32
 # What is new in less than one file of so many is kept beside what is known of all: to write that takes a while.
 _FEW = 8
 _SIZE = 16
@@ -66,6 +67,14 @@ class Run:
     kept: dict[str, Kept]
 
 
+class Notes(NamedTuple):
+    """What a run has asked. For a file of a large component, what of the others; by component, its first path, for
+    questions about the whole of it what their answers rest on."""
+
+    asked: dict[str, ByPath]
+    rests: dict[str, dict[str, ByPath]]
+
+
 class Cache:
     """A cache in `folder`. `damaged` are the files of it that could not be read and will be written anew."""
 
@@ -73,6 +82,7 @@ class Cache:
         self.folder = folder
         self.damaged: list[Path] = []
         self._facts: dict[str, tuple[Any, ...]] = {}
+        self._last_run: Path | None = None
 
     def facts(self, key: bytes) -> dict[str, Text]:
         """By path, what is known of a file's text; `key` is what that depends on besides."""
@@ -93,23 +103,38 @@ class Cache:
     def run(self, settings: bytes, paths: bytes) -> Run | None:
         """What the last run with these `settings` over these `paths` found, or else the last one over others."""
         file = self._run_file(settings, paths)
-        found = self._read(file if file.exists() else self._newest(file.name.partition(".")[0]))
+        self._last_run = file if file.exists() else self._newest(file.name.partition(".")[0])
+        found = self._read(self._last_run)
         if found is None:
             return None
         seen, around, listed, kept = found
         return Run(seen, around, listed, {path: Kept(*one) for path, one in kept.items()})
 
-    def keep_run(self, settings: bytes, paths: bytes, run: Run) -> None:
+    def notes(self, run: Run) -> Notes:
+        """What was asked in the last run; nothing where that is of another one: two at once may have left one each."""
+        found = self._read(self._notes_file(self._last_run)) if self._last_run else None
+        if found is None or found[0] != _keys(run):
+            return Notes({}, {})
+        return Notes(*found[1:])
+
+    def keep_run(self, settings: bytes, paths: bytes, run: Run, notes: Notes) -> None:
+        """Keeps what a run found, and what was asked for that."""
+        file = self._run_file(settings, paths)
         kept = {path: (one.key, one.found) for path, one in run.kept.items()}
-        self._write(self._run_file(settings, paths), (run.seen, run.around, run.listed, kept))
+        self._write(self._notes_file(file), (_keys(run), *notes))
+        self._write(file, (run.seen, run.around, run.listed, kept))
         self._leave(self.folder.glob("run-*"), _RUNS)
+        self._leave(self.folder.glob("notes-*"), _RUNS)
 
-    def world(self, key: bytes) -> Any:
-        """What the files of a component say together, as plain values; None where that is not known."""
-        return self._read(self._world_file(key))
+    def world(self, key: bytes, said: bytes) -> Any:
+        """What the files of a component say together, as plain values; None where that is not known. `said` is a digest
+        of what each of them says."""
+        then, packed = self._read(self._world_file(key)) or (b"", None)
+        return packed if then == said else None
 
-    def keep_world(self, key: bytes, packed: Any) -> None:
-        self._write(self._world_file(key), packed)
+    def keep_world(self, key: bytes, said: bytes, packed: Any) -> None:
+        """Keeps that in place of what the component said before."""
+        self._write(self._world_file(key), (said, packed))
         self._leave(self.folder.glob("world-*"), _WORLDS)
 
     def _world_file(self, key: bytes) -> Path:
@@ -123,6 +148,9 @@ class Cache:
 
     def _run_file(self, settings: bytes, paths: bytes) -> Path:
         return self.folder / f"run-{settings.hex()}.{paths.hex()}"
+
+    def _notes_file(self, run: Path) -> Path:
+        return run.with_name(run.name.replace("run-", "notes-", 1))
 
     def _newest(self, name: str) -> Path:
         """The newest run with these settings; a file that is not there, where there is none."""
@@ -162,6 +190,11 @@ class Cache:
         with contextlib.suppress(OSError):
             for path in sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)[count:]:
                 path.unlink()
+
+
+def _keys(run: Run) -> bytes:
+    """A digest of what the results of a run hold for."""
+    return digest(*(key for path, one in sorted(run.kept.items()) for key in (path.encode(), one.key)))
 
 
 def packed(finding: Finding) -> tuple[Any, ...]:

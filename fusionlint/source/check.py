@@ -18,25 +18,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fusionlint.finding import Finding, Problem
 from fusionlint.lazily import load, postpone
 from fusionlint.rule import broken, definition
-from fusionlint.source.cache import Cache, Kept, Run, digest, packed, packed_problem, unpacked
+from fusionlint.source.asked import ByPath, by_path
+from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, packed, packed_problem, unpacked
 from fusionlint.source.components import Component, Leaf, components, neighbours, said_by
-from fusionlint.source.facts import Raw
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
-from fusionlint.source.impact import affected
 from fusionlint.source.known import Known, content_of, died, size
 from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, shared, sharing, silent
-from fusionlint.source.project import NONE_KNOWN
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope
-from fusionlint.source.texts import text_of
-from fusionlint.source.world import World, join, known_of
+from fusionlint.source.stale import rejoined, stale
+from fusionlint.source.world import Packed, World, join
 
 if TYPE_CHECKING:
     from fusionlint.source.judging import Checked
 
-# Components of so many files are joined once, before there are several processes; others by the process that asks,
-# which keeps no two of them.
-_LARGE = 100
+# Components of so many files are joined once, before there are several processes, and it is remembered what each of
+# their files asked of the others; the others are joined by the process that asks, which keeps no two of them.
+_LARGE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +63,9 @@ def check_files(
         key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
         run = None if cache is None else cache.run(*key)
         if run is None or not _still_holds(run, contents, seen):
-            run = _run(contents, seen, scope, jobs, cache, run, progress)
+            run, notes = _run(contents, seen, scope, jobs, cache, run, progress)
             if cache is not None:
-                cache.keep_run(*key, run)
+                cache.keep_run(*key, run, notes)
         return _result(run, contents, cache)
 
 
@@ -128,8 +126,9 @@ def _run(
     cache: Cache | None,
     last: Run | None,
     progress: Progress,
-) -> Run:
-    """The results of all files: those of the last run where they still hold, else new ones."""
+) -> tuple[Run, Notes]:
+    """The results of all files, those of the last run where they still hold, else new ones; and what was asked for
+    them of the others of large components."""
     readable = {path: content for path, content in contents.items() if isinstance(content, bytes)}
     known = Known(cache)
     failed = known.read(readable, jobs)
@@ -140,53 +139,89 @@ def _run(
     groups = components(leaves)
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
-    since: dict[Component, Since | None] = {}
-    if last is not None:
+    notes = Notes({}, {})
+    worlds: dict[Component, World] = {}
+    if last is not None and cache is not None:
+        before = cache.notes(last)
         for group in groups:
+            since = None
             if any(path in last.kept and last.kept[path].key != keys.get(path) for path in group.paths):
-                since[group] = _since(group, leaves, known)
-            kept |= {path: Kept(keys[path], found) for path, found in _still_true(group, since.get(group), seen, last)}
+                since = _since(group, leaves, known, seen, last, before, cache)
+                if since is not None and since.world is not None:
+                    worlds[group] = since.world
+            for path, found in _still_true(group, since, seen, last):
+                kept[path] = Kept(keys[path], found)
+                if path in before.asked:
+                    notes.asked[path] = before.asked[path]
+            if since is None or since.world is not None:
+                notes.rests[group.paths[0]] = {**before.rests.get(group.paths[0], {}), **_rests(worlds.get(group))}
     todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
-    for path, found in _judge(todo, groups, since, known, scope, jobs, cache, progress):
+    of_group = {path: group.paths[0] for group in groups if len(group.paths) >= _LARGE for path in group.paths}
+    for path, found, asked, rests in _judge(todo, groups, worlds, known, scope, jobs, cache, progress):
         kept[path] = Kept(keys[path], found)
-    return Run(seen, around, listed(), {path: kept[path] for path in readable})
+        if path in of_group:
+            notes.asked[path] = asked
+            notes.rests.setdefault(of_group[path], {}).update(rests)
+    return Run(seen, around, listed(), {path: kept[path] for path in readable}), notes
 
 
 class Since(NamedTuple):
-    """What became of a component since the last run: the digest that it had then, and the files to which what changed
-    may matter, the changed ones among them; None for any file."""
+    """What became of a component since the last run: the digest that it had then, the files for which what was found
+    may no longer hold, None for any, and how the component hangs together now, where that was found out."""
 
     digest: bytes
-    touched: frozenset[str] | None
+    stale: Collection[str] | None
+    world: World | None = None
 
 
-def _since(group: Component, leaves: Mapping[str, Leaf], known: Known) -> Since | None:
+def _since(
+    group: Component,
+    leaves: Mapping[str, Leaf],
+    known: Known,
+    seen: Mapping[str, bytes],
+    last: Run,
+    notes: Notes,
+    cache: Cache,
+) -> Since | None:
     """None where not all of the component was known then."""
     before = {path: known.before[path] for path in group.paths if path in known.before}
     if len(before) < len(group.paths):
         return None
     then = said_by(group.paths, {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths})
-    changed = frozenset(path for path in group.paths if before[path].outline != leaves[path].outline)
+    changed = [path for path in group.paths if before[path].outline != leaves[path].outline]
     if not changed:
-        return Since(then, changed)
-    facts = {path: known.texts[path].facts for path in group.paths}
-    old = {path: Raw.unpacked(before[path].facts) for path in changed}
-    touched = affected(old, {path: Raw.unpacked(facts[path]) for path in changed}, facts, text_of)
-    return Since(then, None if touched is None else changed | touched)
+        return Since(then, ())
+    packed = cache.world(_key(group), then) if len(group.paths) >= _LARGE else None
+    if packed is None:
+        return Since(then, None)
+    facts = {path: known.facts(path) for path in group.paths}
+    now = rejoined(facts, {path: facts_of(before[path].facts, path) for path in changed}, Packed(*packed))
+    cache.keep_world(_key(group), group.digest, tuple(now.world.packed()))
+    hold = [p for p in group.paths if p in seen and p in last.kept and last.kept[p].key == digest(seen[p], then)]
+    asked = {path: notes.asked[path] for path in hold if path in notes.asked}
+    perhaps = stale(now, asked, notes.rests.get(group.paths[0], {}))
+    return Since(then, perhaps | {path for path in hold if path not in asked}, now.world)
+
+
+def _rests(world: World | None) -> dict[str, ByPath]:
+    """What the answers about a whole project rest on that were found out so far."""
+    return {question: by_path(asked) for question, asked in world.project.rests.items()} if world else {}
 
 
 def _still_true(
     group: Component, since: Since | None, seen: Mapping[str, bytes], last: Run
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """The files of a component for which the last run found what this one would, and what it found: the component says
-    what it said, or what it says otherwise cannot matter to them."""
+    what it said, or nothing that it says otherwise was asked for them."""
     for path in group.paths:
         if path not in seen or path not in last.kept:
             continue
         key, found = last.kept[path].key, last.kept[path].found
-        is_untouched = since is not None and since.touched is not None and path not in since.touched
         if key == digest(seen[path], group.digest) or (
-            since is not None and is_untouched and key == digest(seen[path], since.digest)
+            since is not None
+            and since.stale is not None
+            and path not in since.stale
+            and key == digest(seen[path], since.digest)
         ):
             yield path, found
 
@@ -210,14 +245,14 @@ class _Shared(NamedTuple):
 def _judge(
     todo: Sequence[str],
     groups: Sequence[Component],
-    since: Mapping[Component, Since | None],
+    worlds: Mapping[Component, World],
     known: Known,
     scope: Scope,
     jobs: int,
     cache: Cache | None,
     progress: Progress,
-) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """What the rules say of each file `todo`, as plain values."""
+) -> Iterator[Judged]:
+    """What the rules say of each file `todo`. Of some components it is known how they hang together: `worlds`."""
     if not todo:
         return
     # Once, before there are several processes. To load libcst takes as long as to check a file of which no rule wants
@@ -240,46 +275,60 @@ def _judge(
 
     def join_large() -> None:
         for group in dict.fromkeys(large.values()):
-            common.worlds.update(dict.fromkeys(group.paths, _world(group, since.get(group), known, cache)))
+            common.worlds.update(dict.fromkeys(group.paths, worlds.get(group) or _world(group, known, cache)))
 
     # While other processes look into the small components, this one joins the large ones.
     first = small if len(small) >= WORTH_A_POOL else []
     try:
         with sharing(common):
             gc.freeze()
-            yield from map_files(_judge_one, first, jobs, _died, lambda n, _: progress(n, len(todo)), join_large)
+            judged = map_files(_judge_one, first, jobs, _died, lambda n, _: progress(n, len(todo)), join_large)
+            yield from (one for _, one in judged)
             gc.freeze()
             rest = [*large, *small[len(first) :]]
-            yield from map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
+            judged = map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
+            yield from (one for _, one in judged)
     finally:
         _joined.cache_clear()
 
 
-def _world(group: Component, since: Since | None, known: Known, cache: Cache | None) -> World:
-    """What a large component says together. That it has said so before saves most of the time; that it said something
-    else, what has changed since mattering to a few files, saves looking again at the others."""
+def _world(group: Component, known: Known, cache: Cache | None) -> World:
+    """What a large component says together. That it has said so before saves most of the time."""
     facts = {path: known.facts(path) for path in group.paths}
     if cache is None:
         return join(facts)
-    key = digest(definition(), group.digest)
-    if (packed := cache.world(key)) is not None:
-        return World.unpacked(facts, packed)
-    still = NONE_KNOWN
-    if since is not None and since.touched is not None and since.digest != group.digest:
-        then = cache.world(digest(definition(), since.digest))
-        still = NONE_KNOWN if then is None else known_of(then, facts.keys() - since.touched)
-    world = join(facts, still)
-    cache.keep_world(key, world.packed())
+    if (packed := cache.world(_key(group), group.digest)) is not None:
+        return World.unpacked(facts, Packed(*packed))
+    world = join(facts)
+    cache.keep_world(_key(group), group.digest, tuple(world.packed()))
     return world
 
 
-def _judge_one(path: str) -> tuple[str, tuple[Any, ...]]:
+def _key(group: Component) -> bytes:
+    """Which component this is, whatever its files say."""
+    return digest(definition(), *(path.encode() for path in group.paths))
+
+
+class Judged(NamedTuple):
+    """What the rules say of a file, as plain values, what that took to ask of others, and what those answers rest on
+    about the whole project that were found out with it."""
+
+    path: str
+    found: tuple[Any, ...]
+    asked: ByPath
+    rests: dict[str, ByPath]
+
+
+def _judge_one(path: str) -> tuple[str, Judged]:
     from fusionlint.source.judging import check_file
 
     common: _Shared = shared()
     world = common.worlds.get(path) or _joined(common.groups[path])
-    found = _plain(check_file(path, common.scope, world))
-    return path, found
+    known = {*world.project.rests}
+    with world.project.log.apart() as asked:
+        found = _plain(check_file(path, common.scope, world))
+    rests = {question: by_path(one) for question, one in world.project.rests.items() if question not in known}
+    return path, Judged(path, found, by_path(asked, path), rests)
 
 
 @lru_cache(maxsize=1)
@@ -288,8 +337,8 @@ def _joined(paths: tuple[str, ...]) -> World:
     return join({path: facts_of(texts[path], path) for path in paths})
 
 
-def _died(path: str) -> tuple[Any, ...]:
-    return (), (packed_problem(died(path)),), ()
+def _died(path: str) -> Judged:
+    return Judged(path, ((), (packed_problem(died(path)),), ()), {}, {})
 
 
 def _plain(checked: Checked) -> tuple[Any, ...]:

@@ -7,11 +7,23 @@ else by its dotted name, whatever it was imported as and through however many re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from fusionlint.source.asked import (
+    CALLERS,
+    DECORATORS,
+    EVERYWHERE,
+    ITS_CALLS,
+    METHODS,
+    STARS,
+    Asked,
+    ByPath,
+    Log,
+    by_path,
+)
 from fusionlint.source.facts import (
     NOTHING,
     Binding,
@@ -52,6 +64,12 @@ class Place(NamedTuple):
         return Place(self.path, self.scope.rpartition(".")[0])
 
 
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+# What was found out, and what it took to ask.
+Memo: TypeAlias = "dict[K, tuple[T, set[Asked]]]"
+
+
 class Bound(NamedTuple):
     """A Value and the place whose names it is written in."""
 
@@ -61,16 +79,17 @@ class Bound(NamedTuple):
 
 class Known(NamedTuple):
     """What takes long to find out about a project. By path, of some files or of all: the names of what the calls of a
-    file call, those that may be of something compiled, and what the file shows (`seen.py`), packed, for few runs ask
-    for it. Of all files: which functions are Pallas kernels."""
+    file call, those that may be of something compiled, what the file shows (`seen.py`), packed, for few runs ask for
+    it, and what of other files all that rests on. Of all files: which functions are Pallas kernels."""
 
     names: Mapping[str, Sequence[str | None]]
     perhaps_compiled: Mapping[str, Sequence[str]]
     seen: Mapping[str, bytes]
+    asked: Mapping[str, ByPath]
     kernels: frozenset[Place] | None = None
 
 
-NONE_KNOWN = Known({}, {}, {})
+NONE_KNOWN = Known({}, {}, {}, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +98,18 @@ class Project:
 
     files: dict[str, Facts]
     known: Known = field(default=NONE_KNOWN, repr=False)
-    _jitted: dict[Bound, bool] = field(default_factory=dict, repr=False)
-    _names: dict[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
-    _found: dict[str | None, Place | None] = field(default_factory=dict, repr=False)
-    _origins: dict[str, str | None] = field(default_factory=dict, repr=False)
-    _bases: dict[tuple[Place, int], tuple[Place, ...]] = field(default_factory=dict, repr=False)
+    log: Log = field(default_factory=Log, repr=False)
+    _jitted: Memo[Bound, bool] = field(default_factory=dict, repr=False)
+    _names: Memo[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
+    _found: Memo[str | None, Place | None] = field(default_factory=dict, repr=False)
+    _origins: Memo[str, str | None] = field(default_factory=dict, repr=False)
+    _bases: Memo[tuple[Place, int], tuple[Place, ...]] = field(default_factory=dict, repr=False)
+    _starred_files: Memo[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    answers: Memo[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+    rests: dict[str, set[Asked]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
     _sought: dict[str, list[tuple[Place, int]]] = field(default_factory=dict, repr=False)
-    _starred_files: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    _resting_on: dict[str, set[Asked]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -101,11 +124,23 @@ class Project:
         named = (known.get(path) or facts.perhaps_compiled for path, facts in self.files.items())
         return frozenset().union(*named)
 
-    def functions(self) -> Iterator[tuple[Place, Function]]:
-        """Every def and lambda."""
+    def decorated(self) -> Iterator[tuple[Place, Function]]:
+        """Every def with decorators."""
+        self.log.asked.add((EVERYWHERE, DECORATORS))
         for path, facts in self.files.items():
-            for function in facts.functions.values():
-                yield Place(path, function.scope), function
+            for scope, (_, decorators, *_) in facts.raw.functions.items():
+                if decorators:
+                    yield Place(path, scope), facts.functions[scope]
+
+    def methods(self) -> dict[Place, list[Place]]:
+        """The methods of each class."""
+        self.log.asked.add((EVERYWHERE, METHODS))
+        found: dict[Place, list[Place]] = {}
+        for path, facts in self.files.items():
+            for scope, (*_, owner) in facts.raw.functions.items():
+                if owner:
+                    found.setdefault(Place(path, owner), []).append(Place(path, scope))
+        return found
 
     def name_of(self, place: Place) -> str:
         """The qualified name of a def or class; of files that share a module's name, as scripts do, only one has it."""
@@ -114,20 +149,24 @@ class Project:
 
     def find(self, qualified: str | None) -> Place | None:
         """Where "its.module:Scope.name" stands; None for what is not a def or class of the project."""
-        if qualified not in self._found:
-            self._found[qualified] = self._find(qualified)
-        return self._found[qualified]
+        return self.log.remembered(self._found, qualified, self._find, qualified)
 
     def _find(self, qualified: str | None) -> Place | None:
         module, colon, scope = (qualified or "").partition(":")
         path = self.modules.get(module, module) if colon else ""
         facts = self.files.get(path)
-        if facts is None or not (scope in facts.raw.functions or scope in facts.raw.classes):
+        if facts is None:
+            return None
+        self.log.add(path, scope)
+        if not (scope in facts.raw.functions or scope in facts.raw.classes):
             return None
         return Place(path, scope)
 
     def function_at(self, place: Place | None) -> Function | None:
-        return self.files[place.path].functions.get(place.scope) if place else None
+        if place is None:
+            return None
+        self.log.add(*place)
+        return self.files[place.path].functions.get(place.scope)
 
     def qualified_name(self, place: Place, name: str, depth: int = _DEPTH) -> str | None:
         """What the dotted `name`, read at `place`, is really called: "jax.numpy.stack" for `jnp.stack`.
@@ -138,16 +177,13 @@ class Project:
             return self._qualified_name(place, name, depth)
         if place.scope and name.partition(".")[0] not in self.files[place.path].inner_names:
             place = Place(place.path, "")  # what no inner scope of the file binds means the same in all of them
-        key = (place, name)
-        if key not in self._names:
-            self._names[key] = self._qualified_name(place, name, depth)
-        return self._names[key]
+        return self.log.remembered(self._names, (place, name), self._qualified_name, place, name, depth)
 
     def _qualified_name(self, place: Place, name: str, depth: int) -> str | None:
         head, _, rest = name.partition(".")
         if head in ("self", "cls") and rest:
             return self._member(place, rest, depth)
-        bound = self.files[place.path].lookup(place.scope, head)
+        bound = self._lookup(place, head)
         if bound is None:
             return name if head in _BUILTINS else self._starred(place.path, name, depth)
         return self._named(Place(place.path, bound[0]), bound[1], rest, depth)
@@ -158,24 +194,37 @@ class Project:
         head = name.partition(".")[0]
         if depth <= 0 or head.startswith("_"):
             return None
-        module = next((module for module in self._stars(path) if self.files[module].bound("", head)), None)
+        module = next((module for module in self._stars(path) if self._bound(Place(module, ""), head)), None)
         return self.qualified_name(Place(module, ""), name, depth - 1) if module else None
 
     def _stars(self, path: str) -> tuple[str, ...]:
         """The files of the project whose names `path` has by stars, near or far: of several, the last written counts
         first."""
-        if path not in self._starred_files:
-            found: dict[str, None] = {}
-            todo = deque((path,))
-            while todo:
-                facts = self.files[todo.popleft()]
-                stars = [facts.absolute(to) for key, (_, to, _) in facts.raw.bindings[""].items() if key[0] == "*"]
-                modules = (self.modules.get(s) for s in reversed(stars) if not is_elsewhere(s, facts.module))
-                new = dict.fromkeys(module for module in modules if module and module not in found)
-                found.update(new)
-                todo.extend(new)
-            self._starred_files[path] = tuple(found)
-        return self._starred_files[path]
+        return self.log.remembered(self._starred_files, path, self._starred_by, path)
+
+    def _starred_by(self, path: str) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        todo = deque((path,))
+        while todo:
+            facts = self.files[todo.popleft()]
+            self.log.add(facts.path, STARS)
+            stars = [facts.absolute(to) for key, (_, to, _) in facts.raw.bindings[""].items() if key[0] == "*"]
+            modules = (self.modules.get(s) for s in reversed(stars) if not is_elsewhere(s, facts.module))
+            new = dict.fromkeys(module for module in modules if module and module not in found)
+            found.update(new)
+            todo.extend(new)
+        return tuple(found)
+
+    def _lookup(self, place: Place, name: str) -> tuple[str, Binding] | None:
+        """The scope and binding of `name` read at `place`."""
+        self.log.add(*place)
+        self.log.add(place.path, name)
+        return self.files[place.path].lookup(place.scope, name)
+
+    def _bound(self, place: Place, name: str) -> Binding | None:
+        """What the scope `place` itself binds `name` to."""
+        self.log.add(place.path, place.scope or name)
+        return self.files[place.path].bound(place.scope, name)
 
     def _named(self, place: Place, binding: Binding, rest: str, depth: int) -> str | None:
         """The qualified name of `rest` inside what `binding`, which stands in `place`, is bound to."""
@@ -197,6 +246,7 @@ class Project:
         return None
 
     def _member(self, place: Place, name: str, depth: int) -> str | None:
+        self.log.add(*place)
         around = self.files[place.path].class_around(place.scope)
         return self._of_class(Place(place.path, around), name, depth) if around else None
 
@@ -208,22 +258,23 @@ class Project:
 
     def attribute(self, owner: Place, name: str, depth: int = _DEPTH) -> tuple[Place, Binding] | None:
         """The class that binds an attribute of the class `owner`, itself or a base, and what it binds it to."""
-        facts = self.files[owner.path]
-        if owner.scope not in facts.classes or depth <= 0:
+        self.log.add(*owner)
+        if owner.scope not in self.files[owner.path].classes or depth <= 0:
             return None
-        if binding := facts.bound(owner.scope, name):
+        if binding := self._bound(owner, name):
             return owner, binding
         bases = self.bases(owner, depth)
         return next((found for base in bases if (found := self.attribute(base, name, depth - 1))), None)
 
     def bases(self, owner: Place, depth: int = _DEPTH) -> Sequence[Place]:
         """The classes of the project that the class `owner` is derived from, as it names them."""
-        key = (owner, depth)
-        if key not in self._bases:
-            self._bases[key] = tuple(self._bases_of(owner, depth))
-        return self._bases[key]
+        return self.log.remembered(self._bases, (owner, depth), self._bases_of, owner, depth)
 
-    def _bases_of(self, owner: Place, depth: int) -> Iterator[Place]:
+    def _bases_of(self, owner: Place, depth: int) -> tuple[Place, ...]:
+        return tuple(self._each_base(owner, depth))
+
+    def _each_base(self, owner: Place, depth: int) -> Iterator[Place]:
+        self.log.add(*owner)
         for base in self.files[owner.path].classes[owner.scope].bases:
             found = self.find(self.qualified_name(owner.outer, base.name, depth - 1)) if base.name else None
             if found and found.scope in self.files[found.path].classes:
@@ -236,16 +287,14 @@ class Project:
         """Follows re-exports: with `from lib.types import jnp`, where lib.types imports it, jnp is jax.numpy still."""
         if depth < _DEPTH - 1:
             return self._origin(name, depth)
-        if name not in self._origins:
-            self._origins[name] = self._origin(name, depth)
-        return self._origins[name]
+        return self.log.remembered(self._origins, name, self._origin, name, depth)
 
     def _origin(self, name: str, depth: int) -> str | None:
         path, rest = self._split(name)
         if path is None or name in JIT:  # also in flax's own examples, where flax.nnx.jit is a def of the project
             return name
         head, _, tail = rest.partition(".")
-        binding = self.files[path].bound("", head)
+        binding = self._bound(Place(path, ""), head)
         return (
             self._named(Place(path, ""), binding, tail, depth) if binding else self._starred(path, rest, depth) or name
         )
@@ -273,7 +322,7 @@ class Project:
             return Bound(found[0], found[1].value) if found and found[1].value != NOTHING else None
         facts = self.files[place.path]
         head, _, rest = name.partition(".")
-        bound = facts.lookup(place.scope, head)
+        bound = self._lookup(place, head)
         if bound is None:
             return None
         if bound[1].value != NOTHING and not rest:
@@ -282,7 +331,7 @@ class Project:
             return None
         target = facts.absolute(bound[1].target) + (f".{rest}" if rest else "")
         path, left = (None, "") if self._is_elsewhere(place, target) else self._split(target)
-        binding = self.files[path].bound("", left) if path else None
+        binding = self._bound(Place(path, ""), left) if path else None
         if not (path and binding):
             return None
         if binding.kind == "import" and depth > 0 and binding.value == NOTHING:
@@ -292,6 +341,7 @@ class Project:
     def class_of(self, place: Place, name: str, depth: int = _DEPTH) -> Place | None:
         """The class of the project that `self`, an instance or the class itself stands for."""
         if name in ("self", "cls"):
+            self.log.add(*place)
             around = self.files[place.path].class_around(place.scope)
             return Place(place.path, around) if around else None
         bound = self.value_of(place, name, depth - 1)
@@ -302,11 +352,7 @@ class Project:
     def is_jitted(self, place: Place, value: Value, depth: int = _DEPTH) -> bool:
         """Whether calling `value` dispatches one compiled program: a function decorated or wrapped with a jit, a
         partial of one, or what a factory of the project returns."""
-        key = Bound(place, value)
-        if key not in self._jitted:
-            self._jitted[key] = False  # a name defined by itself is not jitted
-            self._jitted[key] = depth > 0 and self._is_jitted(place, value, depth - 1)
-        return self._jitted[key]
+        return self.log.remembered(self._jitted, Bound(place, value), self._find_jitted, place, value, depth)
 
     def dispatches(self, place: Place, name: str | None, called: RawValue) -> bool:
         """Whether a call at `place` of `called`, whose qualified name is `name`, dispatches a compiled program."""
@@ -315,6 +361,10 @@ class Project:
         if isinstance(called, str) and called.rpartition(".")[2] not in self.perhaps_compiled:
             return False  # plain functions, and the methods of lists and strings, which most such calls are of
         return self.is_jitted(place, unpacked(called))
+
+    def _find_jitted(self, place: Place, value: Value, depth: int) -> bool:
+        self._jitted[Bound(place, value)] = False, set()  # a name defined by itself is not jitted
+        return depth > 0 and self._is_jitted(place, value, depth - 1)
 
     def _is_jitted(self, place: Place, value: Value, depth: int) -> bool:
         if value.is_call:
@@ -347,7 +397,7 @@ class Project:
             if not bases:
                 break
             base = bases.popleft()
-            bound = self.files[base.path].bound(base.scope, last)
+            bound = self._bound(base, last)
             if bound and bound.value.is_call and self.callee(base, bound.value) in JIT:
                 return True
             bases.extend(self.bases(base))
@@ -361,6 +411,7 @@ class Project:
     def decorators(self, path: str, function: Function) -> Iterator[str]:
         """The qualified names of a function's decorators: of `@jit(...)` jit, of `@partial(f, ...)` f."""
         place = Place(path, function.scope).outer
+        self.log.add(path, function.scope)
         for decorator in function.decorators:
             name = self.callee(place, decorator) if decorator.is_call else self.qualified_name(place, decorator.name)
             if name in PARTIAL and decorator.arguments:
@@ -370,6 +421,7 @@ class Project:
 
     def inherits(self, place: Place, names: frozenset[str], depth: int = _DEPTH) -> bool:
         """Whether the class at `place` has one of the qualified `names` among its bases, through the project."""
+        self.log.add(*place)
         for base in self.files[place.path].classes[place.scope].bases:
             name = self.qualified_name(place.outer, base.name) if base.name else None
             if name in names:
@@ -419,12 +471,19 @@ class Project:
     def _called_by(self, name: str) -> Sequence[tuple[Place, int]]:
         """The calls of what is called `name`. A few names are looked for by themselves where those of most calls are
         known: to sort the calls of a large project takes longer."""
+        found = self._all_called_by(name)
+        self.log.asked.add((CALLERS, name))
+        for place, _ in found:
+            self.log.add(*place)
+        return found
+
+    def _all_called_by(self, name: str) -> Sequence[tuple[Place, int]]:
         known = self.known.names
         if "called" in self.__dict__ or 2 * len(known) < len(self.files) or len(self._sought) > _FEW:
             return self.called.get(name, ())
         if name not in self._sought:
             paths = (path for path in self.files if path not in known or name in known[path])
-            calls = ((i, call) for path in paths for i, call in enumerate(self.calls_in(path)))
+            calls = ((i, call) for path in paths for i, call in enumerate(self._all_calls_in(path)))
             self._sought[name] = [(place, i) for i, (place, found) in calls if found == name]
         return self._sought[name]
 
@@ -433,16 +492,31 @@ class Project:
         """Qualified name -> the calls of it, each as its scope and its place among the file's calls."""
         found: dict[str, list[tuple[Place, int]]] = {}
         for path in self.files:
-            for i, (place, name) in enumerate(self.calls_in(path)):
+            for i, (place, name) in enumerate(self._all_calls_in(path)):
                 if name is not None:
                     found.setdefault(name, []).append((place, i))
         return found
 
     def calls_in(self, path: str) -> list[tuple[Place, str | None]]:
         """The scope of each call of a file, and the qualified name of what it calls."""
+        self.log.asked.add((path, ITS_CALLS))
+        return self._all_calls_in(path)
+
+    def _all_calls_in(self, path: str) -> list[tuple[Place, str | None]]:
         if path not in self._calls:
-            self._calls[path] = list(self._calls_in(path))
+            self._calls[path] = self.resting(path, lambda: list(self._calls_in(path)))
         return self._calls[path]
+
+    def resting(self, path: str, find: Callable[[], T]) -> T:
+        """What `find` says of a file; what of other files it rests on is kept with the file."""
+        with self.log.apart() as asked:
+            found = find()
+        self._resting_on.setdefault(path, set()).update(asked)
+        return found
+
+    def resting_on(self, path: str) -> ByPath:
+        """What of other files that rests on which was said of one by `resting`."""
+        return self.known.asked.get(path) or by_path(self._resting_on.get(path, ()), path)
 
     def named_calls(self, path: str) -> Iterator[tuple[Place, str | None, RawCall]]:
         """The same with the calls, as the file's facts keep them."""

@@ -138,7 +138,11 @@ class Seen(NamedTuple):
 def seen(project: Project) -> dict[str, Seen]:
     """What each file of a project shows, by path."""
     known = project.known.seen
-    return {path: Seen.unpacked(known[path]) if path in known else seen_in(project, path) for path in project.files}
+
+    def of_file(path: str) -> Seen:
+        return Seen.unpacked(known[path]) if path in known else project.resting(path, lambda: seen_in(project, path))
+
+    return {path: of_file(path) for path in project.files}
 
 
 def seen_in(project: Project, path: str) -> Seen:

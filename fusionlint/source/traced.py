@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, TypeAlias
 
+from fusionlint.source.answers import of_project
+from fusionlint.source.asked import EVERYWHERE, METHODS
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import Place, Project
 from fusionlint.source.seen import TRANSFORMS, is_called_idle, seen
@@ -39,7 +41,7 @@ def contexts(project: Project) -> dict[Place, Context]:
     return found
 
 
-@lru_cache(maxsize=16)
+@of_project
 def reached_from(project: Project, transforms: frozenset[str]) -> frozenset[Place]:
     """The functions that run inside what one of `transforms` is handed: `{"jax.vmap"}` gives those seen to be
     vectorized, directly or through the functions that call them."""
@@ -48,12 +50,16 @@ def reached_from(project: Project, transforms: frozenset[str]) -> frozenset[Plac
 
 def taken_on(project: Project, seeds: Iterable[Place]) -> frozenset[Place]:
     """The functions `seeds`, and all that run when they are traced: what they call, define and are overridden by."""
-    return frozenset(_reached(seeds, _taken_along(project)))
+    found = frozenset(_reached(seeds, _taken_along(project)))
+    for place in found:
+        project.log.add(*place)
+    project.log.asked.add((EVERYWHERE, METHODS))
+    return found
 
 
 def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
-    for place, function in project.functions():
-        if function.decorators and not transforms.isdisjoint(project.decorators(place.path, function)):
+    for place, function in project.decorated():
+        if not transforms.isdisjoint(project.decorators(place.path, function)):
             yield place
     for transform in transforms:
         for place, call in project.calls_of(transform):
@@ -67,6 +73,7 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
 def _of_subclasses(project: Project, owner: Place, name: str) -> Iterator[Place]:
     """The methods of subclasses that a class hands on, of which it has no def: `self.update = jax.jit(self.update)`."""
     derived, functions = _derived(project), _functions(project)
+    project.log.asked.add((EVERYWHERE, METHODS))
     below = [owner]
     for one in below:  # which grows
         below += (each for each in derived.get(one, ()) if each not in below)
@@ -89,6 +96,7 @@ def is_idle(project: Project, place: Place) -> bool:
     """Whether this is code of a test, a benchmark or a picture, whose own speed is nobody's concern, or of a Pallas
     kernel, which XLA never sees."""
     facts = project.files[place.path]
+    project.log.add(*place)
     return is_idle_file(facts.inside) or is_called_idle(facts, place.scope) or place in kernels(project)
 
 

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple, TypeVar
 
+from fusionlint.source.asked import ByPath
 from fusionlint.source.facts import Facts
 from fusionlint.source.project import NONE_KNOWN, Known, Place, Project
 from fusionlint.source.seen import seen
 from fusionlint.source.traced import Context, contexts, kernels
+
+
+class Packed(NamedTuple):
+    """What took long to find out about connected files, as plain values: by path how their functions run, and what a
+    project's `Known` holds; besides that the functions that are Pallas kernels."""
+
+    contexts: Mapping[str, Mapping[str, Context]]
+    names: Mapping[str, Sequence[str | None]]
+    perhaps_compiled: Mapping[str, Sequence[str]]
+    seen: Mapping[str, bytes]
+    asked: Mapping[str, ByPath]
+    kernels: tuple[tuple[str, str], ...]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,35 +36,46 @@ class World:
     project: Project
     contexts: dict[Place, Context]
 
-    def packed(self) -> tuple[Any, ...]:
-        """What took long to find out, as plain values; `World.unpacked` with the same facts is this world again."""
+    def packed(self) -> Packed:
+        """`World.unpacked` of it with the same facts is this world again."""
+        project = self.project
+        known = project.known
+        names = {path: known.names.get(path) or self._names(path) for path in project.files}
+        compiled = {
+            path: known.perhaps_compiled.get(path) or tuple(facts.perhaps_compiled)
+            for path, facts in project.files.items()
+        }
+        shown = {path: known.seen.get(path) or one.packed() for path, one in seen(project).items()}
+        asked = {path: project.resting_on(path) for path in project.files}
+        return Packed(self.packed_contexts(), names, compiled, shown, asked, self.packed_kernels())
+
+    def packed_contexts(self) -> dict[str, dict[str, Context]]:
+        """How functions run, by path and scope."""
         found: dict[str, dict[str, Context]] = defaultdict(dict)
         for place, context in self.contexts.items():
             found[place.path][place.scope] = context
-        known = self.project.known
-        names = {path: known.names.get(path) or self._names(path) for path in self.project.files}
-        compiled = {
-            path: known.perhaps_compiled.get(path) or tuple(facts.perhaps_compiled)
-            for path, facts in self.project.files.items()
-        }
-        shown = {path: known.seen.get(path) or one.packed() for path, one in seen(self.project).items()}
-        return dict(found), names, compiled, shown, tuple(map(tuple, kernels(self.project)))
+        return dict(found)
+
+    def packed_kernels(self) -> tuple[tuple[str, str], ...]:
+        return tuple((place.path, place.scope) for place in kernels(self.project))
 
     def _names(self, path: str) -> tuple[str | None, ...]:
         return tuple(name for _, name in self.project.calls_in(path))
 
     @classmethod
-    def unpacked(cls, facts: dict[str, Facts], packed: tuple[Any, ...]) -> World:
-        found, names, compiled, shown, pallas = packed
-        contexts = {Place(path, scope): context for path, scopes in found.items() for scope, context in scopes.items()}
-        return cls(Project(facts, Known(names, compiled, shown, frozenset(Place(*one) for one in pallas))), contexts)
+    def unpacked(cls, facts: dict[str, Facts], packed: Packed) -> World:
+        found = {Place(path, s): context for path, scopes in packed.contexts.items() for s, context in scopes.items()}
+        known = known_of(packed, packed.names.keys())
+        return cls(Project(facts, known._replace(kernels=frozenset(Place(*one) for one in packed.kernels))), found)
 
 
-def known_of(packed: tuple[Any, ...], paths: Collection[str]) -> Known:
+def known_of(packed: Packed, paths: Collection[str]) -> Known:
     """What a world that was packed knew of some of its files."""
-    _, *by_path, _ = packed
-    names, compiled, shown = ({path: of_all[path] for path in paths} for of_all in by_path)
-    return Known(names, compiled, shown)
+
+    def of(known: Mapping[str, T]) -> Mapping[str, T]:
+        return {path: known[path] for path in paths}
+
+    return Known(of(packed.names), of(packed.perhaps_compiled), of(packed.seen), of(packed.asked))
 
 
 def join(facts: dict[str, Facts], known: Known = NONE_KNOWN) -> World:

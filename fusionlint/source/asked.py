@@ -1,0 +1,83 @@
+"""What is read of other files while one of them is looked into: what was found there holds as long as none of it
+changes.
+
+Something asked is a pair: a file and a name of its module's own level, which stands for all that is inside; or, for
+questions about all files, one of the marks below and what they are about.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeVar
+
+Asked: TypeAlias = "tuple[str, str]"
+# What was asked, by file, the names in order.
+ByPath: TypeAlias = "Mapping[str, tuple[str, ...]]"
+# In place of a path: who calls what is called so, what a function of the whole project (`of_project`) says, and what
+# all files have of a kind.
+CALLERS, ANSWER, EVERYWHERE = "()", "*", "/"
+# The kinds: which methods there are and what classes are derived from, what is decorated with what, what is called.
+METHODS, DECORATORS, CALLS = "methods", "decorators", "calls"
+# In place of a name: what a file has by `from module import *`, and all that it calls.
+STARS, ITS_CALLS = "*", "()"
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+def outermost(name: str) -> str:
+    """`Env` of the scope `Env.step#2.<lambda>`; of a name that a module binds, as its facts keep it, that name."""
+    return STARS if name.startswith("*") else name.partition(".")[0].partition("#")[0]
+
+
+def by_path(asked: Iterable[Asked], own: str | None = None) -> ByPath:
+    """What was asked, without what `own` was asked itself."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path, name in asked:
+        if path != own:
+            found[path].add(name)
+    return {path: tuple(sorted(names)) for path, names in sorted(found.items())}
+
+
+def asks(asked: ByPath, about: Mapping[str, set[str]]) -> bool:
+    """Whether anything was asked that `about` names, by path too."""
+    few, many = (asked, about) if len(asked) < len(about) else (about, asked)
+    return any(path in many and not about[path].isdisjoint(asked[path]) for path in few)
+
+
+class Log:
+    """What has been asked so far, by whoever asks now."""
+
+    def __init__(self) -> None:
+        self.asked: set[Asked] = set()
+
+    def add(self, path: str, scope: str) -> None:
+        """Something of a scope is read."""
+        self.asked.add((path, outermost(scope)))
+
+    @contextmanager
+    def apart(self) -> Iterator[set[Asked]]:
+        """What is asked inside, which nobody else is told."""
+        before, self.asked = self.asked, set()
+        try:
+            yield self.asked
+        finally:
+            self.asked = before
+
+    def remembered(
+        self, memo: MutableMapping[K, tuple[T, set[Asked]]], key: K, find: Callable[..., T], *arguments: Any
+    ) -> T:
+        """What `find` says, found out once; whoever wants it has asked what that took."""
+        kept = memo.get(key)
+        if kept is None:
+            before, self.asked = self.asked, set()
+            try:
+                found = find(*arguments)
+            finally:
+                asked, self.asked = self.asked, before
+            kept = memo[key] = found, asked
+        if kept[1]:
+            self.asked.update(kept[1])
+        return kept[0]

@@ -1,0 +1,160 @@
+"""What a change means for a project that was looked into before: how it hangs together now, and for which files what
+was found may no longer hold.
+
+What was asked of other files, for the names of a file or by rules that looked into it, was written down then
+(`asked.py`). A change is followed the same way: what the changed files say otherwise now may give the calls of others
+another meaning; that and the calls themselves may let functions run otherwise; and a file that asked about any of that
+is looked into again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from fusionlint.source.answers import otherwise
+from fusionlint.source.asked import (
+    ANSWER,
+    CALLERS,
+    CALLS,
+    DECORATORS,
+    EVERYWHERE,
+    ITS_CALLS,
+    METHODS,
+    Asked,
+    ByPath,
+    asks,
+    outermost,
+)
+from fusionlint.source.facts import Facts, Raw
+from fusionlint.source.project import Place, Project
+from fusionlint.source.seen import Seen, seen
+from fusionlint.source.world import Packed, World, join, known_of
+
+Changes: TypeAlias = "dict[str, set[str]]"
+
+
+class Rejoined(NamedTuple):
+    """A project after a change: its world, the one before, and what is otherwise, as it is asked about."""
+
+    world: World
+    before: Project
+    changes: Changes
+
+
+def rejoined(facts: dict[str, Facts], changed: Mapping[str, Facts], then: Packed) -> Rejoined:
+    """How files hang together now; `changed` are those that have said something else when it was as in `then`, as they
+    were."""
+    changes: Changes = defaultdict(set)
+    for path, was in changed.items():
+        for where, name in _said_otherwise(path, was.raw, facts[path].raw):
+            changes[where].add(name)
+    again = sorted(path for path in facts if path in changed or asks(then.asked[path], changes))
+    world = join(facts, known_of(then, facts.keys() - set(again)))
+    before = World.unpacked({**facts, **changed}, then).project
+    shown = seen(world.project)
+    for path in again:
+        changes_of_one = (
+            *_called_otherwise(path, before, world.project),
+            *_seen_otherwise(path, Seen.unpacked(then.seen[path]), shown[path]),
+        )
+        for where, name in changes_of_one:
+            changes[where].add(name)
+    for where, name in _running_otherwise(then, world):
+        changes[where].add(name)
+    return Rejoined(world, before, dict(changes))
+
+
+def stale(now: Rejoined, asked: Mapping[str, ByPath], rests: Mapping[str, ByPath]) -> set[str]:
+    """Of the files whose questions are known, those for which another answer is possible. `rests` says of questions
+    about the whole project what of its files their answers rest on."""
+    changes = defaultdict(set, {where: set(names) for where, names in now.changes.items()})
+    for question in sorted({question for of_one in asked.values() for question in of_one.get(ANSWER, ())}):
+        if question not in rests or asks(rests[question], now.changes):
+            for where, name in otherwise(question, now.before, now.world.project):
+                changes[where].add(name)
+    return {path for path, of_one in asked.items() if path in changes or asks(of_one, changes)}
+
+
+def _said_otherwise(path: str, before: Raw, now: Raw) -> Iterator[Asked]:
+    """What the facts of a file say otherwise."""
+    old, new = _by_name(before), _by_name(now)
+    yield from ((path, name) for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    for kind, of in ((METHODS, _methods), (DECORATORS, _decorators), (CALLS, _calls)):
+        if of(before) != of(now):
+            yield EVERYWHERE, kind
+
+
+def _by_name(raw: Raw) -> dict[str, list[Any]]:
+    """What a file says, but for where it stands, by outermost names."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for scope, names in raw.bindings.items():
+        for name, bound in names.items():
+            found[outermost(scope or name)].append((scope, name, bound))
+    for scope, (_, *function) in raw.functions.items():
+        found[outermost(scope)].append((scope, function))
+    for scope, one in raw.classes.items():
+        found[outermost(scope)].append((scope, one))
+    for call in _calls(raw):
+        found[outermost(call[0])].append(call)
+    for shape, scope in sorted(raw.shapes):
+        found[outermost(scope)].append((scope, shape))
+    return found
+
+
+def _methods(raw: Raw) -> Any:
+    return {scope: owner for scope, (*_, owner) in raw.functions.items() if owner}, raw.classes
+
+
+def _decorators(raw: Raw) -> Any:
+    return {scope: decorators for scope, (_, decorators, *_) in raw.functions.items() if decorators}
+
+
+def _calls(raw: Raw) -> list[tuple[Any, ...]]:
+    return [(scope, value, len(loops)) for value, scope, loops, _ in raw.calls]
+
+
+def _called_otherwise(path: str, before: Project, now: Project) -> Iterator[Asked]:
+    """What a file calls that it did not call, or called otherwise."""
+    old, new = (Counter((name, *call) for (_, name), call in _named(project, path)) for project in (before, now))
+    for name, scope, *_ in {**(old - new), **(new - old)}:
+        yield path, outermost(scope)
+        yield path, ITS_CALLS
+        yield CALLERS, name or ""
+
+
+def _named(project: Project, path: str) -> Iterator[tuple[tuple[Place, str | None], tuple[Any, ...]]]:
+    return zip(project.calls_in(path), _calls(project.files[path].raw), strict=True)
+
+
+def _seen_otherwise(path: str, before: Seen, now: Seen) -> Iterator[Asked]:
+    """What a file shows of functions that it did not show."""
+    for old, new in ((before.overrides, now.overrides), (before.derived, now.derived), (before.of_self, now.of_self)):
+        if old != new:
+            yield EVERYWHERE, METHODS
+    for one, other in (
+        (before.functions, now.functions),
+        (before.calls, now.calls),
+        ([(scope,) for scope in before.host], [(scope,) for scope in now.host]),
+        ([(scope,) for scope in before.setting_up], [(scope,) for scope in now.setting_up]),
+    ):
+        yield from ((path, outermost(scope)) for scope, *_ in {*one} ^ {*other})
+    for places, others in (
+        (before.traced, now.traced),
+        (before.called_back, now.called_back),
+        (before.kernels, now.kernels),
+        (before.handed_out, now.handed_out),
+    ):
+        yield from ((place.path, outermost(place.scope)) for place in {*places} ^ {*others})
+
+
+def _running_otherwise(then: Packed, world: World) -> Iterator[Asked]:
+    """The functions that run otherwise than they did: under a trace, on the host, as Pallas kernels."""
+    now = world.packed_contexts()
+    for path in then.contexts.keys() | now.keys():
+        old, new = then.contexts.get(path, {}), now.get(path, {})
+        if old != new:
+            yield from ((path, outermost(s)) for s in old.keys() | new.keys() if old.get(s) != new.get(s))
+    for path, scope in {*map(tuple, then.kernels)} ^ {*world.packed_kernels()}:
+        yield path, outermost(scope)
