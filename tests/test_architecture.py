@@ -104,7 +104,7 @@ def test_every_module_of_rules_is_a_rule() -> None:
 
 
 def test_what_rules_remember_of_a_project_is_remembered_by_the_project() -> None:
-    """A cache of functools does not know what an answer was made of, and gives it to a file that never asked for that."""
+    """A cache of functools gives an answer to a file of which nobody notes then what that answer was made of."""
     for path in (*(PACKAGE / "rules").glob("*.py"), *(PACKAGE / "patterns").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and any("cache" in ast.unparse(d) for d in node.decorator_list):
