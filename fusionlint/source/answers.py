@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 from fusionlint.source.asked import ANSWER, Asked, outermost
@@ -55,6 +55,7 @@ def otherwise(question: str, before: Project, now: Project) -> Iterator[Asked]:
         yield (one.path, outermost(one.scope)) if isinstance(one, Place) else (ANSWER, question)
 
 
+@cache
 def _question(function: Callable[..., Any], names: tuple[frozenset[str], ...]) -> str:
     parts = (name for each in names for name in sorted(each))
     return " ".join((f"{function.__module__}:{function.__qualname__}", *parts))

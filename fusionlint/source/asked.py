@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 Asked: TypeAlias = "tuple[str, str]"
@@ -27,6 +28,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
+@cache
 def outermost(name: str) -> str:
     """`Env` of the scope `Env.step#2.<lambda>`; of a name that a module binds, as its facts keep it, that name."""
     return STARS if name.startswith("*") else name.partition(".")[0].partition("#")[0]
@@ -78,6 +80,5 @@ class Log:
             finally:
                 asked, self.asked = self.asked, before
             kept = memo[key] = found, asked
-        if kept[1]:
-            self.asked.update(kept[1])
+        self.asked.update(kept[1])
         return kept[0]
