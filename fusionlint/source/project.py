@@ -177,7 +177,7 @@ class Project:
             return self._qualified_name(place, name, depth)
         if place.scope and name.partition(".")[0] not in self.files[place.path].inner_names:
             place = Place(place.path, "")  # what no inner scope of the file binds means the same in all of them
-        kept = self._names.get((place, name))  # asked more often than anything else: the way through `remembered` is long
+        kept = self._names.get((place, name))  # most asked of all: `remembered` takes longer
         if kept is None:
             return self.log.remembered(self._names, (place, name), self._qualified_name, place, name, depth)
         self.log.asked.update(kept[1])
