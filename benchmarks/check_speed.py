@@ -25,7 +25,7 @@ from pathlib import Path
 
 import peers
 import speeds
-from corpora import Corpus, copied, lines_of, most_imported, nearest, thinned
+from corpora import Corpus, copied, functions, lines_of, most_imported, nearest, thinned
 from peers import PEERS, Peer
 from processes import Run, timed
 from speeds import Claim, Row, as_json, claim_line, claims, ours, skipped_rows, table, unequal, warm
@@ -44,6 +44,8 @@ for path in sys.stdin.read().splitlines():
         failed += 1
 print(failed)
 """
+# In so many files a function is copied.
+COPIES = 9
 # The script, as users call it: `python -m` would first look for modules among the files that are checked.
 CHECK = (str(Path(sys.executable).with_name("fusionlint")), "check")
 
@@ -141,6 +143,21 @@ def _cached(setting: Setting, number: int, cache: tuple[str, ...]) -> Iterator[t
             yield name, check(setting, whole, *arguments, stdin=edited)
     for file, data in before.items():
         (whole / file).write_bytes(data)
+    copies = [_with_a_copy(setting, file, function, cache) for file, function in functions(setting.whole, COPIES)]
+    if copies:
+        yield speeds.COPIED, sorted(copies, key=lambda run: run.seconds)[len(copies) // 2]
+
+
+def _with_a_copy(setting: Setting, file: Path, function: str, cache: tuple[str, ...]) -> Run:
+    """With one of a file's own functions once more at its end, under another name: it calls what people call."""
+    path = setting.whole.folder / file
+    check(setting, setting.whole.folder, *cache, ".")
+    saved = path.read_bytes()
+    path.write_bytes(saved + f"\n\n{function}".encode())
+    try:
+        return check(setting, setting.whole.folder, *cache, ".")
+    finally:
+        path.write_bytes(saved)
 
 
 def rows_of(setting: Setting, rounds: Sequence[Mapping[str, Run]]) -> list[Row]:

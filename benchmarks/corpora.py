@@ -96,6 +96,29 @@ def most_imported(corpus: Corpus) -> Path:
     return named[max(named, key=lambda dotted: (counts[dotted], dotted))]
 
 
+def functions(corpus: Corpus, count: int) -> list[tuple[Path, str]]:
+    """Up to so many files, spread over all that import jax and have functions at their own level, each with the
+    longest of these, renamed."""
+    found = []
+    for file in corpus.files:
+        text = (corpus.folder / file).read_bytes()
+        if _IMPORTS_JAX.search(text) and (function := _longest_function(text)):
+            found.append((file, function))
+    return found[len(found) // (2 * count) :: max(1, len(found) // count)][:count]
+
+
+def _longest_function(text: bytes) -> str | None:
+    try:
+        found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    except (SyntaxError, ValueError):
+        return None
+    if not found:
+        return None
+    longest = max(found, key=lambda node: (node.end_lineno or 0) - node.lineno)
+    longest.name += "_copied"
+    return ast.unparse(longest)
+
+
 def imported_names(text: bytes) -> Iterable[str]:
     """The dotted names that could be modules: `a.b` and `a.b.c` of `from a.b import c`."""
     for source, name, module in _IMPORT.findall(text):

@@ -20,6 +20,7 @@ WARM = "check, warm"
 COMMENT = "a comment more in one file"
 FUNCTION = "a function more in one file"
 IMPORTED = "a function more in the most imported"
+COPIED = "a function copied, median of several files"
 SAVED = "stdin, as on disk, warm"
 EDITED = "stdin, edited, warm"
 RETYPED = "stdin, edited once more, warm"
@@ -27,7 +28,7 @@ RETYPED = "stdin, edited once more, warm"
 TIMES_FASTER = {"Fixit": 20.0, "jaxlint": 1.0, "semgrep": 1.0}
 # What a version of fusionlint has to know for a row; without --no-cache its plain check is one without.
 NEEDS = {
-    "--cache-dir": (COLD, WARM, COMMENT, FUNCTION, IMPORTED),
+    "--cache-dir": (COLD, WARM, COMMENT, FUNCTION, IMPORTED, COPIED),
     "--stdin-filename": (SAVED, EDITED, RETYPED),
 }
 
@@ -90,7 +91,7 @@ def claims(rows: Mapping[str, Row]) -> Iterator[Claim]:
     yield Claim("cold, beside ast.parse", cold.seconds / parse.seconds, 2.0, "times")
     if WARM in rows:
         yield Claim("warm", rows[WARM].seconds, 1.0, "s")
-    for what in (COMMENT, FUNCTION, IMPORTED):
+    for what in (COMMENT, FUNCTION, IMPORTED, COPIED):
         if what in rows:
             yield Claim(f"{what}, beyond warm", rows[what].seconds - rows[WARM].seconds, 0.5, "s")
     yield Claim(f"{ALONE}, beyond import click", rows[ALONE].seconds - rows[CLICK].seconds, 0.25, "s")

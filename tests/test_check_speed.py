@@ -114,6 +114,19 @@ def test_files_are_chosen_by_size_and_by_who_imports_them(corpora: ModuleType, t
     assert corpora.most_imported(whole) == Path("some/src/pack/core.py")
 
 
+def test_functions_to_copy_are_the_longest_of_files_all_over_the_corpus(corpora: ModuleType, tmp_path: Path) -> None:
+    both = "import jax\n\n\ndef short(x):\n    return x\n\n\n@jax.jit\ndef long(x):\n    y = x\n    return y\n"
+    files = dict.fromkeys("abcdefgh", both)
+    folder = written(
+        tmp_path / "some", **files, no_jax="def f():\n    pass\n", no_function="import jax\n", odd="import jax ("
+    )
+    whole = corpora.copied([folder], tmp_path / "whole")
+    found = corpora.functions(whole, 3)
+    assert [file.stem for file, _ in found] == ["b", "d", "f"]
+    assert {text for _, text in found} == {"@jax.jit\ndef long_copied(x):\n    y = x\n    return y"}
+    assert len(corpora.functions(whole, 20)) == 8
+
+
 def test_a_peer_is_called_with_its_cache_and_jobs(peers: ModuleType) -> None:
     for peer in peers.PEERS:
         command = peer.command(Path("/bin/x"), Path("/cache"), Path("/rules.yml"), 2)

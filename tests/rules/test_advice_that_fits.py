@@ -81,7 +81,12 @@ def mixed(x, places, blocks):
 @pytest.mark.parametrize(
     ("target", "over", "place", "expected"),
     [
-        ("index, block", "zip(places, blocks)", "index", "both stacked, or joined where they are arrays; of slices one jnp.concatenate"),
+        (
+            "index, block",
+            "zip(places, blocks)",
+            "index",
+            "both stacked, or joined where they are arrays; of slices one jnp.concatenate",
+        ),
         ("rows, block", "zip(places, blocks)", "rows", "joined by jnp.concatenate: each may be of another length"),
         ("number, block", "enumerate(blocks)", "number", "or a list of them and one jnp.stack along axis 1"),
         ("i, block", "zip(places, blocks)", "i", "or a list of them and one jnp.stack along axis 1"),
