@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from edits import edited
+from projects import PROJECTS, fetch
 
 from fusionlint.rule import pages
 from fusionlint.source import check, known, stale
@@ -148,6 +150,26 @@ def test_edits_of_a_project_are_found_out_as_without_a_cache(
         some = chance.choice(sorted(project.glob("*.py")))
         assert checked(some, Cache(cache)) == checked(some)
         edit(project, chance)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_edits_of_a_real_project_are_found_out_as_without_a_cache(
+    seed: int, tmp_path: Path, judged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gymnax"
+    shutil.copytree(fetch(PROJECTS["gymnax"]), folder)
+    chance, cache = random.Random(seed), tmp_path / "cache"
+    files = [path for path in python_files([folder]) if b"jax" in path.read_bytes()]
+    checked(folder, Cache(cache))
+    again = 0
+    for _ in range(5):
+        for path in chance.choices(files, k=chance.choice((1, 1, 3))):
+            path.write_text(edited(path.read_text(), chance))
+        judged.clear()
+        found = checked(folder, Cache(cache))
+        again += len(judged)
+        assert found == checked(folder)
+    assert again < 2 * len(files)
 
 
 @pytest.fixture
