@@ -93,7 +93,7 @@ def _asking_for_truths(source: Source) -> Iterator[str]:
 def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`all(jnp.isfinite(x).all() for x in leaves)`: no trace survives it, so it is host code."""
     asked = _asked(node, source)
-    if asked is None or not _runs_often(node, source):
+    if asked is None or not _runs_often(node, source) or _is_for_an_error(node, source):
         return
     # Several in one condition are one finding.
     if next(call for call in calls(_condition(node, source)) if _asked(call, source)) is node:
@@ -102,6 +102,17 @@ def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
             "the host waits for one truth after the other",
             write=f"`{asked}(jax.device_get([... for ...]))`, which starts all copies before it waits",
         )
+
+
+def _is_for_an_error(node: cst.CSTNode, source: Source) -> bool:
+    """Whether what is asked is for an error that is raised in any case."""
+    for above in source.ancestors(node):
+        match above:
+            case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[cst.Raise()])]):
+                return True
+            case cst.FunctionDef() | cst.Lambda():
+                return False
+    return False
 
 
 def _asked(node: cst.Call, source: Source) -> str | None:

@@ -65,3 +65,23 @@ ALL = "all(jnp.allclose(x, 0) for x in {})"
 def test_a_condition_is_told_once_however_often_it_waits(condition: str) -> None:
     findings = check_text(CONDITION.format(condition=condition).encode(), "m.py", Scope(("reads-one-by-one",)))
     assert [finding.location.column for finding in findings] == [8]
+
+
+CHECKED = """
+def goes_on(arrays):
+    if len(arrays) > 3:
+        wrong = any(jnp.isnan(x).any() for x in arrays)
+        {line}
+    return arrays
+
+def drive(s, x):
+    while True:
+        s, *rest = step(s, x)
+        goes_on(rest)
+"""
+
+
+@pytest.mark.parametrize(("line", "count"), [("print(wrong)", 1), ("raise ValueError(wrong)", 0)])
+def test_what_is_asked_for_an_error_that_is_raised_is_asked_once(line: str, count: int) -> None:
+    code = HEAD + CHECKED.format(line=line)
+    assert len(check_text(code.encode(), "m.py", Scope(("reads-one-by-one",)))) == count
