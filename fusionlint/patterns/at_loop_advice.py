@@ -26,6 +26,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise, counted_by
+from fusionlint.patterns.at_loop_slices import of_slices
 from fusionlint.patterns.at_many import is_one_of_many
 from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.carry import Carry, read
@@ -62,7 +63,7 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if _is_ragged(write, loop) or _is_a_part_of_a_row(write, loop):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
     pieces = [write, *(w for w in found.writes if dotted(root(w)) == array and w is not write)]
-    if (joined := _of_slices(write, pieces, array, loop, source)) is not None:
+    if (joined := of_slices(write, pieces, array, loop, source)) is not None:
         return joined
     if write.method == "set" and _adds_up(write, loop, source):
         return (
@@ -93,43 +94,9 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     return f"{at_once}; or a list of them and one {jnp}.stack{_stacked(write)}"
 
 
-def _of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, source: Source) -> str | None:
-    """Of pieces that are slices, whichever joins them: along one axis a concatenate, along several nothing."""
-    jnp = source.alias("jax.numpy") or "jnp"
-    if any(_is_window_of_a_row(piece, loop) for piece in pieces):
-        along = "with arrays of indices along each axis that broadcast"
-        return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
-    if any(_is_a_rectangle(piece, source) for piece in pieces):
-        if all(_is_on_a_diagonal(piece, source) for piece in pieces):
-            whole = f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
-            return whole if write.method == "set" else f"{array}, and to it the pieces at once: {whole}"
-        masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
-        return f"{masks}; a block is brought to its place by {jnp}.pad"
-    if any(_is_a_slice_by_name(part, source) for piece in pieces for part in piece.index):
-        along = f"one {jnp}.concatenate where they lie along one axis"
-        return f"a list of the pieces, and {along}, else {jnp}.where of masks, each brought to its place by {jnp}.pad"
-    if any(_is_cut_to_size(_sliced(part, source)) for piece in pieces for part in piece.index):
-        return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
-    return None
-
-
 def _joined(write: Write, source: Source) -> str:
     is_seen = all(_is_one_place_each(part, source) for part in write.index)
     return "" if is_seen else ", joined where they are arrays"
-
-
-def _is_a_rectangle(write: Write, source: Source) -> bool:
-    """Whether slices are written along two axes or more, which nothing joins."""
-    return len(_cut(write, source)) > 1
-
-
-def _is_on_a_diagonal(write: Write, source: Source) -> bool:
-    """`[i:j, i:j]`."""
-    return len({source.code(part) for part in _cut(write, source)}) == 1
-
-
-def _cut(write: Write, source: Source) -> list[Part]:
-    return [part for part in write.index if stands(part, source) is Stands.SLICE and not is_static(part)]
 
 
 def _is_one_place_each(part: Part, source: Source) -> bool:
@@ -200,36 +167,11 @@ def _stacked(write: Write) -> str:
     return f" along axis {places[0] - len(write.index) if is_open else places[0]}"
 
 
-def _is_window_of_a_row(write: Write, loop: cst.For) -> bool:
-    """`[2 * i, 3 * i : 3 * i + 3]`: each turn writes another window of another row."""
-    counted = counted_by(loop)
-    moved = [part for part in write.index if any(name.value in counted for name in names_read(part))]
-    return any(map(_is_cut_to_size, moved)) and any(not isinstance(part, cst.Slice) for part in moved)
-
-
 def _is_a_part_of_a_row(write: Write, loop: cst.For) -> bool:
     """`[i, slice(0, x.shape[0])]`: a row for each, as much of it as there is."""
     counted = counted_by(loop)
     is_row = any(isinstance(part, cst.Name) and part.value in counted for part in write.index)
     return is_row and any(_asks_for_shape(part, counted) for part in write.index)
-
-
-def _sliced(part: Part, source: Source) -> Part:
-    """`a:b` for a name of `slice(a, b)`; another part as it is."""
-    match source.value(part) if isinstance(part, cst.Name) else None:
-        case cst.Call(func=cst.Name("slice"), args=[cst.Arg(value=lower), cst.Arg(value=upper)]):
-            return cst.Slice(lower=lower, upper=upper)
-    return part
-
-
-def _is_a_slice_by_name(part: Part, source: Source) -> bool:
-    """Whether a part is called as slices are, and may be one or several: `block_slice`."""
-    return not isinstance(_sliced(part, source), cst.Slice) and stands(part, source) is Stands.SLICE
-
-
-def _is_cut_to_size(part: Part) -> bool:
-    """`at : at + size`."""
-    return isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part)
 
 
 def works_on_what_is_there(found: Piecewise, source: Source) -> bool:
