@@ -68,9 +68,10 @@ class Run:
 
 
 class Notes(NamedTuple):
-    """What a run has asked. For a file of a large component, what of the others; by component, its first path, for
-    questions about the whole of it what their answers rest on."""
+    """What a run has asked. For a file of a large component, what of the others, and the digest of what the file held;
+    by component, its first path, for questions about the whole of it what their answers rest on."""
 
+    contents: dict[str, bytes]
     asked: dict[str, ByPath]
     rests: dict[str, dict[str, ByPath]]
 
@@ -114,7 +115,7 @@ class Cache:
         """What was asked in the last run; nothing where that is of another one: two at once may have left one each."""
         found = self._read(self._notes_file(self._last_run)) if self._last_run else None
         if found is None or found[0] != _keys(run):
-            return Notes({}, {})
+            return Notes({}, {}, {})
         return Notes(*found[1:])
 
     def keep_run(self, settings: bytes, paths: bytes, run: Run, notes: Notes) -> None:

@@ -139,29 +139,28 @@ def _run(
     groups = components(leaves)
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
-    notes = Notes({}, {})
+    large = {path: group.paths[0] for group in groups if len(group.paths) >= _LARGE for path in group.paths}
+    notes = Notes({path: known.texts[path].digest for path in large}, {}, {})
     worlds: dict[Component, World] = {}
     if last is not None and cache is not None:
         before = cache.notes(last)
         for group in groups:
-            since = None
-            if any(path in last.kept and last.kept[path].key != keys.get(path) for path in group.paths):
-                since = _since(group, leaves, known, seen, last, before, cache)
-                if since is not None and since.world is not None:
-                    worlds[group] = since.world
+            since = _since(group, leaves, known, seen, last, before, cache)
             for path, found in _still_true(group, since, seen, last):
                 kept[path] = Kept(keys[path], found)
                 if path in before.asked:
                     notes.asked[path] = before.asked[path]
-            if since is None or since.world is not None:
-                notes.rests[group.paths[0]] = {**before.rests.get(group.paths[0], {}), **_rests(worlds.get(group))}
+            if since.stale is not None and group.paths[0] in before.rests:
+                notes.rests[group.paths[0]] = before.rests[group.paths[0]]
+            if since.world is not None:
+                worlds[group] = since.world
+                notes.rests.setdefault(group.paths[0], {}).update(_rests(since.world, ()))
     todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
-    of_group = {path: group.paths[0] for group in groups if len(group.paths) >= _LARGE for path in group.paths}
     for path, found, asked, rests in _judge(todo, groups, worlds, known, scope, jobs, cache, progress):
         kept[path] = Kept(keys[path], found)
-        if path in of_group:
+        if path in large:
             notes.asked[path] = asked
-            notes.rests.setdefault(of_group[path], {}).update(rests)
+            notes.rests.setdefault(large[path], {}).update(rests)
     return Run(seen, around, listed(), {path: kept[path] for path in readable}), notes
 
 
@@ -182,48 +181,46 @@ def _since(
     last: Run,
     notes: Notes,
     cache: Cache,
-) -> Since | None:
-    """None where not all of the component was known then."""
-    before = {path: known.before[path] for path in group.paths if path in known.before}
+) -> Since:
+    kept = {path: last.kept[path].key for path in group.paths if path in last.kept and path in seen}
+    if all(key == digest(seen[path], group.digest) for path, key in kept.items()):
+        return Since(group.digest, ())
+    texts = {path: known.of_content(notes.contents[path]) for path in group.paths if path in notes.contents}
+    before = {path: text for path, text in texts.items() if text is not None}
     if len(before) < len(group.paths):
-        return None
+        return Since(b"", None)
     then = said_by(group.paths, {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths})
     changed = [path for path in group.paths if before[path].outline != leaves[path].outline]
     if not changed:
         return Since(then, ())
-    packed = cache.world(_key(group), then) if len(group.paths) >= _LARGE else None
+    packed = cache.world(_key(group), then)
     if packed is None:
         return Since(then, None)
     facts = {path: known.facts(path) for path in group.paths}
     now = rejoined(facts, {path: facts_of(before[path].facts, path) for path in changed}, Packed(*packed))
     cache.keep_world(_key(group), group.digest, tuple(now.world.packed()))
-    hold = [p for p in group.paths if p in seen and p in last.kept and last.kept[p].key == digest(seen[p], then)]
-    asked = {path: notes.asked[path] for path in hold if path in notes.asked}
+    held = [path for path, key in kept.items() if key == digest(seen[path], then)]
+    asked = {path: notes.asked[path] for path in held if path in notes.asked}
     perhaps = stale(now, asked, notes.rests.get(group.paths[0], {}))
-    return Since(then, perhaps | {path for path in hold if path not in asked}, now.world)
+    return Since(then, perhaps.union(path for path in held if path not in asked), now.world)
 
 
-def _rests(world: World | None) -> dict[str, ByPath]:
-    """What the answers about a whole project rest on that were found out so far."""
-    return {question: by_path(asked) for question, asked in world.project.rests.items()} if world else {}
+def _rests(world: World, known: Collection[str]) -> dict[str, ByPath]:
+    """What those answers about a whole project rest on that were not known yet."""
+    return {question: by_path(asked) for question, asked in world.project.rests.items() if question not in known}
 
 
 def _still_true(
-    group: Component, since: Since | None, seen: Mapping[str, bytes], last: Run
+    group: Component, since: Since, seen: Mapping[str, bytes], last: Run
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """The files of a component for which the last run found what this one would, and what it found: the component says
     what it said, or nothing that it says otherwise was asked for them."""
     for path in group.paths:
-        if path not in seen or path not in last.kept:
-            continue
-        key, found = last.kept[path].key, last.kept[path].found
-        if key == digest(seen[path], group.digest) or (
-            since is not None
-            and since.stale is not None
-            and path not in since.stale
-            and key == digest(seen[path], since.digest)
-        ):
-            yield path, found
+        if path in seen and path in last.kept:
+            key, found = last.kept[path].key, last.kept[path].found
+            may_hold = since.stale is not None and path not in since.stale
+            if key == digest(seen[path], group.digest) or (may_hold and key == digest(seen[path], since.digest)):
+                yield path, found
 
 
 def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
@@ -324,11 +321,10 @@ def _judge_one(path: str) -> tuple[str, Judged]:
 
     common: _Shared = shared()
     world = common.worlds.get(path) or _joined(common.groups[path])
-    known = {*world.project.rests}
+    known = frozenset(world.project.rests)
     with world.project.log.apart() as asked:
         found = _plain(check_file(path, common.scope, world))
-    rests = {question: by_path(one) for question, one in world.project.rests.items() if question not in known}
-    return path, Judged(path, found, by_path(asked, path), rests)
+    return path, Judged(path, found, by_path(asked, path), _rests(world, known))
 
 
 @lru_cache(maxsize=1)

@@ -15,15 +15,18 @@ from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
 from fusionlint.source.texts import text_of
 
+# So many texts are kept that files no longer have: another run of this cache saw them last, and compares with them.
+_REPLACED = 64
+
 
 class Known:
-    """The texts that are known, by path; those of `before` an earlier run left in the cache."""
+    """The texts that are known, by path, beside those that earlier runs left in the cache."""
 
     def __init__(self, cache: Cache | None) -> None:
         self.texts: dict[str, Text] = {}
-        self.before = cache.facts(definition()) if cache else {}
+        self._kept = cache.facts(definition()) if cache else {}
         # Facts are of a text, wherever it stands: below another folder, or called otherwise, it says the same.
-        self._by_content = {text.digest: text for text in self.before.values()}
+        self._by_content = {text.digest: text for text in self._kept.values()}
         self._cache = cache
         self._is_new = False
 
@@ -65,8 +68,15 @@ class Known:
         if self._cache is None or not self._is_new:
             return
         now = {path: self.texts[path] for path in contents if path in self.texts}
-        others = {path: one for path, one in self.before.items() if path not in now and Path(path).exists()}
-        self._cache.keep_facts(definition(), {**others, **now})
+        others = {path: one for path, one in self._kept.items() if path not in now and Path(path).exists()}
+        have = {one.digest for one in (*others.values(), *now.values())}
+        replaced = [one for one in self._kept.values() if one.digest not in have][-_REPLACED:]
+        named = {f"replaced {one.digest.hex()}": one for one in replaced}
+        self._cache.keep_facts(definition(), {**named, **others, **now})
+
+    def of_content(self, content: bytes) -> Text | None:
+        """The text of a file by the digest of what it holds, or held."""
+        return self._by_content.get(content)
 
     def _take(self, path: str, content: bytes) -> None:
         stored = self._by_content.get(content)
