@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.at import constant, elements, inside
 from fusionlint.patterns.at_places import meant
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.elementwise import worked_on
@@ -47,24 +47,51 @@ def _may_move(call: Call) -> bool:
 
 @rule.source("Call", calls=(_ROLL, _CONCATENATE), like=_may_move)
 def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The first of several copies of one array, moved both ways along one axis, that one expression reads."""
-    first = _shifted(node, source)
-    if first is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    """The first of several copies of one array, moved both ways along one axis, that one expression reads; of several
+    such expressions in a function the first."""
+    found = _neighbours(node, source)
+    if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
-    together = [other for other in _read_with(node, source) if other[1].array == first.array]
-    if not together or together[0][0] is not node:
+    array, ahead, behind = found
+    others = ((other, _neighbours(other, source)) for other in _in_function(node, source))
+    same = [other for other, more in others if more is not None and _is_of(more, array)]
+    if same[0] is not node:
         return
-    both = ((a, b) for _, a in together for _, b in together if a.axis == b.axis and a.by < 0 < b.by)
-    ahead, behind = next(both, (None, None))
-    if ahead is None or behind is None:
-        return
-    x = brief(first.array, 20, "x")
+    x = brief(array, 20, "x")
+    more = "1 more expression" if len(same) == 2 else f"{len(same) - 1} more expressions"
+    rest = f", and so are those of {more} below" if len(same) > 1 else ""
     yield source.finding(
         node,
-        f"each neighbour of `{x}` is a copy of all of it on a TPU",
+        f"each neighbour of `{x}` is a copy of all of it on a TPU{rest}",
         write=f"p = {_bordered(x, ahead, behind)} once, and slices of it: {_slices(ahead.axis)} beside {x}",
         pair=0 if _is_padded(ahead, behind) else 1,
     )
+
+
+def _neighbours(node: cst.Call, source: Source) -> tuple[str, _Shifted, _Shifted] | None:
+    """The array, as written, of which `node` is the first of the copies that one expression reads, and those that are
+    moved ahead and behind."""
+    first = _shifted(node, source)
+    if first is None:
+        return None
+    together = [other for other in _read_with(node, source) if other[1].array == first.array]
+    if not together or together[0][0] is not node:
+        return None
+    both = ((a, b) for _, a in together for _, b in together if a.axis == b.axis and a.by < 0 < b.by)
+    ahead, behind = next(both, (None, None))
+    return None if ahead is None or behind is None else (first.array, ahead, behind)
+
+
+def _is_of(found: tuple[str, _Shifted, _Shifted], array: str) -> bool:
+    """Whether what was found is of the same array, or of another part of it: `field[0]` and `field[1]`."""
+    return found[0].partition("[")[0] == array.partition("[")[0]
+
+
+def _in_function(node: cst.Call, source: Source) -> list[cst.Call]:
+    """The calls of the function around `node`, in the order in which they stand."""
+    function = source.function(node)
+    calls = inside(function.body) if function is not None else source.nodes(cst.Call)
+    return [call for call in calls if isinstance(call, cst.Call) and source.function(call) is function]
 
 
 def _bordered(x: str, ahead: _Shifted, behind: _Shifted) -> str:

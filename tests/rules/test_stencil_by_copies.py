@@ -82,3 +82,21 @@ def test_two_rows_of_its_own_end_are_no_edge() -> None:
 def test_the_array_is_padded_and_cut_along_the_axis_of_the_neighbours(axis: int, widths: str, slices: str) -> None:
     text = advice(f"jnp.roll(x, 1, axis={axis})", f"jnp.roll(x, -1, axis={axis})")
     assert text == f'p = jnp.pad(x, ({widths}), mode="wrap") once, and slices of it: {slices} beside x'
+
+
+def test_several_expressions_of_a_function_are_one_finding() -> None:
+    code = """
+import jax.numpy as jnp
+
+def divergence(field, other, h):
+    x = (jnp.roll(field[0], -1, axis=0) - jnp.roll(field[0], 1, axis=0)) / h
+    y = (jnp.roll(field[1], -1, axis=1) - jnp.roll(field[1], 1, axis=1)) / h
+    z = (jnp.roll(other, -1, axis=1) - jnp.roll(other, 1, axis=1)) / h
+    return x + y + z
+
+def slope(field, h):
+    return (jnp.roll(field, -1, axis=0) - jnp.roll(field, 1, axis=0)) / h
+"""
+    found = check_text(code.encode(), "m.py", ONLY)
+    assert [one.location.line for one in found] == [5, 7, 11]
+    assert [one.message.partition(", and so are ")[2] for one in found] == ["those of 1 more expression below", "", ""]
