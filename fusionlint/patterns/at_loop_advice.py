@@ -73,6 +73,10 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
     if _is_left_out(write, loop, source):
         listed = f"a list of the places that are written and one of their values{_joined(write, source)}"
         return f"{listed}, then one `{array}.at[indices].{write.method}(values)`"
+    values = {source.code(w.value) for w in pieces if w.value is not None}
+    if is_literal(write.value) and len(values) == 1:
+        one = f"one `{array}.at[indices].{write.method}({values.pop()})`"
+        return f"{one} of the places of all {found.counter}{_joined(write, source)}"
     written = f"one `{array}.at[indices].{write.method}(values)`"
     is_counted = _is_counted(write, loop)
     if _needs_the_one_before(write, found, loop, source):

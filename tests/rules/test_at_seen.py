@@ -342,3 +342,21 @@ def marked(grid, places, rows):
     return jax.lax.scan(step, grid, jnp.arange(8))[0]
 """
     assert advice("write-in-fori-loop", code).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        ("i", "0.0", "one `x.at[indices].set(0.0)` of the places of all i"),
+        ("ends[i]", "0.0", "one `x.at[indices].set(0.0)` of the places of all i, joined where they are arrays"),
+        ("i", "ends[i]", "the values of all i at once (jax.vmap), then one `x.at[indices].set(values)`; or a list"),
+    ],
+)
+def test_of_one_number_no_values_are_made(place: str, value: str, expected: str) -> None:
+    code = f"""
+def cleared(x, ends, n):
+    for i in range(n):
+        x = x.at[{place}].set({value})
+    return x
+"""
+    assert advice("chained-at-set", code).startswith(expected)
