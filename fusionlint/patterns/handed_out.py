@@ -6,6 +6,8 @@ the step hands back anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from fusionlint.patterns.at import constant, inside
@@ -18,9 +20,40 @@ def is_for_others(jit: cst.Call, source: Source) -> bool:
     match source.parent(jit):
         case cst.Return():
             return True
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if is_method(jit, source):
+            return jit.args[0].value.deep_equals(name)  # update = jax.jit(update)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
             reads = source.reads(name)
             return bool(reads) and all(map(_is_returned, map(source.parent, reads))) and not calls_of_name(name, source)
+    return False
+
+
+def is_handed_over(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether a def is returned by the one around it, or is a method, and no call of it is seen."""
+    if isinstance(source.function(function), cst.FunctionDef):
+        reads = source.reads(function.name)
+        return bool(reads) and all(map(_is_returned, map(source.parent, reads)))
+    own = f"self.{function.name.value}"
+    return is_method(function, source) and all(call[0][0] != own for call in source.facts.raw.calls)
+
+
+def is_method(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node`, a def or a statement, stands in a class."""
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.ClassDef | cst.FunctionDef))
+    return isinstance(next(around, None), cst.ClassDef)
+
+
+def is_replaced(step: cst.FunctionDef, source: Source) -> bool:
+    """Whether each `return` of `step` begins with a parameter that has other parts: `return self.replace(x=1)`."""
+    firsts = list(_firsts(step, source))
+    return bool(firsts) and all(_is_copy(first, source) for first in firsts)
+
+
+def _is_copy(node: cst.BaseExpression | None, source: Source) -> bool:
+    match source.meant(node) if node is not None else None:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("replace" | "_replace"))):
+            written = source.written(owner) if isinstance(owner, cst.Name) else None
+            return isinstance(source.parent(written) if written else None, cst.Param) or _is_copy(owner, source)
     return False
 
 
@@ -41,14 +74,20 @@ def donates(jit: cst.Call) -> frozenset[int] | None:
 
 def goes_on(step: cst.FunctionDef, source: Source) -> int | None:
     """The number of the parameter that `step` returns first, made anew: 0 of `return state.replace(step=1), loss`."""
-    returns = (part for part in inside(step.body) if isinstance(part, cst.Return) and source.function(part) is step)
-    values = [part.value for part in returns]
-    firsts = [v.elements[0].value if isinstance(v, cst.Tuple) and v.elements else v for v in values]
+    firsts = list(_firsts(step, source))
     roots = {root for first in firsts for root in _roots(first, source, frozenset())}
     root = roots.pop() if len(roots) == 1 else None
     if root is None or any(first in source.reads(root) for first in firsts):
         return None
     return next((i for i, parameter in enumerate(step.params.params) if parameter.name is root), None)
+
+
+def _firsts(step: cst.FunctionDef, source: Source) -> Iterator[cst.BaseExpression | None]:
+    """What `step` returns first, in each of its returns."""
+    for part in inside(step.body):
+        if isinstance(part, cst.Return) and source.function(part) is step:
+            values = part.value
+            yield values.elements[0].value if isinstance(values, cst.Tuple) and values.elements else values
 
 
 def _is_returned(parent: cst.CSTNode | None) -> bool:

@@ -110,12 +110,16 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
         return bool(owner) and _is_handed_to_another(argument, call, owner, source)
     if not isinstance(argument, cst.Attribute):
         return False
-    name = dotted(argument)
+    name, method = dotted(argument), source.function(call)
+    if f"{owner}.{argument.attr.value}" in source.facts.functions:
+        return True  # a property, of what it takes from elsewhere
     for node in source.nodes(cst.Attribute):
         if dotted(node) != name or source.facts.class_around(source.scope(node)) != owner:
             continue
         function = source.function(node)
-        if not isinstance(function, cst.FunctionDef) or function is source.function(call):
+        if function is method and not argument.attr.value.startswith("_") and _is_returned(node, source):
+            return True  # who was handed the last one by this method may still hold it
+        if not isinstance(function, cst.FunctionDef) or function is method:
             continue
         if not _STORES.match(function.name.value) and _is_returned(_part(node, source), source):
             return True

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.at import inside
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -136,6 +137,7 @@ def replaced(call: cst.Call, source: Source) -> dict[int, str]:
         return {}
     written = {name for target in statement.targets for name in _names(target.target)}
     written |= {name for target in statement.targets for name in _taken_out(target.target, call, source)}
+    written |= {name for target in statement.targets for name in _stored(target.target, call, source)}
     given = {number: dotted(arg.value) for number, arg in enumerate(call.args) if arg.keyword is None}
     return {
         number: name for number, name in given.items() if name in written and not _is_kept(call, number, name, source)
@@ -150,6 +152,39 @@ def _taken_out(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[
         statement = source.parent(part) if isinstance(part, cst.Attribute) else None
         if isinstance(statement, cst.Assign) and source.parent(source.parent(statement) or statement) is block:
             yield from (name for each in statement.targets for name in _names(each.target))
+
+
+def _stored(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str]:
+    """What a part of the result is stored as by a later line of the same block, where nothing between reads what stood
+    there: `actor` of `new_actor, info = update(actor)`, `actor = new_actor`."""
+    line = next((above for above in source.ancestors(call) if isinstance(above, cst.SimpleStatementLine)), None)
+    block = source.parent(line) if line is not None else None
+    if line is None or not isinstance(block, cst.IndentedBlock):
+        return
+    first = next(i for i, each in enumerate(block.body) if each is line)
+    parts = [each.value for each in target.elements] if isinstance(target, cst.Tuple | cst.List) else [target]
+    for part in parts:
+        for read in source.reads(part) if isinstance(part, cst.Name) else ():
+            store = source.parent(read)
+            if not isinstance(store, cst.Assign) or store.value is not read:
+                continue
+            last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
+            between = [node for each in block.body[first + 1 : last] for node in inside(each)]
+            stored = [name for each in store.targets for name in _names(each.target)] if last > first else []
+            yield from (name for name in stored if not any(_is_read_as(node, name, source) for node in between))
+
+
+def _is_read_as(node: cst.CSTNode, name: str, source: Source) -> bool:
+    """Whether `node` reads what is called `name`, or all that holds it."""
+    match node:
+        case cst.Name(value=value) if value == name.partition(".")[0]:
+            whole: cst.CSTNode = node
+            while isinstance(above := source.parent(whole), cst.Attribute) and above.value is whole:
+                whole = above
+            written = dotted(whole)
+            is_target = isinstance(source.parent(whole), cst.AssignTarget)
+            return not is_target and (f"{written}.".startswith(f"{name}.") or f"{name}.".startswith(f"{written}."))
+    return False
 
 
 def _names(target: cst.CSTNode) -> Iterator[str]:
@@ -172,8 +207,18 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
     else:
         owner = source.facts.class_around(source.scope(call))
         nodes = (n for n in source.nodes(cst.Attribute) if dotted(n) == name)
-        places = (n for n in nodes if source.facts.class_around(source.scope(n)) == owner)
+        fields = [n for n in nodes if source.facts.class_around(source.scope(n)) == owner]
+        if any(_is_written_with_a_field(field, source) for field in fields):
+            return True
+        places = iter(fields)
     return any(_keeps(place, source) for place in places)
+
+
+def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
+    """`self.average = self.params`: both hold one array."""
+    target = source.parent(field)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return isinstance(statement, cst.Assign) and dotted(statement.value).startswith("self.")
 
 
 def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:

@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.handed_on import methods_handed_on
-from fusionlint.patterns.handed_out import donates, goes_on, is_for_others
+from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
 from fusionlint.patterns.held import held_twice, is_handed_out, is_read_later
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
@@ -29,16 +29,18 @@ rule = Rule(__name__, harm="memory")
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
-    r"(^|_)(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
+    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
     re.I,
 )
 # Of a state that holds the parameters these are asked for.
 _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 # What calls itself so is written here and there.
 _CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
-_STATE = regex(r"(^|_)(state|model|theta|variables)$", re.I)
+_STATE = regex(r"(^|[._])(state|model|theta|variables)$", re.I)
+# What an agent keeps of each of its networks, and the agent itself.
+_PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
-_RANDOM = regex(r"(^|_)(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
+_RANDOM = regex(r"(^|[._])(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
 def _compiled(source: Source) -> Iterator[str]:
@@ -51,6 +53,21 @@ def _compiled(source: Source) -> Iterator[str]:
         place = Place(source.path, function.scope)
         is_in_use = not is_idle(project, place) and _is_repeated(place, source)
         if is_in_use and not _says_of_donation(function.decorators[0]):
+            yield function.scope
+
+
+def _of_others(source: Source) -> Iterator[str]:
+    """The functions of the file that are decorated with a jit alone, and of which no call is seen, for all that the
+    facts show: methods that nobody hands to a transform, and what the function around returns."""
+    project = source.project
+    for function in source.facts.functions.values():
+        if len(function.decorators) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
+            continue
+        place, name = Place(source.path, function.scope), last_name(function.scope)
+        around = source.facts.functions.get(function.scope.rpartition(".")[0])
+        returned = around.returns if around is not None else ()
+        is_returned = any(name in (v.name, *(a.name for a in v.arguments)) for v in returned)
+        if (is_returned or (function.owner and name not in methods_handed_on(project))) and not is_idle(project, place):
             yield function.scope
 
 
@@ -102,18 +119,33 @@ def update_for_others(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`return jax.jit(train_step)`, whose calls are made elsewhere: it returns the state that it is handed, trained."""
     if not node.args or node.args[0].keyword or not is_for_others(node, source):
         return
-    donated = donates(node)
     step = function_named(node.args[0].value, source)
-    if donated is None or not isinstance(step, cst.FunctionDef) or is_idle(source.project, source.place(node)):
+    if isinstance(step, cst.FunctionDef) and not is_idle(source.project, source.place(node)):
+        yield from _handed_back(node, step, donates(node), source)
+
+
+@rule.source("FunctionDef", where="any", when=_of_others)
+def decorated_for_others(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """`@jax.jit` above a step that a factory returns, or above a method that returns its object anew,
+    `return agent.replace(params=params)`."""
+    if len(node.decorators) == 1 and is_handed_over(node, source):
+        decorator = node.decorators[0].decorator
+        donated = donates(decorator) if isinstance(decorator, cst.Call) else frozenset[int]()
+        yield from _handed_back(node.name, node, donated, source)
+
+
+def _handed_back(
+    node: cst.Call | cst.Name, step: cst.FunctionDef, donated: frozenset[int] | None, source: Source
+) -> Iterator[Finding]:
+    """`node` makes a compiled function of `step`, which donates `donated`; None where that is not seen."""
+    number = goes_on(step, source) if donated is not None else None
+    if donated is None or number is None or number in donated or not trains(node, source):
         return
-    number = goes_on(step, source)
-    name = step.params.params[number].name.value if number is not None else ""
-    if (
-        number is None
-        or number in donated
-        or not trains(node, source)
-        or not (_LARGE.search(name) or _STATE.search(name))
-    ):
+    name = step.params.params[number].name.value
+    if is_method(step, source):
+        if number or not is_replaced(step, source):
+            return
+    elif not (_LARGE.search(name) or _STATE.search(name)):
         return
     yield source.finding(
         node,
@@ -217,4 +249,4 @@ def _is_large(names: list[str], compiled: cst.Call | cst.Name, source: Source) -
     if any(_LARGE.search(name) for name in names):
         return True
     trained = trains(compiled, source) or takes_gradients(compiled, source)
-    return trained and any(_STATE.search(name) for name in names)
+    return trained and any(_STATE.search(name) or _PART.search(name) for name in names)

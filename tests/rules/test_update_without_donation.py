@@ -290,3 +290,90 @@ def make(options, keep):
     {made}
 """
     assert len(findings(code)) == times
+
+
+METHODS = {
+    "returned anew": ("@jax.jit", "return agent.replace(state=state), 0", 1),
+    "with a setting": ("@functools.partial(jax.jit, static_argnames='n')", "return agent.replace(state=state)", 1),
+    "by another name": ("@jax.jit", "new = agent.replace(state=state); return new", 1),
+    "donated": ("@functools.partial(jax.jit, donate_argnums=0)", "return agent.replace(state=state)", 0),
+    "as it is": ("@jax.jit", "return agent", 0),
+    "of a class": ("@jax.jit", "return Agent(state)", 0),
+    "made by a method": ("@jax.jit", "new = agent.next(state); return new.replace(state=state)", 0),
+    "one by one": ("@jax.jit", "new = agent.replace(state=state); return new.replace(n=1).replace(m=2), 0", 1),
+    "last": ("@jax.jit", "return 0, agent.replace(state=state)", 0),
+    "called by the class": (
+        "@jax.jit",
+        "return agent.replace(state=state)\n    def go(self, b): return self.update(b)",
+        0,
+    ),
+    "jitted in the class": ("", "return agent.replace(state=state)\n    update = jax.jit(update)", 1),
+    "as something else": ("", "return agent.replace(state=state)\n    update = jax.jit(_step)", 0),
+}
+
+
+def a_method(above: str, returned: str) -> str:
+    return f"""
+import functools
+
+class Agent:
+    {above}
+    def update(agent, batch):
+        grads = jax.grad(lambda params: (params @ batch).sum())(agent.state.params)
+        state = agent.state.apply_gradients(grads=grads)
+        {returned}
+"""
+
+
+@pytest.mark.parametrize(("above", "returned", "times"), METHODS.values(), ids=METHODS)
+def test_a_method_is_told_to_donate_the_object_that_it_returns_anew(above: str, returned: str, times: int) -> None:
+    assert len(findings(a_method(above, returned))) == times
+
+
+def test_a_method_that_a_transform_is_handed_donates_nothing() -> None:
+    code = a_method("@jax.jit", "return agent.replace(state=state)")
+    assert not findings(f"{code}\ndef run(one, batches):\n    return jax.vmap(one.update)(batches)\n")
+
+
+@pytest.mark.parametrize(
+    ("returned", "times"), [("return step", 1), ("return step, 0", 0), ("keep(step); return step", 0), ("return 0", 0)]
+)
+def test_a_decorated_step_that_is_returned(returned: str, times: int) -> None:
+    code = f"""
+def make(keep):
+    @jax.jit
+    def step(state, batch):
+        grads = jax.grad(lambda params: (params @ batch).sum())(state.params)
+        return state.apply_gradients(grads=grads), 0
+    {returned}
+"""
+    assert len(findings(code)) == times
+
+
+STORED = {
+    "in the class": ("self.params = new", 1),
+    "after a line that does not read it": ("n = 1; self.n = n\n        self.params = new", 1),
+    "read in between": ("print(self.params)\n        self.params = new", 0),
+    "all of it is read": ("save(self)\n        self.params = new", 0),
+    "now and then": ("if batch: self.params = new", 0),
+    "as something else": ("self.last = new", 0),
+    "and handed out": ("self.params = new\n        return self.params", 0),
+    "and a part of it handed out": ("self.params = new\n        return self.params.loss", 1),
+    "which is a property": ("self.params = new\n\n    @property\n    def params(self): return self.all[0]", 0),
+    "and held as another field": ("self.params = new\n\n    def start(self): self.params = self.average", 0),
+}
+
+
+@pytest.mark.parametrize(("lines", "times"), STORED.values(), ids=STORED)
+def test_what_a_later_line_stores_under_the_old_name_replaces_it(lines: str, times: int) -> None:
+    code = f"""
+class Learner:
+    def __init__(self, params):
+        self._update = jax.jit(_step)
+        self.params = params
+
+    def update(self, batch):
+        new, _ = self._update(self.params, batch)
+        {lines}
+"""
+    assert len(findings(code)) == times
