@@ -35,8 +35,8 @@ _BIG = regex(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulat
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
-# What an object does once, when it is made.
-_CONSTRUCTORS = ("__init__", "__post_init__")
+# What an object does once, when it is made, and what makes the first weights of a layer.
+_CONSTRUCTORS = regex(r"(^|\.)_*(init|initiali[sz]e|post_init)(_[a-z0-9_]*)?(#\d+)?$")
 
 
 @rule.source("Call", calls=tuple(_FUNCTIONS), where="host", in_loop=True)
@@ -64,7 +64,7 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_jitted(node.args[0].value, source) or _only_picks(node.args[0].value, source):
         return
-    if source.scope(node).endswith(_CONSTRUCTORS):
+    if _CONSTRUCTORS.search(source.scope(node)):
         return
     for call in _calls_of(node, source):
         if (loop := _loop(call, source)) is not None:

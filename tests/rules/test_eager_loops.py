@@ -130,3 +130,4 @@ def test_another_function_in_every_iteration_is_traced_anyway(body: str, number:
 def test_what_an_object_does_when_it_is_made_is_done_once() -> None:
     body = "for x in xs:\n    n = jax.vmap(fns)(x)"
     assert found("eager-control-flow", body, "__init__") == 0
+    assert found("eager-control-flow", body, "_init_weights") == 0
