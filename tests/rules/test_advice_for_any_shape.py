@@ -22,8 +22,8 @@ def test_whoever_solves_from_the_right_turns_the_last_two_axes_alone() -> None:
     of_rows, rest = text.split(", of a vector ")
     of_a_vector = rest.partition(";")[0]
     assert (of_rows, of_a_vector) == (
-        "jnp.linalg.solve(cell.mT, points.mT).mT",
-        "jnp.linalg.solve(cell.mT, points)",
+        "jnp.linalg.solve(mixing.mT, points.mT).mT",
+        "jnp.linalg.solve(mixing.mT, points)",
     )
 
 
