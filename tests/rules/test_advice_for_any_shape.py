@@ -17,7 +17,7 @@ def advice(rule: str, code: str) -> str:
 
 
 def test_whoever_solves_from_the_right_turns_the_last_two_axes_alone() -> None:
-    code = "@jax.jit\ndef f(points, cell):\n    return points @ jnp.linalg.inv(cell)\n"
+    code = "@jax.jit\ndef f(points, mixing):\n    return points @ jnp.linalg.inv(mixing)\n"
     text = advice("inverse-then-matmul", code)
     of_rows, rest = text.split(", of a vector ")
     of_a_vector = rest.partition(";")[0]
