@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Loop, calls
 from fusionlint.patterns.host import is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
@@ -43,7 +44,7 @@ _CONSTRUCTORS = regex(r"(^|\.)_*(init|initiali[sz]e|post_init)(_[a-z0-9_]*)?(#\d
 def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Control flow in host code that is handed a function made anew every time."""
     name = source.qualified_name(node.func)
-    if name not in _FUNCTIONS or (where := _loop(node, source)) is None:
+    if name not in _FUNCTIONS or (where := _loop(node, source)) is None or is_called_jitted(node, source):
         return
     handed = [
         arg.value for i, arg in enumerate(node.args) if i in _FUNCTIONS[name] and not arg.keyword and not arg.star
@@ -64,7 +65,7 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_jitted(node.args[0].value, source) or _only_picks(node.args[0].value, source):
         return
-    if _CONSTRUCTORS.search(source.scope(node)):
+    if _CONSTRUCTORS.search(source.scope(node)) or is_called_jitted(node, source):
         return
     for call in _calls_of(node, source):
         if (loop := _loop(call, source)) is not None:

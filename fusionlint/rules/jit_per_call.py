@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
+from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import CLOCKS, is_gated
 from fusionlint.rule import Rule
@@ -30,8 +31,6 @@ _BY_VALUE = "equinox.filter_jit"
 _COMPARED = regex(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
 # What is called before and after what is measured, and to wait for it.
 _MEASURES = (CLOCKS, ("jax.block_until_ready",))
-# What a project calls its own way to compile a function, which may stand in a package that is not here.
-_COMPILES = regex(r"(^|[._])jit(ted)?(_|$)|jit$")
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 
@@ -48,7 +47,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not node.args or node.args[0].keyword or node.args[0].star:
         return
     calls = list(_calls_of(node, source))
-    if not calls or not (where := _again_and_again(node, calls, source)) or _is_compiled(node, source):
+    if not calls or not (where := _again_and_again(node, calls, source)) or is_called_jitted(node, source):
         return
     if isinstance(where, cst.For | cst.While):
         if any(Carry(where).varies(a.value) for a in node.args if a.keyword):
@@ -73,7 +72,7 @@ def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
     if facts is None or facts.owner or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
         return
     calls = list(_only_calls(node.name, source))
-    if calls and _again_and_again(node, calls, source) and not _is_compiled(node, source):
+    if calls and _again_and_again(node, calls, source) and not is_called_jitted(node, source):
         message = f"`{node.name.value}`, defined anew here every time, is compiled every time"
         yield source.finding(node.name, message, write=_WRITE)
 
@@ -85,15 +84,6 @@ def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -
     if any(source.loop(call) is not loop for call in calls) or _measures_itself(node, source):
         return None
     return repeats(node, source)
-
-
-def _is_compiled(node: cst.CSTNode, source: Source) -> bool:
-    """Whether a function around is decorated by what is called a jit, the project's own: `@jit_with_docstring(...)`. A
-    jit in a trace is inlined."""
-    scopes = source.place(node).scope.split(".")
-    around = (source.facts.functions.get(".".join(scopes[:n])) for n in range(1, len(scopes) + 1))
-    decorators = (decorator for facts in around if facts is not None for decorator in facts.decorators)
-    return any(_COMPILES.search((d.callee or d).name) for d in decorators)
 
 
 def _measures_itself(node: cst.CSTNode, source: Source) -> bool:

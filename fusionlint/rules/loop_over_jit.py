@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched
@@ -49,7 +50,7 @@ _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 @rule.source("For", "While", where="host", when=dispatching_in_a_loop)
 def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first compiled call whose outcome the next iteration hands to it again."""
-    if is_short(loop, source):
+    if is_short(loop, source) or is_called_jitted(loop, source):
         return
     steps = [c for c in calls(loop.body) if _loop_of(c, source) is loop and is_jitted(c.func, source)]
     if not steps or yields(loop) or not is_counted(loop, source) or is_timed(loop, source) or _is_over_few(loop):
