@@ -226,19 +226,25 @@ def _is_cut_in_batches(node: cst.Call, source: Source) -> bool:
         match source.parent(read):
             case (
                 cst.Subscript(
-                    slice=[
-                        cst.SubscriptElement(
-                            slice=cst.Slice(upper=cst.BinaryOperation(operator=cst.Multiply()) as count)
-                        )
-                    ]
-                ) as taken
+                    slice=[cst.SubscriptElement(slice=cst.Slice(upper=cst.BaseExpression() as upper))]
+                ) as part
             ):
-                method = source.parent(taken)
-                call = source.parent(method) if isinstance(method, cst.Attribute) else None
-                if isinstance(call, cst.Call) and isinstance(method, cst.Attribute) and method.attr.value == "reshape":
-                    sizes = {source.code(part) for arg in call.args for part in _sizes(arg.value)}
-                    return {source.code(count.left), source.code(count.right)} <= sizes
+                count, name = source.meant(upper), source.assigned_name(part)
+                cut = source.reads(name) if name is not None else [part]
+                if isinstance(count, cst.BinaryOperation) and isinstance(count.operator, cst.Multiply):
+                    sizes = {source.code(count.left), source.code(count.right)}
+                    return any(sizes <= _shape(one, source) for one in cut)
     return False
+
+
+def _shape(read: cst.CSTNode, source: Source) -> set[str]:
+    """What `x.reshape(...)` is told, where that is what is done with `read`."""
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name("reshape")) as method if value is read:
+            call = source.parent(method)
+            arguments = call.args if isinstance(call, cst.Call) else ()
+            return {source.code(part) for arg in arguments for part in _sizes(arg.value)}
+    return set()
 
 
 def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:

@@ -398,7 +398,8 @@ def test_pairs_of_objects_and_of_names_are_no_rows_of_a_table(pair: str, count: 
 ORDER = """
 def epoch(state, key, total, count, size):
     order = jax.random.permutation(key, total)
-    return state, {taken}
+    taken = {taken}
+    return state, taken
 
 def train(state, key, total, count, size):
     return jax.lax.scan(lambda s, k: epoch(s, k, total, count, size), state, key)
@@ -410,6 +411,8 @@ def train(state, key, total, count, size):
     [
         ("order[: count * size].reshape(count, size)", 0),
         ("order[: count * size].reshape((count, size))", 0),
+        ("order[: count * size]; taken = taken.reshape((count, size))", 0),
+        ("count * size; order = order[:taken]; taken = order.reshape(count, size)", 0),
         ("order[: count * size].reshape(-1, 3)", 1),
         ("order[:count]", 1),
     ],
