@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
@@ -38,6 +39,7 @@ _READ_BY = tuple(f".{method}" for method in _METHODS)
 _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
 # What writes down what came of something, or looks at a setting.
 _REPORTS = regex(r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat")
+_TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
@@ -86,6 +88,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
         or (isinstance(loop, cst.For) and is_short(loop, source))
         or is_of_a_factory(source.project, source.place(loop))
         or _is_once(loop, source)
+        or is_asked_for(loop, _TOLD, source)
     ):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):

@@ -48,6 +48,7 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
         "return {n: np.asarray(y[0, i]) for i, n in enumerate(names)}",
         "return {n: np.asarray(y[..., i]) for i, n in enumerate(names)}",  # a large part each time
         "return {n: np.asarray(y[:, i]) for i, n in enumerate(names)}",
+        "if names.verbose:\n    for i in range(len(x)):\n        value = float(y[i])\n        print(i, value)",
         "if x is None:\n    text = [n * bool(v) for n, v in zip(names, y)]\n    raise ValueError(''.join(text))",
     ],
 )
