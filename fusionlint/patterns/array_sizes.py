@@ -16,7 +16,7 @@ from fusionlint.source.tree import Source
 
 FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
 FULL = ("jax.numpy.full",)
-COUNTED = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy") for name in ("arange", "linspace"))
+COUNTED = ("jax.numpy.arange", "numpy.arange")
 # A name seldom stands for more names than this.
 _DEPTH = 8
 

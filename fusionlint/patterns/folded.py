@@ -39,7 +39,7 @@ _CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma)$")
 # Functions whose result XLA knows where it knows what they are handed.
 _ELEMENTWISE = regex(
     r"^(jax\.numpy|numpy|math)\."
-    r"(abs|arctan2|clip|cos|exp|log|log2|log10|maximum|minimum|power|radians|sin|sqrt|square|tan|tanh|where)$"
+    r"(abs|arctan2|clip|cos|exp|linspace|log|log2|log10|maximum|minimum|power|radians|sin|sqrt|square|tan|tanh|where)$"
 )
 # What lays out anew, or joins, what is known, and takes nothing else but sizes.
 _LAID_OUT = regex(
@@ -56,7 +56,8 @@ _WRITES = 32
 
 def is_folded(writes: Sequence[Write], source: Source) -> bool:
     """Whether XLA knows the result before the program runs: known values at known places of a known array."""
-    sizes = frozenset(sizes_of(root(writes[0]), source))
+    made = [root(writes[0]), *(write.value for write in writes if write.value is not None)]
+    sizes = frozenset(size for one in made for size in sizes_of(one, source))
     # Where a slice ends at a field, `: self.count`, along a second axis, XLA leaves the write as it is, as measured.
     return _is_known(writes, _Reader(source, sizes), _Reader(source, frozenset(filter(str.isidentifier, sizes))))
 
@@ -96,8 +97,8 @@ def _is_rows(write: Write) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Reader:
     """One question. `sizes` are the names that say how long the array is, which a trace has to know; `assumed` are
-    variables that are taken for known while what is stored in them is read. A wide one knows infinity, and what is
-    called as constants are, `self.SPEED`; one of `self` also what an object counts by, `self.n`, `self.place("x")`."""
+    variables that are taken for known while what is stored in them is read. A wide one knows what is called as
+    constants are, `self.SPEED`; one of `self` also what an object counts by, `self.n`, `self.place("x")`."""
 
     source: Source
     sizes: frozenset[str]
@@ -147,7 +148,7 @@ class _Reader:
         `jnp.stack([rows, columns])`, `x.reshape(-1)`, `jnp.sin(x)`."""
         given = [arg.value for arg in array.args if arg.keyword is None]
         if self.source.calls(array, *COUNTED):
-            return bool(given) and all(self.is_known(one, _DEPTH) for one in given)
+            return bool(given)  # no trace counts to what it does not know
         match array.func:
             case cst.Attribute(value=whole, attr=cst.Name(method)) if method in _LAID_OUT_BY_METHODS:
                 if self.is_array(whole, depth - 1):
@@ -216,15 +217,14 @@ class _Reader:
         return False
 
     def _is_known_attribute(self, part: cst.Attribute) -> bool:
-        """`x.ndim`, `config.width`, `Node.GOAL`; of a wide reader `jnp.inf`, `self.SPEED`, and what an object counts
-        by, `self.n`."""
+        """`x.ndim`, `config.width`, `Node.GOAL`, `jnp.pi`; of a wide reader `self.SPEED`, and what an object counts by,
+        `self.n`."""
         said = dotted(part).split(".")
         if said[-1] in _ABOUT or any(map(_SETTING.match, said)) or _is_of_a_class(said):
             return True
-        if not self.is_wide:
-            return False
-        is_own = len(said) == 2 and said[0] == "self" and (self.is_of_self or said[1].isupper())
-        return is_own or _CONSTANTS.match(self.source.qualified_name(part) or "") is not None
+        if _CONSTANTS.match(self.source.qualified_name(part) or ""):
+            return True
+        return self.is_wide and len(said) == 2 and said[0] == "self" and (self.is_of_self or said[1].isupper())
 
     def _is_worked_out(self, call: cst.Call, depth: int) -> bool:
         """`jnp.cos(0.3)`; of where something stands also `self.place("x", 1)`."""

@@ -155,6 +155,14 @@ def started(x, n):
     first = first.at[n:].set(jnp.sin(-jnp.arange(n)))
     return x @ first
 """
+WINDOW = """
+def windowed(x, size, overlap):
+    window = jnp.ones(size)
+    taper = 0.54 - 0.46 * jnp.cos(jnp.pi * jnp.arange(overlap) / overlap)
+    window = window.at[:overlap].set(taper)
+    window = window.at[-overlap:].set(taper[::-1])
+    return window @ x
+"""
 ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
 TWO = """\
     if n > 3:
@@ -184,6 +192,7 @@ CASES = {
     "words in capitals": (("chained-at-set",), WEIGHTS, ("cells.AIR, cells.LEAF", "cells.air, cells.leaf"), 1),
     "a table of differences": (("columns-by-at-set",), TABLE, ("self.window[1] - 1", "self.bias"), 1),
     "ranges that are worked on": (("blocks-by-at-set",), START, ("jnp.sin(-jnp", "jnp.sin(x * jnp"), 1),
+    "a window of ranges": (("blocks-by-at-set",), WINDOW, ("jnp.arange(overlap)", "jnp.linspace(0, x[0], overlap)"), 1),
     "ranges, but not in steps": (("chained-at-set",), START, (("[:n]", "[n:]"), ("[::2]", "[1::2]")), 1),
     "after many writes": (("chained-at-set",), MANY, ("cells.LEAF].set(2.0)", "cells.LEAF].set(x[0])"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
