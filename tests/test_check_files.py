@@ -7,15 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fusionlint.finding import Finding
 from fusionlint.rule import pages
-from fusionlint.source import check
+from fusionlint.source import check, judging
 from fusionlint.source.check import check_files
 from fusionlint.source.files import python_files
 from fusionlint.source.scope import Scope, speaking
+from fusionlint.source.tree import Source
 
 EVERYTHING = Scope(speaking(tuple(pages()), ()))
 HAZARD = """
@@ -87,6 +90,25 @@ def die_of_one(path: str) -> tuple[str, tuple[object, ...]]:
     if path.endswith("m7.py"):
         signal.raise_signal(signal.SIGKILL)
     return _JUDGE(path)
+
+
+def test_a_mistake_of_a_rule_is_reported_and_the_other_files_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = fill(tmp_path, 3)
+    whole = judging.check_source
+
+    def failing(source: Source, scope: Scope) -> Iterator[Finding]:
+        if source.path.endswith("m1.py"):
+            raise ValueError("no such scope")
+        return whole(source, scope)
+
+    monkeypatch.setattr(judging, "check_source", failing)
+    found = check_files(paths, EVERYTHING)
+    (problem,) = found.problems
+    assert Path(problem.path).name == "m1.py"
+    assert "ValueError: no such scope (test_check_files.py:" in problem.message
+    assert {Path(f.location.path).name for f in found.findings} == {"m0.py", "m2.py"}
 
 
 def test_a_process_that_dies_takes_one_file_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,16 @@ def test_a_default_of_a_method_uses_a_variable_of_its_class(monkeypatch: pytest.
     assert len(source.uses(read)) == 2
 
 
+def test_functions_in_a_decorator_of_a_long_class_are_read_with_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LONG", 0)
+    decorated = b"@register(lambda x: (lambda y: y + x), lambda z: (lambda w: w * z))\n" + CLASS
+    source = source_of(decorated)
+    assert source.pieces.of_scope("C.f")[1]
+    *_, read = (n for n in source.nodes_in({source.pieces.of_line(1)}, cst.Name) if n.value == "w")
+    assert source.scope(read).startswith("<lambda>#2.<lambda>")
+    assert [source.location(use.node).line for use in source.uses(read)] == [1, 1]
+
+
 def test_uses_of_a_variable_of_the_file_are_found_in_every_piece() -> None:
     source = source_of(b"x = 1\ndef f():\n    return x\ndef g():\n    global x\n    x = 2\ny = x\n")
     (read,) = (n for n in source.nodes_in({source.pieces.of_scope("f")}, cst.Name) if n.value == "x")

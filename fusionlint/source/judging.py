@@ -5,10 +5,12 @@ Nothing imports this, and with it libcst and the rules, before a file has to be 
 
 from __future__ import annotations
 
+import traceback
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import libcst as cst
 
@@ -43,6 +45,14 @@ def check_file(path: str, scope: Scope, world: World) -> Checked:
         return Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
     except RecursionError:
         return Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
+    except Exception as error:  # noqa: BLE001 - a mistake of a rule, from elsewhere perhaps, does not stop the other files
+        *_, (at, line) = (
+            (frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)
+        )
+        why = f"{type(error).__name__}: {error} ({Path(at).name}:{line})"
+        return Checked(
+            problems=(Problem(path, 0, f"cannot be checked, by a mistake of fusionlint or of a rule: {why}"),)
+        )
 
 
 def check_text(data: bytes, path: str, scope: Scope, world: World | None = None) -> tuple[Finding, ...]:

@@ -80,12 +80,12 @@ class Pieces:
 
     def of_scope(self, scope: str) -> Piece:
         """The piece with the code of a scope."""
-        outer, *inner = scope.split(".")
-        number = self._homes.get(outer)
+        number = self._homes.get(scope.partition(".")[0])
         if number is None:
             return MODULE
-        cut = self._cut(number)
-        return number, cut.opened.index(f"{outer}.{inner[0]}") + 1 if cut and inner else 0
+        cut, opened = self._cut(number), ".".join(scope.split(".")[:2])
+        # What no part opens stands above them: the functions in a decorator of the class.
+        return number, cut.opened.index(opened) + 1 if cut and opened in cut.opened else 0
 
     def mentioning(self, name: str) -> Iterator[Piece]:
         """The pieces that could use a variable of the file's own level."""
