@@ -5,6 +5,7 @@ In: what an array is made of, in a Source. Out: the names, fields and elements t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import libcst as cst
@@ -21,18 +22,22 @@ COUNTED = ("jax.numpy.arange", "numpy.arange")
 _DEPTH = 8
 
 
-def sizes_of(array: cst.CSTNode, source: Source, depth: int = _DEPTH) -> Iterator[str]:
+def sizes_of(array: cst.CSTNode, source: Source) -> Iterator[str]:
     """What says how long a new array is, and what that is made of: `n` of `jnp.zeros((n, 2 * k))` and `self.width` of
     `jnp.arange(self.width)`; not `x` of `jnp.zeros(x.shape)`."""
-    for node in inside(array):
-        match node:
-            case cst.Call(args=[cst.Arg(value=shape), *_]) if source.calls(node, *FILLED, *FULL):
-                yield from _plain(argument(node, 0, "shape") or shape, source)
-            case cst.Call(args=args) if source.calls(node, *COUNTED):
-                for arg in args:
-                    yield from _plain(arg.value, source)
-            case cst.Name() if depth and (value := stored(node, source)) is not None:
-                yield from sizes_of(value, source, depth - 1)
+    followed, todo = {array}, deque([(array, _DEPTH)])
+    while todo:
+        made, depth = todo.popleft()
+        for node in inside(made):
+            match node:
+                case cst.Call(args=[cst.Arg(value=shape), *_]) if source.calls(node, *FILLED, *FULL):
+                    yield from _plain(argument(node, 0, "shape") or shape, source)
+                case cst.Call(args=args) if source.calls(node, *COUNTED):
+                    for arg in args:
+                        yield from _plain(arg.value, source)
+                case cst.Name() if depth and (value := stored(node, source)) is not None and value not in followed:
+                    followed.add(value)
+                    todo.append((value, depth - 1))
 
 
 def _plain(shape: cst.BaseExpression, source: Source) -> Iterator[str]:

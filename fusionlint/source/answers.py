@@ -25,7 +25,7 @@ def of_project(function: F) -> F:
         question, key = _question(function, names), (function, *names)
         if key not in project.answers:
             with project.log.apart() as asked:
-                project.answers[key] = function(project, *names), asked
+                project.answers[key] = function(project, *names), frozenset()
             inner = [project.rests[name] for mark, name in asked if mark == ANSWER]
             project.rests[question] = asked.union(*inner)
         project.log.asked.add((ANSWER, question))

@@ -50,35 +50,52 @@ def asks(asked: ByPath, about: Mapping[str, set[str]]) -> bool:
 
 
 class Log:
-    """What has been asked so far, by whoever asks now."""
+    """What has been asked so far by whoever asks now, on behalf of the file `own`: of that nothing is written down."""
 
     def __init__(self) -> None:
         self.asked: set[Asked] = set()
+        self.own: str | None = None
+        self._same: dict[frozenset[Asked], frozenset[Asked]] = {}
 
     def add(self, path: str, scope: str) -> None:
         """Something of a scope is read."""
-        self.asked.add((path, outermost(scope)))
+        if path != self.own:
+            self.asked.add((path, outermost(scope)))
 
     @contextmanager
-    def apart(self) -> Iterator[set[Asked]]:
-        """What is asked inside, which nobody else is told."""
-        before, self.asked = self.asked, set()
+    def apart(self, own: str | None = None) -> Iterator[set[Asked]]:
+        """What is asked inside, on behalf of a file; nobody else is told."""
+        before, self.asked, self.own = (self.asked, self.own), set(), own
         try:
             yield self.asked
         finally:
-            self.asked = before
+            self.asked, self.own = before
 
     def remembered(
-        self, memo: MutableMapping[K, tuple[T, set[Asked]]], key: K, find: Callable[..., T], *arguments: Any
+        self, memo: MutableMapping[K, tuple[T, frozenset[Asked]]], key: K, find: Callable[..., T], *arguments: Any
     ) -> T:
         """What `find` says, found out once; whoever wants it has asked what that took."""
         kept = memo.get(key)
         if kept is None:
-            before, self.asked = self.asked, set()
-            try:
-                found = find(*arguments)
-            finally:
-                asked, self.asked = self.asked, before
-            kept = memo[key] = found, asked
-        self.asked.update(kept[1])
+            kept = self.noted(memo, key, None, find, *arguments)
+        if kept[1]:
+            self.asked.update(kept[1])
         return kept[0]
+
+    def noted(
+        self,
+        memo: MutableMapping[K, tuple[T, frozenset[Asked]]],
+        key: K,
+        own: str | None,
+        find: Callable[..., T],
+        *arguments: Any,
+    ) -> tuple[T, frozenset[Asked]]:
+        """What `find` says and what it asks besides `own`, kept in a memo."""
+        before, self.asked, self.own = (self.asked, self.own), set(), own
+        try:
+            found = find(*arguments)
+        finally:
+            asked = frozenset(self.asked)
+            self.asked, self.own = before
+        kept = memo[key] = found, self._same.setdefault(asked, asked)  # most are equal: one set for all
+        return kept

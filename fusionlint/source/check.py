@@ -322,7 +322,7 @@ def _judge_one(path: str) -> tuple[str, Judged]:
     common: _Shared = shared()
     world = common.worlds.get(path) or _joined(common.groups[path])
     known = frozenset(world.project.rests)
-    with world.project.log.apart() as asked:
+    with world.project.log.apart(path) as asked:
         found = _plain(check_file(path, common.scope, world))
     return path, Judged(path, found, by_path(asked, path), _rests(world, known))
 

@@ -67,7 +67,7 @@ class Place(NamedTuple):
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 # What was found out, and what it took to ask.
-Memo: TypeAlias = "dict[K, tuple[T, set[Asked]]]"
+Memo: TypeAlias = "dict[K, tuple[T, frozenset[Asked]]]"
 
 
 class Bound(NamedTuple):
@@ -101,6 +101,7 @@ class Project:
     log: Log = field(default_factory=Log, repr=False)
     _jitted: Memo[Bound, bool] = field(default_factory=dict, repr=False)
     _names: Memo[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
+    _names_abroad: Memo[tuple[Place, str], str | None] = field(default_factory=dict, repr=False)
     _found: Memo[str | None, Place | None] = field(default_factory=dict, repr=False)
     _origins: Memo[str, str | None] = field(default_factory=dict, repr=False)
     _bases: Memo[tuple[Place, int], tuple[Place, ...]] = field(default_factory=dict, repr=False)
@@ -109,7 +110,7 @@ class Project:
     rests: dict[str, set[Asked]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
     _sought: dict[str, list[tuple[Place, int]]] = field(default_factory=dict, repr=False)
-    _resting_on: dict[str, set[Asked]] = field(default_factory=dict, repr=False)
+    _resting_on: dict[str, list[ByPath]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -177,10 +178,15 @@ class Project:
             return self._qualified_name(place, name, depth)
         if place.scope and name.partition(".")[0] not in self.files[place.path].inner_names:
             place = Place(place.path, "")  # what no inner scope of the file binds means the same in all of them
-        kept = self._names.get((place, name))  # most asked of all: `remembered` takes longer
+        # A file's own names are asked for most often: of them only what lies in other files is written down.
+        is_own = place.path == self.log.own
+        memo = self._names if is_own else self._names_abroad
+        kept = memo.get((place, name))
         if kept is None:
-            return self.log.remembered(self._names, (place, name), self._qualified_name, place, name, depth)
-        self.log.asked.update(kept[1])
+            own = place.path if is_own else None
+            kept = self.log.noted(memo, (place, name), own, self._qualified_name, place, name, depth)
+        if kept[1]:
+            self.log.asked.update(kept[1])
         return kept[0]
 
     def _qualified_name(self, place: Place, name: str, depth: int) -> str | None:
@@ -367,7 +373,7 @@ class Project:
         return self.is_jitted(place, unpacked(called))
 
     def _find_jitted(self, place: Place, value: Value, depth: int) -> bool:
-        self._jitted[Bound(place, value)] = False, set()  # a name defined by itself is not jitted
+        self._jitted[Bound(place, value)] = False, frozenset()  # a name defined by itself is not jitted
         return depth > 0 and self._is_jitted(place, value, depth - 1)
 
     def _is_jitted(self, place: Place, value: Value, depth: int) -> bool:
@@ -503,7 +509,8 @@ class Project:
 
     def calls_in(self, path: str) -> list[tuple[Place, str | None]]:
         """The scope of each call of a file, and the qualified name of what it calls."""
-        self.log.asked.add((path, ITS_CALLS))
+        if path != self.log.own:
+            self.log.asked.add((path, ITS_CALLS))
         return self._all_calls_in(path)
 
     def _all_calls_in(self, path: str) -> list[tuple[Place, str | None]]:
@@ -513,14 +520,16 @@ class Project:
 
     def resting(self, path: str, find: Callable[[], T]) -> T:
         """What `find` says of a file; what of other files it rests on is kept with the file."""
-        with self.log.apart() as asked:
+        with self.log.apart(path) as asked:
             found = find()
-        self._resting_on.setdefault(path, set()).update(asked)
+        self._resting_on.setdefault(path, []).append(by_path(asked))
         return found
 
     def resting_on(self, path: str) -> ByPath:
         """What of other files that rests on which was said of one by `resting`."""
-        return self.known.asked.get(path) or by_path(self._resting_on.get(path, ()), path)
+        if path in self.known.asked:
+            return self.known.asked[path]
+        return by_path((where, name) for one in self._resting_on.get(path, ()) for where in one for name in one[where])
 
     def named_calls(self, path: str) -> Iterator[tuple[Place, str | None, RawCall]]:
         """The same with the calls, as the file's facts keep them."""
