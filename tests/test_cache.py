@@ -15,7 +15,7 @@ from projects import PROJECTS, fetch
 
 from fusionlint.rule import pages
 from fusionlint.source import check, known, stale
-from fusionlint.source.cache import FOLDER, Cache
+from fusionlint.source.cache import FOLDER, Cache, Text
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import python_files
@@ -324,6 +324,21 @@ def test_no_cache_leaves_nothing_and_says_the_same(project: Path) -> None:
     without = run("--no-cache", folder=project)
     assert not (project / FOLDER).exists()
     assert run(folder=project).stdout == run(folder=project).stdout == without.stdout
+
+
+def test_what_is_kept_of_all_texts_is_newer_than_what_was_kept_of_a_few(tmp_path: Path) -> None:
+    def kept(texts: dict[str, Text]) -> dict[str, Text]:
+        cache = Cache(tmp_path)
+        cache.facts(b"key")
+        cache.keep_facts(b"key", texts)
+        return Cache(tmp_path).facts(b"key")
+
+    texts = {f"{i}.py": Text(bytes([i]), b"facts", b"outline", ()) for i in range(20)}
+    assert kept(texts) == texts
+    few = {**texts, "0.py": Text(b"few", b"facts", b"outline", ())}
+    assert kept(few) == few
+    many = {path: Text(b"many" + text.digest, b"facts", b"outline", ()) for path, text in texts.items()}
+    assert kept(many) == many
 
 
 def test_another_folder_can_hold_the_cache(project: Path, tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ class Cache:
             self._write(self._later_file(key), new)
         else:
             self._write(self._facts_file(key), {path: tuple(text) for path, text in texts.items()})
+            self._write(self._later_file(key), {})  # what was kept there is older now
         self._leave(self.folder.glob("facts-*"), 1)
         self._leave(self.folder.glob("later-*"), 1)
 
