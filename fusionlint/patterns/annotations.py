@@ -7,6 +7,7 @@ from typing import Literal
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.at import is_none
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -81,7 +82,7 @@ def _subscripted(
 
 def _either(parts: list[cst.BaseExpression], name: str, at: cst.CSTNode, source: Source) -> Kind | None:
     """What all of several annotations agree on, None aside."""
-    given = [part for part in parts if not (isinstance(part, cst.Name) and part.value == "None")]
+    given = [part for part in parts if not is_none(part)]
     kinds = {annotated(part, name, at, source) for part in given}
     return kinds.pop() if len(kinds) == 1 else None
 

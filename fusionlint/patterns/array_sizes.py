@@ -10,14 +10,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import RANGES, inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.unpacked import stored
 from fusionlint.source.tree import Source
 
 FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
 FULL = ("jax.numpy.full",)
-COUNTED = ("jax.numpy.arange", "numpy.arange")
 # A name seldom stands for more names than this.
 _DEPTH = 8
 
@@ -32,7 +31,7 @@ def sizes_of(array: cst.CSTNode, source: Source) -> Iterator[str]:
             match node:
                 case cst.Call(args=[cst.Arg(value=shape), *_]) if source.calls(node, *FILLED, *FULL):
                     yield from _plain(argument(node, 0, "shape") or shape, source)
-                case cst.Call(args=args) if source.calls(node, *COUNTED):
+                case cst.Call(args=args) if source.calls(node, *RANGES):
                     for arg in args:
                         yield from _plain(arg.value, source)
                 case cst.Name() if depth and (value := stored(node, source)) is not None and value not in followed:

@@ -80,6 +80,11 @@ def is_whole(part: Part) -> bool:
     return isinstance(part, cst.Ellipsis)
 
 
+def is_none(part: Part | cst.CSTNode | None) -> bool:
+    """Whether `None` is written there: as an index it makes a new axis. What is not given is nothing written."""
+    return isinstance(part, cst.Name) and part.value == "None"
+
+
 def constant(part: Part) -> int | None:
     """The value of an integer literal, with a sign or not."""
     match part:

@@ -23,8 +23,6 @@ _LONG, _LONGEST = 30, 150
 _ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 # So many rows a stack lists.
 _FEW = 16
-# What counts has a name as short as this.
-COUNTER = 2
 # What is called slices, and what one slice is called.
 SLICES = regex(r"(^|_)slices?(_|$)")
 _SLICE = regex(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")

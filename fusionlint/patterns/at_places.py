@@ -6,20 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import (
-    Part,
-    Write,
-    constant,
-    inside,
-    is_fresh,
-    is_whole,
-)
+from fusionlint.patterns.at import RANGES, Part, Write, constant, inside, is_fresh, is_whole
 from fusionlint.patterns.at_chain import is_columns, root
 from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.source.tree import Source
 
 _DIAGONALS = ("jax.numpy.diag_indices", "jax.numpy.diag_indices_from", "numpy.diag_indices")
-_ARANGES = ("jax.numpy.arange", "numpy.arange")
 
 
 def is_boundary(writes: list[Write], source: Source) -> bool:
@@ -143,7 +135,7 @@ def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
         case [cst.Call(args=[cst.Arg(value=length), *more])] if source.calls(parts[0], *_DIAGONALS) and not more:
             return write.array if source.calls(parts[0], _DIAGONALS[1]) else length
         case [cst.Call() as rows, cst.Call() as places]:
-            if source.calls(rows, *_ARANGES) and source.code(rows) == source.code(places) and len(rows.args) == 1:
+            if source.calls(rows, *RANGES) and source.code(rows) == source.code(places) and len(rows.args) == 1:
                 return rows.args[0].value
         case [cst.Call() as rows, cst.Call() as places, cst.Call() as others]:
             if source.code(places) == source.code(others) and source.calls(rows, "jax.numpy.repeat"):
@@ -154,7 +146,7 @@ def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
 def _tiled(places: cst.Call, source: Source) -> cst.BaseExpression | None:
     """n of `jnp.tile(jnp.arange(n), times)`."""
     of = meant(places.args[0].value, source) if places.args else None
-    if not source.calls(places, "jax.numpy.tile") or not isinstance(of, cst.Call) or not source.calls(of, *_ARANGES):
+    if not source.calls(places, "jax.numpy.tile") or not isinstance(of, cst.Call) or not source.calls(of, *RANGES):
         return None
     return of.args[0].value if len(of.args) == 1 else None
 

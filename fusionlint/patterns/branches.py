@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.at import at_write, inside, is_literal, names_read
+from fusionlint.patterns.at import at_write, inside, is_literal, is_none, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise, is_update
@@ -124,7 +124,7 @@ def is_unchanged(branch: Branch) -> bool:
 
 def is_nothing(branch: Branch) -> bool:
     """Whether a branch returns nothing: it was called for what it prints."""
-    return isinstance(branch.result, cst.Name) and branch.result.value == "None"
+    return is_none(branch.result)
 
 
 def _only_returns(function: cst.FunctionDef) -> bool:

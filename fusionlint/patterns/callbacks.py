@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.loop_bodies import all_loop_bodies
+from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.source.project import TREE_MAPS, Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -22,7 +22,6 @@ from fusionlint.source.walk import dotted
 PRINT = "jax.debug.print"
 RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
 CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
-_LOOPS = ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map")
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print_", re.I)
@@ -253,6 +252,6 @@ def runs_a_loop(body: Body, source: Source) -> bool:
     scope = f"{source.body_scope(body)}."
     project, path = source.project, source.path
     return any(
-        f"{call.scope}.".startswith(scope) and project.callee(Place(path, call.scope), call.value) in _LOOPS
+        f"{call.scope}.".startswith(scope) and project.callee(Place(path, call.scope), call.value) in LOOPS
         for call in source.facts.calls
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from fusionlint.patterns.at import constant
+from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
@@ -45,7 +45,7 @@ def choice(call: cst.Call, source: Source, *, replace: bool = True) -> Choice | 
 
 
 def _given(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
-    return None if isinstance(node, cst.Name) and node.value == "None" else node
+    return None if is_none(node) else node
 
 
 def is_one(shape: cst.BaseExpression | None) -> bool:

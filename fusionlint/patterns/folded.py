@@ -13,8 +13,19 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.array_sizes import COUNTED, FILLED, FULL, sizes_of
-from fusionlint.patterns.at import TO_ARRAY, Part, Write, at_write, elements, is_literal, is_static, is_whole
+from fusionlint.patterns.array_sizes import FILLED, FULL, sizes_of
+from fusionlint.patterns.at import (
+    RANGES,
+    TO_ARRAY,
+    Part,
+    Write,
+    at_write,
+    elements,
+    is_literal,
+    is_none,
+    is_static,
+    is_whole,
+)
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.counts import is_counted, is_counted_on
@@ -147,7 +158,7 @@ class _Reader:
         """Whether `array` counts, or is what is known in another order, or worked on by itself: `jnp.arange(n)`,
         `jnp.stack([rows, columns])`, `x.reshape(-1)`, `jnp.sin(x)`."""
         given = [arg.value for arg in array.args if arg.keyword is None]
-        if self.source.calls(array, *COUNTED):
+        if self.source.calls(array, *RANGES):
             return bool(given)  # no trace counts to what it does not know
         match array.func:
             case cst.Attribute(value=whole, attr=cst.Name(method)) if method in _LAID_OUT_BY_METHODS:
@@ -289,4 +300,4 @@ def _is_static_or_new(part: Part) -> bool:
 
 def _is_new_axis(part: Part) -> bool:
     """`:`, `None` or `...`."""
-    return is_whole(part) or (isinstance(part, cst.Name) and part.value == "None")
+    return is_whole(part) or is_none(part)

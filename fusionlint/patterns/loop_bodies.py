@@ -19,6 +19,8 @@ from fusionlint.source.tree import Source
 # Which argument is the body.
 BODIES = {"jax.lax.scan": (0, "f"), "jax.lax.fori_loop": (2, "body_fun")}
 _RUN = {**BODIES, "jax.lax.map": (0, "f"), "jax.lax.while_loop": (1, "body_fun")}
+# What runs a function again and again.
+LOOPS = frozenset(_RUN)
 _WRAPPERS = frozenset(("jax.jit", "jax.checkpoint", "jax.remat", "jax.named_call"))
 # What hands its function on to something that runs it once.
 _MAPS = frozenset(("jax.vmap", *_WRAPPERS))

@@ -11,6 +11,10 @@ from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 
+# Products of matrices, beside `@`, and the attributes that turn one.
+PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
+TRANSPOSES = frozenset(("T", "mT"))
+
 
 def small_matrix(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.BaseExpression]] | None:
     """The entries of `jnp.array([[a, b], [c, d]])`, or of a name for it; None for anything but two or three rows of as

@@ -8,13 +8,13 @@ from typing import TypeGuard
 
 import libcst as cst
 
-from fusionlint.patterns.at import constant, elements, is_whole
+from fusionlint.patterns.at import constant, elements, is_none, is_whole
 from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.matrices import PRODUCTS
 from fusionlint.source.tree import Source
 
 ONE_HOTS = ("jax.nn.one_hot", "flax.linen.one_hot", "flax.nnx.one_hot", "haiku.one_hot")
 EINSUM = "jax.numpy.einsum"
-_PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
 _EYE = ("jax.numpy.eye", "jax.numpy.identity")
 _ARANGE = "jax.numpy.arange"
 _MAKERS = (*ONE_HOTS, *_EYE, _ARANGE)
@@ -79,7 +79,7 @@ def _compared(node: cst.Comparison, source: Source) -> OneHot | None:
 def _adds_last_axis(node: cst.Subscript, source: Source) -> bool:
     """`[:, None]` and `[..., None]`."""
     *before, last = elements(node.slice)
-    is_new = isinstance(last, cst.Name) and last.value == "None"
+    is_new = is_none(last)
     is_new = is_new or (isinstance(last, cst.Attribute) and source.qualified_name(last) == "jax.numpy.newaxis")
     return is_new and bool(before) and all(map(is_whole, before))
 
@@ -105,7 +105,7 @@ def factors(
     """The two sides of `a @ b`, `jnp.matmul(a, b)` and `jnp.dot(a, b)`."""
     if isinstance(node, cst.BinaryOperation):
         return (node.left, node.right) if isinstance(node.operator, cst.MatrixMultiply) else None
-    if not source.calls(node, *_PRODUCTS):
+    if not source.calls(node, *PRODUCTS):
         return None
     left, right = argument(node, 0, "a"), argument(node, 1, "b")
     return (left, right) if left is not None and right is not None else None

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, elements, is_whole
+from fusionlint.patterns.at import Part, elements, is_none, is_whole
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.matrices import TRANSPOSES
 from fusionlint.source.tree import Source
 
 SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
@@ -21,7 +22,6 @@ _EINSUM = "jax.numpy.einsum"
 # These leave the numbers of a vector as they are, or add up a product of them.
 _KEEPS = tuple(f"jax.numpy.{name}" for name in ("sum", "squeeze", "transpose", "reshape", "conj", "expand_dims"))
 _METHODS = frozenset(("sum", "squeeze", "transpose", "reshape", "conj"))
-_ATTRIBUTES = frozenset(("T", "mT"))
 # Where the matrix is solved with, among the factors.
 _BETWEEN = ""
 _DEPTH = 8
@@ -51,7 +51,7 @@ def _parts(node: cst.BaseExpression, matrix: str, source: Source) -> list[cst.Ba
     match node:
         case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply() | cst.Multiply(), right=right):
             return [left, right]
-        case cst.Attribute(value=value, attr=cst.Name(attr)) if attr in _ATTRIBUTES:
+        case cst.Attribute(value=value, attr=cst.Name(attr)) if attr in TRANSPOSES:
             return [value]
         case cst.Subscript(value=value, slice=slices) if all(_keeps(part) for part in elements(slices)):
             return [value]
@@ -66,7 +66,7 @@ def _parts(node: cst.BaseExpression, matrix: str, source: Source) -> list[cst.Ba
 
 
 def _keeps(part: Part) -> bool:
-    return is_whole(part) or (isinstance(part, cst.Name) and part.value == "None")
+    return is_whole(part) or is_none(part)
 
 
 def _called(call: cst.Call, matrix: str, source: Source) -> list[cst.BaseExpression] | None:

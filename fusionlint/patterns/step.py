@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside, is_whole
+from fusionlint.patterns.at import inside, is_none, is_whole
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
@@ -48,7 +48,7 @@ def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | No
     many `reductions` at most, that uses what the one before it left. Steps that only repeat are a simulation, which
     seldom stays so small; those that read nothing of what was carried are one `vmap`."""
     rows = argument(scan, 2, "xs")
-    if rows is None or (isinstance(rows, cst.Name) and rows.value == "None"):
+    if rows is None or is_none(rows):
         return None
     bodies = bodies_of(scan, source)
     functions = definitions(bodies, source)

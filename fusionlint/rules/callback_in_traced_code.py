@@ -22,6 +22,7 @@ from fusionlint.patterns.callbacks import (
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.jit import value
+from fusionlint.patterns.loop_bodies import LOOPS
 from fusionlint.patterns.often import is_called_as_once, runs_often
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -32,7 +33,6 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_LOOPS = frozenset(("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map"))
 _BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.checkify.checkify"))
 # What is made to tell somebody something; and files that run once, to be looked at.
 _TELLS = regex(
@@ -97,7 +97,7 @@ def _is_told_once(node: cst.Call, place: Place, source: Source) -> bool:
         return len(node.args) == 1 and is_called_as_once(last_name(place.scope))
     if not only_tells(node, source):
         return False
-    return not runs_often(source.project, place) and place not in reached_from(source.project, _LOOPS)
+    return not runs_often(source.project, place) and place not in reached_from(source.project, LOOPS)
 
 
 def _says_what_python_knows(node: cst.Call, source: Source) -> bool:

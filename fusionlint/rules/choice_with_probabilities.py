@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, is_literal, names_read
+from fusionlint.patterns.at import inside, is_literal, is_none, names_read
 from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, is_one, listed, number, written_shape
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.values import kind
@@ -140,7 +140,7 @@ def _logits(p: cst.BaseExpression, source: Source, numpy: str) -> str:
 
 
 def _in_one_line(node: cst.BaseExpression, source: Source) -> str:
-    if isinstance(node, cst.IfExp) and isinstance(node.orelse, cst.Name) and node.orelse.value == "None":
+    if isinstance(node, cst.IfExp) and is_none(node.orelse):
         node = node.body  # of nothing there are no sums
     return " ".join(source.code(node).split())
 

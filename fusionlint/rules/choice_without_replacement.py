@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import elements, inside
+from fusionlint.patterns.at import elements, inside, is_none
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.choice import CHOICE, is_one
 from fusionlint.patterns.concrete import is_concrete
@@ -96,7 +96,7 @@ def _is_distinct(node: cst.Call, source: Source) -> bool:
     if not source.calls(node, CHOICE) or not has_only(node, 4, "key", "a", "shape", "replace", "p"):
         return False
     p, replace = argument(node, 4, "p"), argument(node, 3, "replace")
-    without_p = p is None or (isinstance(p, cst.Name) and p.value == "None")
+    without_p = p is None or is_none(p)
     return without_p and isinstance(replace, cst.Name) and replace.value == "False"
 
 

@@ -11,9 +11,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import TO_ARRAY, constant, elements, inside
+from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
 from fusionlint.patterns.calls import brief, has_only
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES
 from fusionlint.patterns.unpacked import stored
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -22,8 +23,6 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagflat")
-_PRODUCTS = frozenset(("jax.numpy.dot", "jax.numpy.matmul"))
-_TRANSPOSES = frozenset(("T", "mT"))
 # What makes a matrix: of one, `jnp.diag` is its diagonal.
 _MATRICES = tuple(
     f"jax.numpy.{name}"
@@ -35,7 +34,6 @@ _TAKES_MATRICES = tuple(
     for name in ("linalg.inv", "linalg.solve", "linalg.cholesky", "linalg.eigh", "linalg.svd", "linalg.slogdet",
                  "linalg.det", "trace", "tril", "triu", "diagonal")
 )  # fmt: skip
-_BY_SHAPE = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "full", "empty"))
 _COUNTS = ("jax.numpy.arange", "jax.numpy.linspace")
 # These keep the axes of what they are handed.
 _ELEMENTWISE = tuple(
@@ -94,13 +92,13 @@ def _first_factor(node: cst.Call, name: cst.Name | None, source: Source) -> cst.
 
 def _is_transposed(read: cst.Name, source: Source) -> bool:
     above = source.parent(read)
-    return isinstance(above, cst.Attribute) and above.value is read and above.attr.value in _TRANSPOSES
+    return isinstance(above, cst.Attribute) and above.value is read and above.attr.value in TRANSPOSES
 
 
 def _product(factor: cst.BaseExpression, source: Source) -> _Product | None:
     """The product that a matrix, or its transpose, is a factor of."""
     above = source.parent(factor)
-    if isinstance(above, cst.Attribute) and above.value is factor and above.attr.value in _TRANSPOSES:
+    if isinstance(above, cst.Attribute) and above.value is factor and above.attr.value in TRANSPOSES:
         factor, above = above, source.parent(above)
     match above:
         case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right):
@@ -117,12 +115,9 @@ def _product(factor: cst.BaseExpression, source: Source) -> _Product | None:
 def _product_called(arg: cst.Arg, source: Source) -> _Product | None:
     """`jnp.dot(a, b)`, or `a.dot(b)`."""
     match source.parent(arg):
-        case cst.Call(func=func, args=[first, second, *_]) as call if source.qualified_name(func) in _PRODUCTS:
-            if first.keyword is None and second.keyword is None and not first.star and not second.star:
-                is_right = second is arg
-                return (
-                    _Product(call, (first if is_right else second).value, is_right) if arg in (first, second) else None
-                )
+        case cst.Call(func=func, args=[first, second, *_]) as call if source.qualified_name(func) in PRODUCTS:
+            if not any(one.keyword or one.star for one in (first, second)) and arg in (first, second):
+                return _Product(call, (first if arg is second else second).value, is_right=arg is second)
         case cst.Call(func=cst.Attribute(value=other, attr=cst.Name("dot")) as func, args=[_]) as call:
             return _Product(call, other, is_right=True) if source.qualified_name(func) is None else None
     return None
@@ -157,13 +152,13 @@ def _is_a_matrix(node: cst.BaseExpression, source: Source, depth: int) -> bool:
         case cst.Name():
             return _is_named_a_matrix(node, source, depth)
         case cst.Attribute(attr=cst.Name(attr)):
-            return attr in _TRANSPOSES or _SAYS_MATRIX.search(attr) is not None
+            return attr in TRANSPOSES or _SAYS_MATRIX.search(attr) is not None
         case cst.BinaryOperation(operator=cst.MatrixMultiply()):
             return True
         case cst.BinaryOperation(left=left, right=right):
             return _is_a_matrix(left, source, depth - 1) or _is_a_matrix(right, source, depth - 1)
-        case cst.UnaryOperation(expression=inner) | cst.Subscript(value=inner):
-            return isinstance(node, cst.UnaryOperation) and _is_a_matrix(inner, source, depth - 1)
+        case cst.UnaryOperation(expression=inner):
+            return _is_a_matrix(inner, source, depth - 1)
         case cst.Call():
             return _makes_a_matrix(node, source, depth)
     return False
@@ -183,9 +178,9 @@ def _reads_a_matrix(read: cst.Name, source: Source) -> bool:
     """Whether a variable is read as only a matrix is: `x.T`, `x[i, j]`, `jnp.linalg.inv(x)`."""
     match source.parent(read):
         case cst.Attribute(value=value, attr=cst.Name(attr)):
-            return value is read and attr in _TRANSPOSES
+            return value is read and attr in TRANSPOSES
         case cst.Subscript(value=value, slice=slices) if value is read:
-            axes = [part for part in elements(slices) if not (isinstance(part, cst.Name) and part.value == "None")]
+            axes = [part for part in elements(slices) if not is_none(part)]
             return len(axes) > 1 and not any(isinstance(part, cst.Ellipsis) for part in axes)
         case cst.Arg() as arg:
             return source.calls(source.parent(arg) or arg, *_TAKES_MATRICES)
@@ -200,7 +195,7 @@ def _makes_a_matrix(call: cst.Call, source: Source, depth: int) -> bool:
     first = call.args[0].value if call.args else None
     if name in _ELEMENTWISE:
         return any(_is_a_matrix(arg.value, source, depth - 1) for arg in call.args)
-    if name in TO_ARRAY or name in _BY_SHAPE:
+    if name in TO_ARRAY or name in FRESH_BY_SHAPE:
         return _has_rows(first, source, depth)
     if name is not None and name.startswith("jax.numpy."):
         return name in _MATRICES or name.endswith(("reshape", "einsum", "dot"))
@@ -231,7 +226,7 @@ def _is_short(vector: cst.BaseExpression, source: Source) -> bool:
     match source.meant(vector):
         case cst.Call(args=[cst.Arg(value=cst.List(elements=parts)), *_]) as made if source.calls(made, *TO_ARRAY):
             return len(parts) <= _FEW and not any(isinstance(part, cst.StarredElement) for part in parts)
-        case cst.Call(args=[cst.Arg(value=size), *_]) as made if source.calls(made, *_BY_SHAPE):
+        case cst.Call(args=[cst.Arg(value=size), *_]) as made if source.calls(made, *FRESH_BY_SHAPE):
             return (constant(size) or _FEW + 1) <= _FEW
     return False
 

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.matrices import TRANSPOSES
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -20,7 +21,6 @@ _SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 # Two triangular solves each; of one alone, `solve_triangular`, putting the sides together costs what it saves.
 _BY_FACTOR = ("jax.scipy.linalg.cho_solve",)
 _SIDE_BY_SIDE = "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), split after it"
-_TRANSPOSES = frozenset(("T", "mT"))
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
 
@@ -106,7 +106,7 @@ def _matrix(call: cst.Call) -> tuple[cst.Name | None, bool]:
     match argument(call, 0, "a"):
         case cst.Name() as name:
             return name, False
-        case cst.Attribute(value=cst.Name() as name, attr=cst.Name(attr)) if attr in _TRANSPOSES:
+        case cst.Attribute(value=cst.Name() as name, attr=cst.Name(attr)) if attr in TRANSPOSES:
             return name, True
     return None, False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Write, at_write, constant, inside, is_fresh
+from fusionlint.patterns.at import Write, at_write, constant, inside, is_fresh, is_none
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.branches import Function, function_named, result_of
 from fusionlint.patterns.calls import argument, has_only
@@ -99,7 +99,7 @@ def _begins_alike(write: Write, function: Function, vmap: cst.Call, source: Sour
     match argument(vmap, 1, "in_axes"):
         case cst.Tuple(elements=axes) | cst.List(elements=axes) if len(axes) == len(names):
             axis = axes[names.index(array.value)].value
-            return isinstance(axis, cst.Name) and axis.value == "None"
+            return is_none(axis)
     return False
 
 

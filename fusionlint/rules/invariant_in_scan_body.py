@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import brief
-from fusionlint.patterns.loop_bodies import all_loop_bodies
+from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
@@ -21,7 +21,6 @@ from fusionlint.source.walk import children
 
 rule = Rule(__name__, harm="fusion")
 
-_LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map"))
 # What XLA does not move out of a loop on GPU. Random numbers and callbacks are no values.
 _DEAR = regex(
     r"^jax\.numpy\.(matmul|dot|einsum|tensordot|vdot|inner|sum|mean|prod|max|min|std|var|cumsum|cumprod|sort|argsort"
@@ -36,7 +35,7 @@ _DEPTH = 4
 Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
-@rule.source("FunctionDef", "Lambda", calls=_LOOPS)
+@rule.source("FunctionDef", "Lambda", calls=LOOPS)
 def same_in_every_step(body: Body, source: Source) -> Iterator[Finding]:
     """The outermost such expressions of a body, those of functions inside it aside."""
     place = Place(source.path, source.body_scope(body))

@@ -13,7 +13,7 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, small_matrix
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -23,7 +23,6 @@ rule = Rule(__name__, harm="fusion")
 
 _INVERSES = ("jax.numpy.linalg.inv", "jax.scipy.linalg.inv")
 _IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
-_PRODUCTS = frozenset(("jax.numpy.dot", "jax.numpy.matmul"))
 _CHAIN = "jax.numpy.linalg.multi_dot"
 _SOLVES = tuple(
     f"jax.{module}.linalg.{name}"
@@ -180,7 +179,7 @@ def _product_of(factor: cst.BaseExpression, source: Source) -> _Product | None:
         case cst.Arg(keyword=None, star="") as arg:
             match source.parent(arg):
                 case cst.Call(func=func, args=[first, second]) as call if second.keyword is None and not second.star:
-                    if source.qualified_name(func) in _PRODUCTS and not first.star:
+                    if source.qualified_name(func) in PRODUCTS and not first.star:
                         is_right = second is arg
                         return _Product(call, (first if is_right else second).value, is_right)
         case cst.Element() as element:

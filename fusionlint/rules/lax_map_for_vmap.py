@@ -9,9 +9,9 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import RANGES, inside
+from fusionlint.patterns.at import RANGES, inside, is_none
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
-from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.loop_bodies import LOOPS, bodies_of, definitions, is_small
 from fusionlint.patterns.step import only_counts
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
@@ -31,7 +31,6 @@ _LINES_ABOVE = 4
 _CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
 _OF_CHUNK = regex(r"(^|_)(chunks?|tiles?|batch_size)(_|$)")
 _HELPERS = 2
-_LOOPS = ("jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.map")
 # What holds many elements at once for each element: matrices, windows, orders.
 _BIG = regex(
     r"jax\.(numpy\.(dot|matmul|einsum|tensordot|vdot|inner|outer|sort|argsort|lexsort|convolve|correlate|fft\..+)"
@@ -84,7 +83,7 @@ def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     if len(bodies) != 1 or len(found) != 1 or not _is_light(bodies[0], source):
         return
     over = argument(node, 2, "xs")
-    has_rows = over is not None and not (isinstance(over, cst.Name) and over.value == "None")
+    has_rows = over is not None and not is_none(over)
     if has_rows and has_only(node, 3, "f", "init", "xs") and _carries_nothing(found[0], source):
         yield source.finding(
             node,
@@ -105,18 +104,17 @@ def _counts(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
     """Whether a step makes something, and hands on its number and nothing else."""
     match result(body), body.params.params:
         case cst.Tuple(elements=[_, cst.Element(value=made)]), [first, _]:
-            return not (isinstance(made, cst.Name) and made.value == "None") and only_counts(body, first.name, source)
+            return not is_none(made) and only_counts(body, first.name, source)
     return False
 
 
 def _carries_nothing(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
     match result(body), body.params.params:
         case cst.Tuple(elements=[cst.Element(value=carried), cst.Element(value=made)]), [first, _]:
-            if isinstance(made, cst.Name) and made.value == "None":
+            if is_none(made):
                 return False
-            is_none = isinstance(carried, cst.Name) and carried.value == "None"
             return all(read is carried for read in source.reads(first.name)) and (
-                is_none or (isinstance(carried, cst.Name) and carried.value == first.name.value)
+                is_none(carried) or (isinstance(carried, cst.Name) and carried.value == first.name.value)
             )
     return False
 
@@ -144,7 +142,7 @@ def _is_cond(project: Project, place: Place, depth: int = 2) -> bool:
     """Whether the function at `place` is a cond, or calls a method that is one, and loops over nothing."""
     calls = [(where, project.callee(where, call)) for where, call in _calls(project, place) if where == place]
     names = [name for _, name in calls if name is not None]
-    if any(name in _LOOPS for name in names):
+    if any(name in LOOPS for name in names):
         return False
     if "jax.lax.cond" in names:
         return True

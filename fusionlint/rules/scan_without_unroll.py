@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.at import constant, inside, is_none
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
@@ -76,7 +76,7 @@ def _new_axes(node: cst.BaseExpression) -> list[int]:
     match node:
         case cst.Subscript(slice=parts):
             found = (part.slice.value if isinstance(part.slice, cst.Index) else None for part in parts)
-            return [i for i, value in enumerate(found) if isinstance(value, cst.Name) and value.value == "None"]
+            return [i for i, value in enumerate(found) if is_none(value)]
     return []
 
 

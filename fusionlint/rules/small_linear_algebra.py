@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.choice import listed
 from fusionlint.patterns.elementwise import is_worked_on, worked_on
-from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, small_matrix
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import PARTIAL
@@ -23,7 +23,6 @@ rule = Rule(__name__, harm="fusion")
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
 
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
-_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
 
 
 @rule.source("Call", calls=_CALLS)
@@ -86,7 +85,7 @@ def _is_product(function: cst.BaseExpression, source: Source) -> bool:
     match value:
         case cst.Call(func=maker, args=[cst.Arg(value=of), *_]) if source.qualified_name(maker) in PARTIAL:
             function = of
-    return source.qualified_name(function) in _PRODUCTS
+    return source.qualified_name(function) in PRODUCTS
 
 
 def _is_computed_with(product: cst.CSTNode, source: Source) -> bool:

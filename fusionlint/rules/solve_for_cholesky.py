@@ -13,7 +13,7 @@ from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, small_matrix
 from fusionlint.patterns.quadratic import is_of, is_quadratic
 from fusionlint.patterns.unpacked import stored
 from fusionlint.rule import Rule
@@ -24,9 +24,7 @@ from fusionlint.source.walk import holds_comment
 rule = Rule(__name__, harm="fusion")
 
 _SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
-_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
 _IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
-_TRANSPOSES = frozenset(("T", "mT"))
 _DETERMINANTS = ("jax.numpy.linalg.slogdet", "jax.numpy.linalg.det")
 # What is called so is a factor already, whatever is done with it.
 _FACTOR = regex(r"tril|chol|root|sqrt|factor|(^|_)L$")
@@ -166,7 +164,7 @@ def _is_gram(node: cst.BaseExpression, source: Source) -> bool:
             )
         case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
             return _are_transposes(left, right)
-    if isinstance(node, cst.Call) and source.calls(node, *_PRODUCTS):
+    if isinstance(node, cst.Call) and source.calls(node, *PRODUCTS):
         first, second = argument(node, 0, "a"), argument(node, 1, "b")
         return first is not None and second is not None and _are_transposes(first, second)
     return False
@@ -183,8 +181,8 @@ def _transposed(node: cst.BaseExpression) -> cst.BaseExpression | None:
     """`x`, where the node is `x.T`: of complex numbers `x.conj().T`."""
     match node:
         case cst.Attribute(value=cst.Call(func=cst.Attribute(value=value, attr=cst.Name("conj"))), attr=attr):
-            return value if attr.value in _TRANSPOSES else None
-        case cst.Attribute(value=value, attr=cst.Name(attr)) if attr in _TRANSPOSES:
+            return value if attr.value in TRANSPOSES else None
+        case cst.Attribute(value=value, attr=cst.Name(attr)) if attr in TRANSPOSES:
             return value
         case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("transpose")), args=args):
             return value if not args or [constant(arg.value) for arg in args] in _LAST_TWO else None

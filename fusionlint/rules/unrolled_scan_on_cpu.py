@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant
+from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.step import Body, except_on_cpu, recurrence
 from fusionlint.rule import Rule
@@ -53,5 +53,5 @@ def _keeps_rows(body: Body) -> bool:
             return False
     match result:
         case cst.Tuple(elements=[_, cst.Element(value=row)]):
-            return not (isinstance(row, cst.Name) and row.value == "None")
+            return not is_none(row)
     return False

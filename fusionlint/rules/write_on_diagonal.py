@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY, WRITES, Part, Write, at_write, constant, elements, is_literal
+from fusionlint.patterns.at import TO_ARRAY, WRITES, Write, at_write, constant, elements, is_literal, is_none
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -115,13 +115,9 @@ def _has_three_axes(made: cst.BaseExpression) -> bool:
         case cst.Subscript(slice=slices):
             parts = elements(slices)
             if any(isinstance(part, cst.Ellipsis) for part in parts):  # x[..., None, None]
-                return sum(map(_is_new, parts)) >= _AXES - 1
-            return len(parts) >= _AXES and all(isinstance(part, cst.Slice) or _is_new(part) for part in parts)
+                return sum(map(is_none, parts)) >= _AXES - 1
+            return len(parts) >= _AXES and all(isinstance(part, cst.Slice) or is_none(part) for part in parts)
     return False
-
-
-def _is_new(part: Part) -> bool:
-    return isinstance(part, cst.Name) and part.value == "None"
 
 
 def _is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
