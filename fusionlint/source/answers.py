@@ -23,13 +23,13 @@ def of_project(function: F) -> F:
     @wraps(function)
     def answer(project: Project, *names: frozenset[str]) -> Any:
         question, key = _question(function, names), (function, *names)
-        if key not in project.answers:
-            with project.log.apart() as asked:
-                project.answers[key] = function(project, *names), frozenset()
+        kept = project.answers.get(key)
+        if kept is None:
+            kept = _, asked = project.log.noted(project.answers, key, None, function, project, *names)
             inner = [project.rests[name] for mark, name in asked if mark == ANSWER]
             project.rests[question] = asked.union(*inner)
         project.log.asked.add((ANSWER, question))
-        return project.answers[key][0]
+        return kept[0]
 
     return cast("F", answer)
 

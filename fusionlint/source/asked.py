@@ -36,17 +36,22 @@ def outermost(name: str) -> str:
 
 def by_path(asked: Iterable[Asked], own: str | None = None) -> ByPath:
     """What was asked, without what `own` was asked itself."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for path, name in asked:
-        if path != own:
-            found[path].add(name)
+    found = about(one for one in asked if one[0] != own)
     return {path: tuple(sorted(names)) for path, names in sorted(found.items())}
 
 
-def asks(asked: ByPath, about: Mapping[str, set[str]]) -> bool:
-    """Whether anything was asked that `about` names, by path too."""
-    few, many = (asked, about) if len(asked) < len(about) else (about, asked)
-    return any(path in many and not about[path].isdisjoint(asked[path]) for path in few)
+def about(asked: Iterable[Asked]) -> dict[str, set[str]]:
+    """The names that are asked about, by path."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path, name in asked:
+        found[path].add(name)
+    return found
+
+
+def asks(asked: ByPath, changes: Mapping[str, set[str]]) -> bool:
+    """Whether anything was asked that `changes` names, by path too."""
+    few, many = (asked, changes) if len(asked) < len(changes) else (changes, asked)
+    return any(path in many and not changes[path].isdisjoint(asked[path]) for path in few)
 
 
 class Log:

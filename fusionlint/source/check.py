@@ -156,11 +156,11 @@ def _run(
                 worlds[group] = since.world
                 notes.rests.setdefault(group.paths[0], {}).update(_rests(since.world, ()))
     todo = [path for group in groups for path in group.paths if path in checked and path not in kept]
-    for path, found, asked, rests in _judge(todo, groups, worlds, known, scope, jobs, cache, progress):
-        kept[path] = Kept(keys[path], found)
+    for path, judged in _judge(todo, groups, worlds, known, scope, jobs, cache, progress):
+        kept[path] = Kept(keys[path], judged.found)
         if path in large:
-            notes.asked[path] = asked
-            notes.rests.setdefault(large[path], {}).update(rests)
+            notes.asked[path] = judged.asked
+            notes.rests.setdefault(large[path], {}).update(judged.rests)
     return Run(seen, around, listed(), {path: kept[path] for path in readable}), notes
 
 
@@ -185,8 +185,8 @@ def _since(
     kept = {path: last.kept[path].key for path in group.paths if path in last.kept and path in seen}
     if all(key == digest(seen[path], group.digest) for path, key in kept.items()):
         return Since(group.digest, ())
-    texts = {path: known.of_content(notes.contents[path]) for path in group.paths if path in notes.contents}
-    before = {path: text for path, text in texts.items() if text is not None}
+    held = {path: notes.contents[path] for path in group.paths if path in notes.contents}
+    before = {path: text for path, content in held.items() if (text := known.of_content(content)) is not None}
     if len(before) < len(group.paths):
         return Since(b"", None)
     then = said_by(group.paths, {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths})
@@ -199,10 +199,10 @@ def _since(
     facts = {path: known.facts(path) for path in group.paths}
     now = rejoined(facts, {path: facts_of(before[path].facts, path) for path in changed}, Packed(*packed))
     cache.keep_world(_key(group), group.digest, tuple(now.world.packed()))
-    held = [path for path, key in kept.items() if key == digest(seen[path], then)]
-    asked = {path: notes.asked[path] for path in held if path in notes.asked}
+    true_then = [path for path, key in kept.items() if key == digest(seen[path], then)]
+    asked = {path: notes.asked[path] for path in true_then if path in notes.asked}
     perhaps = stale(now, asked, notes.rests.get(group.paths[0], {}))
-    return Since(then, perhaps.union(path for path in held if path not in asked), now.world)
+    return Since(then, perhaps.union(path for path in true_then if path not in asked), now.world)
 
 
 def _rests(world: World, known: Collection[str]) -> dict[str, ByPath]:
@@ -231,9 +231,10 @@ def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
 
 class _Shared(NamedTuple):
     """What all processes that ask the rules know: of files in large components their world, of the others what it
-    takes to join it."""
+    takes to join it; and whether anybody will read what is asked."""
 
     scope: Scope
+    is_noted: bool
     worlds: dict[str, World]
     groups: dict[str, tuple[str, ...]]
     texts: dict[str, bytes]
@@ -248,7 +249,7 @@ def _judge(
     jobs: int,
     cache: Cache | None,
     progress: Progress,
-) -> Iterator[Judged]:
+) -> Iterator[tuple[str, Judged]]:
     """What the rules say of each file `todo`. Of some components it is known how they hang together: `worlds`."""
     if not todo:
         return
@@ -259,7 +260,7 @@ def _judge(
     if len(todo) >= WORTH_A_POOL:
         load("libcst")
     wanted, small, large = set(todo), list[str](), dict[str, Component]()
-    common = _Shared(scope, {}, {}, {})
+    common = _Shared(scope, cache is not None, {}, {}, {})
     # One component after the other, whose world each process then asks once; the largest first.
     for group in sorted(groups, key=lambda group: -len(group.paths)):
         mine = sorted(wanted.intersection(group.paths), key=size, reverse=True)
@@ -279,12 +280,10 @@ def _judge(
     try:
         with sharing(common):
             gc.freeze()
-            judged = map_files(_judge_one, first, jobs, _died, lambda n, _: progress(n, len(todo)), join_large)
-            yield from (one for _, one in judged)
+            yield from map_files(_judge_one, first, jobs, _died, lambda n, _: progress(n, len(todo)), join_large)
             gc.freeze()
             rest = [*large, *small[len(first) :]]
-            judged = map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
-            yield from (one for _, one in judged)
+            yield from map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
     finally:
         _joined.cache_clear()
 
@@ -307,10 +306,9 @@ def _key(group: Component) -> bytes:
 
 
 class Judged(NamedTuple):
-    """What the rules say of a file, as plain values, what that took to ask of others, and what those answers rest on
-    about the whole project that were found out with it."""
+    """What the rules say of a file, as plain values; where that is remembered, also what it took to ask of others, and
+    what those answers rest on about the whole project that were found out with it."""
 
-    path: str
     found: tuple[Any, ...]
     asked: ByPath
     rests: dict[str, ByPath]
@@ -320,11 +318,14 @@ def _judge_one(path: str) -> tuple[str, Judged]:
     from fusionlint.source.judging import check_file
 
     common: _Shared = shared()
-    world = common.worlds.get(path) or _joined(common.groups[path])
+    large = common.worlds.get(path)
+    world = large or _joined(common.groups[path])
     known = frozenset(world.project.rests)
     with world.project.log.apart(path) as asked:
         found = _plain(check_file(path, common.scope, world))
-    return path, Judged(path, found, by_path(asked, path), _rests(world, known))
+    if large is None or not common.is_noted:
+        return path, Judged(found, {}, {})
+    return path, Judged(found, by_path(asked, path), _rests(world, known))
 
 
 @lru_cache(maxsize=1)
@@ -334,7 +335,7 @@ def _joined(paths: tuple[str, ...]) -> World:
 
 
 def _died(path: str) -> Judged:
-    return Judged(path, ((), (packed_problem(died(path)),), ()), {}, {})
+    return Judged(((), (packed_problem(died(path)),), ()), {}, {})
 
 
 def _plain(checked: Checked) -> tuple[Any, ...]:

@@ -107,7 +107,7 @@ class Project:
     _bases: Memo[tuple[Place, int], tuple[Place, ...]] = field(default_factory=dict, repr=False)
     _starred_files: Memo[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     answers: Memo[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
-    rests: dict[str, set[Asked]] = field(default_factory=dict, repr=False)
+    rests: dict[str, frozenset[Asked]] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
     _sought: dict[str, list[tuple[Place, int]]] = field(default_factory=dict, repr=False)
     _resting_on: dict[str, list[ByPath]] = field(default_factory=dict, repr=False)

@@ -24,11 +24,12 @@ from fusionlint.source.asked import (
     METHODS,
     Asked,
     ByPath,
+    about,
     asks,
     outermost,
 )
 from fusionlint.source.facts import Facts, Raw
-from fusionlint.source.project import Place, Project
+from fusionlint.source.project import Project
 from fusionlint.source.seen import Seen, seen
 from fusionlint.source.world import Packed, World, join, known_of
 
@@ -46,35 +47,29 @@ class Rejoined(NamedTuple):
 def rejoined(facts: dict[str, Facts], changed: Mapping[str, Facts], then: Packed) -> Rejoined:
     """How files hang together now; `changed` are those that have said something else when it was as in `then`, as they
     were."""
-    changes: Changes = defaultdict(set)
-    for path, was in changed.items():
-        for where, name in _said_otherwise(path, was.raw, facts[path].raw):
-            changes[where].add(name)
-    again = sorted(path for path in facts if path in changed or asks(then.asked[path], changes))
+    said = [one for path, was in changed.items() for one in _said_otherwise(path, was.raw, facts[path].raw)]
+    means = about(said)
+    again = sorted(path for path in facts if path in changed or asks(then.asked[path], means))
     world = join(facts, known_of(then, facts.keys() - set(again)))
     before = World.unpacked({**facts, **changed}, then).project
     shown = seen(world.project)
     for path in again:
-        changes_of_one = (
-            *_called_otherwise(path, before, world.project),
-            *_seen_otherwise(path, Seen.unpacked(then.seen[path]), shown[path]),
-        )
-        for where, name in changes_of_one:
-            changes[where].add(name)
-    for where, name in _running_otherwise(then, world):
-        changes[where].add(name)
-    return Rejoined(world, before, dict(changes))
+        said += _called_otherwise(path, before, world.project)
+        said += _seen_otherwise(path, Seen.unpacked(then.seen[path]), shown[path])
+    return Rejoined(world, before, about([*said, *_running_otherwise(then, world)]))
 
 
 def stale(now: Rejoined, asked: Mapping[str, ByPath], rests: Mapping[str, ByPath]) -> set[str]:
     """Of the files whose questions are known, those for which another answer is possible. `rests` says of questions
     about the whole project what of its files their answers rest on."""
-    changes = defaultdict(set, {where: set(names) for where, names in now.changes.items()})
-    for question in sorted({question for of_one in asked.values() for question in of_one.get(ANSWER, ())}):
-        if question not in rests or asks(rests[question], now.changes):
-            for where, name in otherwise(question, now.before, now.world.project):
-                changes[where].add(name)
-    return {path for path, of_one in asked.items() if path in changes or asks(of_one, changes)}
+    questions = {question for of_one in asked.values() for question in of_one.get(ANSWER, ())}
+    again = (one for one in sorted(questions) if one not in rests or asks(rests[one], now.changes))
+    answers = about(other for one in again for other in otherwise(one, now.before, now.world.project))
+    return {
+        path
+        for path, of_one in asked.items()
+        if any(path in changes or asks(of_one, changes) for changes in (now.changes, answers))
+    }
 
 
 def _said_otherwise(path: str, before: Raw, now: Raw) -> Iterator[Asked]:
@@ -117,15 +112,18 @@ def _calls(raw: Raw) -> list[tuple[Any, ...]]:
 
 def _called_otherwise(path: str, before: Project, now: Project) -> Iterator[Asked]:
     """What a file calls that it did not call, or called otherwise."""
-    old, new = (Counter((name, *call) for (_, name), call in _named(project, path)) for project in (before, now))
+    old, new = (_named(project, path) for project in (before, now))
     for name, scope, *_ in {**(old - new), **(new - old)}:
         yield path, outermost(scope)
         yield path, ITS_CALLS
-        yield CALLERS, name or ""
+        if name is not None:
+            yield CALLERS, name
 
 
-def _named(project: Project, path: str) -> Iterator[tuple[tuple[Place, str | None], tuple[Any, ...]]]:
-    return zip(project.calls_in(path), _calls(project.files[path].raw), strict=True)
+def _named(project: Project, path: str) -> Counter[tuple[Any, ...]]:
+    """The calls of a file, each with the name of what it calls."""
+    calls = zip(project.calls_in(path), _calls(project.files[path].raw), strict=True)
+    return Counter((name, *call) for (_, name), call in calls)
 
 
 def _seen_otherwise(path: str, before: Seen, now: Seen) -> Iterator[Asked]:
