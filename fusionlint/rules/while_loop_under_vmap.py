@@ -21,6 +21,7 @@ from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
@@ -29,19 +30,34 @@ _TESTS = ("jax.numpy.any", "jax.numpy.all")
 _SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
 _TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
 _SMALL = 1e-3
+_STEP = regex(r"(^|_)step(_env)?$")
+# Whose step it is, or what it is handed, where it is an environment's.
+_OF_A_GAME = regex(r"(^|[._])(env|envs|environment|game|action|actions)(_|$)")
+_EPISODES = 1
 
 
 @rule.source("Call", calls=(WHILE,))
 def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The loop's turns are small, and its condition is more than a count."""
+    """The loop's turns are small, or each is a step of an episode, and its condition is more than a count."""
     if not source.calls(node, WHILE) or not source.is_traced(node):
         return
     bodies = bodies_of(node, source)
-    if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
-        return
     functions = definitions(bodies, source)
     tests = _tests(node, source)
     if len(tests) != 1 or any(_only_counts(node, tests[0], body, source) for body in functions):
+        return
+    if functions and all(_plays(body) for body in functions):
+        if under_vmap(node, source) and not under_map(node, source) and not _settles(tests[0], source):
+            yield source.finding(
+                node,
+                "vectorized, this episode goes on until the longest is done, and each turn chooses all of the state, "
+                "arrays and all, between the old and the new",
+                write="one loop around a `jax.vmap` of a step, while any episode goes on; what is read at the end, the "
+                "sums and `done`, alone keeps what it was where an episode is over",
+                pair=_EPISODES,
+            )
+        return
+    if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
         return
     if any(_follows(body, source) for body in functions):
         return
@@ -68,6 +84,19 @@ def _advice(searches: bool, source: Source) -> str:
         return "the array form of all turns at once, or a known number of turns under a mask, which can be unrolled"
     jnp = source.alias("jax.numpy") or "jnp"
     return f"a test of all places at once: {jnp}.argmax of it is the first that passes, {jnp}.any whether one does"
+
+
+def _plays(body: Body) -> bool:
+    """Whether a turn takes a step of an environment: `env.step(state, action)`, `step_env(key, state, action)`."""
+    return any(_is_of_a_game(node) for node in inside(body.body) if isinstance(node, cst.Call))
+
+
+def _is_of_a_game(call: cst.Call) -> bool:
+    owner, _, name = dotted(call.func).rpartition(".")
+    if not _STEP.search(name):
+        return False
+    handed = (dotted(read) for arg in call.args for read in inside(arg.value))
+    return any(_OF_A_GAME.search(text) for text in (owner, name, *handed))
 
 
 def _settles(function: Body, source: Source) -> bool:
