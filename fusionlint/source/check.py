@@ -253,12 +253,6 @@ def _judge(
     """What the rules say of each file `todo`. Of some components it is known how they hang together: `worlds`."""
     if not todo:
         return
-    # Once, before there are several processes. To load libcst takes as long as to check a file of which no rule wants
-    # a piece parsed, as most are.
-    postpone("libcst")
-    importlib.import_module("fusionlint.source.judging")
-    if len(todo) >= WORTH_A_POOL:
-        load("libcst")
     wanted, small, large = set(todo), list[str](), dict[str, Component]()
     common = _Shared(scope, cache is not None, {}, {}, {})
     # One component after the other, whose world each process then asks once; the largest first.
@@ -278,7 +272,7 @@ def _judge(
     # While other processes look into the small components, this one joins the large ones.
     first = small if len(small) >= WORTH_A_POOL else []
     try:
-        with sharing(common):
+        with _ready_for(len(todo)), sharing(common):
             gc.freeze()
             yield from map_files(_judge_one, first, jobs, _died, lambda n, _: progress(n, len(todo)), join_large)
             gc.freeze()
@@ -286,6 +280,20 @@ def _judge(
             yield from map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
     finally:
         _joined.cache_clear()
+
+
+@contextmanager
+def _ready_for(files: int) -> Iterator[None]:
+    """What it takes to ask the rules is loaded once, before there are several processes. To load libcst takes as long as
+    to check a file of which no rule wants a piece parsed, as most are."""
+    postpone("libcst")
+    importlib.import_module("fusionlint.source.judging")
+    if files < WORTH_A_POOL:
+        yield
+        return
+    load("libcst")
+    with importlib.import_module("fusionlint.source.pieces").unvalidated():
+        yield
 
 
 def _world(group: Component, known: Known, cache: Cache | None) -> World:

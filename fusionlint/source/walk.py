@@ -76,10 +76,11 @@ _INSIDE: dict[str, str] = {
 
 
 @cache
-def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    if kind.__name__ in _ORDER:
-        return _ORDER[kind.__name__]
-    return tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
+def _child_fields(kind: type[cst.CSTNode]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a type of nodes that hold code, and of each whether that is of the scope that the node opens."""
+    plain = (f.name for f in fields(kind) if f.type is not str and not _PUNCTUATION.match(f.name))
+    opening = _INSIDE.get(kind.__name__)
+    return tuple((name, name == opening) for name in _ORDER.get(kind.__name__, plain))
 
 
 @cache
@@ -144,10 +145,8 @@ def _written_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return _WRITTEN.get(kind.__name__) or tuple(f.name for f in fields(kind) if not _PUNCTUATION.match(f.name))
 
 
-def _children(node: cst.CSTNode) -> tuple[str, ...]:
-    if type(node) is cst.ImportAlias:
-        return ("asname",) if node.asname else ("name",)
-    return _child_fields(type(node))
+# What is more to nodes of these types than that they stand somewhere.
+_SPECIAL = frozenset(("Global", "Nonlocal", "Lambda", "ImportAlias"))
 
 
 # What is written to in each of these nodes, in all that stands in these, and through these. By type: to ask libcst's
@@ -205,26 +204,32 @@ class Walk:
     def visit(self, node: cst.CSTNode) -> None:
         self.scopes[node] = outside = self._scope
         self._nodes.append(node)
-        kind = type(node)
-        if kind in (cst.Global, cst.Nonlocal):
-            self._declare(node)
-        elif kind is cst.Lambda:
-            self._open(node)  # named before the lambdas among its defaults
-        opening = _INSIDE.get(kind.__name__)
-        for name in _children(node):
-            if name == opening:
+        kind = node.__class__
+        within = self._special(node) if kind.__name__ in _SPECIAL else _child_fields(kind)
+        for name, is_inside in within:
+            if is_inside:
                 self._scope = self._open(node)
-            children = getattr(node, name)
-            for child in children if isinstance(children, tuple | list) else (children,):
-                if _is_code(child.__class__):
-                    self._child(node, child)
+            child = getattr(node, name)
+            its = child.__class__
+            if its is list or its is tuple:
+                for one in child:
+                    self._child(node, one)
+            elif _is_code(its):
+                self._child(node, child)
             self._scope = outside
         self.order[node] = self._next
         self._next += 1
 
-    def _declare(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Global | cst.Nonlocal):
-            self.declared.update(((self._scope, n.name.value), isinstance(node, cst.Global)) for n in node.names)
+    def _special(self, node: cst.CSTNode) -> tuple[tuple[str, bool], ...]:
+        """Of a node that is more than a place in the code: its fields that hold code."""
+        match node:
+            case cst.Global() | cst.Nonlocal():
+                self.declared.update(((self._scope, n.name.value), isinstance(node, cst.Global)) for n in node.names)
+            case cst.Lambda():
+                self._open(node)  # named before the lambdas among its defaults
+            case cst.ImportAlias():
+                return (("asname" if node.asname else "name", False),)
+        return _child_fields(type(node))
 
     def _child(self, node: cst.CSTNode, child: cst.CSTNode) -> None:
         self.parents[child] = node
