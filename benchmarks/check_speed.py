@@ -25,7 +25,7 @@ from pathlib import Path
 
 import peers
 import speeds
-from corpora import Corpus, copied, functions, lines_of, most_imported, nearest, thinned
+from corpora import Corpus, copied, functions, largest, lines_of, most_imported, nearest, thinned
 from peers import PEERS, Peer
 from processes import Run, timed
 from speeds import Claim, Row, as_json, claim_line, claims, ours, skipped_rows, table, unequal, warm
@@ -65,6 +65,7 @@ class Setting:
 
     whole: Corpus
     half: Corpus
+    largest: Corpus
     alone: Corpus
     changed: Path
     imported: Path
@@ -86,7 +87,7 @@ def prepared(folders: Sequence[Path], home: Path, jobs: int) -> Setting:
     half = thinned(whole, home / "half", 2)
     done = subprocess.run([*CHECK, "--help"], capture_output=True, text=True, check=True)
     options = frozenset(option for option in ("--no-cache", *speeds.NEEDS) if option in done.stdout)
-    return Setting(whole, half, alone, changed, most_imported(whole), home, jobs, options)
+    return Setting(whole, half, largest(whole), alone, changed, most_imported(whole), home, jobs, options)
 
 
 def check(setting: Setting, folder: Path, *arguments: str, stdin: bytes = b"") -> Run:
@@ -104,6 +105,7 @@ def one_round(setting: Setting, number: int) -> Iterator[tuple[str, Run]]:
     yield speeds.CLICK, timed([sys.executable, "-c", "import click"], setting.home)
     yield speeds.UNCACHED, check(setting, whole, *setting.uncached, ".")
     yield speeds.HALF, check(setting, setting.half.folder, *setting.uncached, ".")
+    yield speeds.LARGEST, check(setting, setting.largest.folder, *setting.uncached, ".")
     yield speeds.ALONE, check(setting, setting.alone.folder, *setting.uncached, *map(str, setting.alone.files))
     yield speeds.INSIDE, check(setting, whole, *setting.uncached, str(setting.changed))
     if "--cache-dir" in setting.options:
@@ -165,6 +167,7 @@ def rows_of(setting: Setting, rounds: Sequence[Mapping[str, Run]]) -> list[Row]:
     sizes = {
         **dict.fromkeys((speeds.ALONE, speeds.INSIDE, speeds.SAVED, speeds.EDITED, speeds.RETYPED), setting.alone),
         speeds.HALF: setting.half,
+        speeds.LARGEST: setting.largest,
         speeds.CLICK: Corpus(setting.home, ()),
     }
     whole = setting.whole
@@ -219,6 +222,7 @@ def facts(setting: Setting, versions: Mapping[str, str]) -> dict[str, object]:
         "bytes": setting.whole.bytes,
         "changed": f"{setting.changed} ({lines_of(setting.whole.folder / setting.changed)} lines)",
         "most imported": str(setting.imported),
+        "largest folder": f"{setting.largest.folder.name} ({len(setting.largest.files)} files)",
         "versions": dict(versions),
     }
 

@@ -72,6 +72,15 @@ def thinned(whole: Corpus, home: Path, every: int, can_read: Callable[[Path], bo
     return Corpus(home, tuple(taken))
 
 
+def largest(whole: Corpus) -> Corpus:
+    """The files below that folder of `whole` that holds the most bytes."""
+    sizes: Counter[str] = Counter()
+    for file in whole.files:
+        sizes[file.parts[0]] += (whole.folder / file).stat().st_size
+    name = max(sizes, key=lambda name: (sizes[name], name))
+    return Corpus(whole.folder / name, tuple(file.relative_to(name) for file in whole.files if file.parts[0] == name))
+
+
 def _copy(path: Path, to: Path) -> Path:
     to.parent.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy2(path, to))

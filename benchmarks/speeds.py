@@ -13,6 +13,7 @@ PARSE = "ast.parse, one process"
 CLICK = "python -c 'import click'"
 UNCACHED = "check, no cache"
 HALF = "check, no cache, every second file"
+LARGEST = "check, no cache, the largest folder"
 ALONE = "one file alone, no cache"
 INSIDE = "one file in its project, no cache"
 COLD = "check, cold cache"
@@ -98,8 +99,9 @@ def claims(rows: Mapping[str, Row]) -> Iterator[Claim]:
     for what in (SAVED, EDITED):
         if what in rows:
             yield Claim(what, rows[what].seconds, 0.2, "s")
-    yield Claim("memory of the parent", max(cold.parent, rows[UNCACHED].parent), 300, "MB")
-    yield Claim("memory of a worker", max(cold.child, rows[UNCACHED].child), 300, "MB")
+    # Asked for is what one project takes, jax; what all take that stand below one folder is in the table.
+    yield Claim("memory of the parent, the largest folder", rows[LARGEST].parent, 300, "MB")
+    yield Claim("memory of a worker, the largest folder", rows[LARGEST].child, 300, "MB")
     growth = rows[UNCACHED].seconds / rows[HALF].seconds / (rows[UNCACHED].lines / rows[HALF].lines)
     yield Claim("twice the files, beside twice the time", growth, 1.05, "times")
     for peer, least in TIMES_FASTER.items():

@@ -99,6 +99,13 @@ def test_a_corpus_is_thinned_by_number_and_by_what_can_be_read(corpora: ModuleTy
     assert [file.stem for file in readable.files] == ["a", "d", "f"]
 
 
+def test_the_largest_folder_is_the_one_with_most_bytes(corpora: ModuleType, tmp_path: Path) -> None:
+    many = written(tmp_path / "many", a="", b="", c="x = 1\n")
+    whole = corpora.copied([many, written(tmp_path / "few", b__d="x = 1\n" * 9)], tmp_path / "whole")
+    found = corpora.largest(whole)
+    assert (found.folder, found.files) == (whole.folder / "few", (Path("b/d.py"),))
+
+
 def test_files_are_chosen_by_size_and_by_who_imports_them(corpora: ModuleType, tmp_path: Path) -> None:
     jax = "import jax\n"
     folder = written(
@@ -189,6 +196,7 @@ def test_limits_are_held_against_the_rows_that_are_there(speeds: ModuleType, row
             row(speeds.PARSE, 8.0),
             row(speeds.CLICK, 0.1, files=0),
             row(speeds.UNCACHED, 15.0, child=350),
+            row(speeds.LARGEST, 6.0, child=310),
             row(speeds.HALF, 7.0, files=5, lines=500, scale=2.0),
             row(speeds.ALONE, 0.3, files=1),
             row("Fixit", 90.0, files=2, scale=8.0),
@@ -200,8 +208,8 @@ def test_limits_are_held_against_the_rows_that_are_there(speeds: ModuleType, row
     assert {what: (round(claim.value, 2), claim.holds) for what, claim in said.items()} == {
         "cold, beside ast.parse": (1.88, True),
         "one file alone, no cache, beyond import click": (0.2, True),
-        "memory of the parent": (50, True),
-        "memory of a worker": (350, False),
+        "memory of the parent, the largest folder": (50, True),
+        "memory of a worker, the largest folder": (310, False),
         "twice the files, beside twice the time": (1.07, False),
         "faster than Fixit, same files": (30.0, True),
         "faster than semgrep, same files": (0.8, False),
