@@ -14,7 +14,7 @@ from edits import edited
 from projects import PROJECTS, fetch
 
 from fusionlint.rule import pages
-from fusionlint.source import check, known, stale
+from fusionlint.source import asking, components, known, stale
 from fusionlint.source.cache import FOLDER, Cache, Text
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.facts import Facts
@@ -139,11 +139,11 @@ def edit(folder: Path, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("large", [check._LARGE, 1], ids=["small components", "large components"])
+@pytest.mark.parametrize("large", [components._LARGE, 1], ids=["small components", "large components"])
 def test_edits_of_a_project_are_found_out_as_without_a_cache(
     large: int, seed: int, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "_LARGE", large)
+    monkeypatch.setattr(components, "_LARGE", large)
     chance, cache = random.Random(seed), tmp_path / "cache"
     for _ in range(12):
         assert checked(project, Cache(cache)) == checked(project)
@@ -176,13 +176,13 @@ def test_edits_of_a_real_project_are_found_out_as_without_a_cache(
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that rules were asked about."""
     names: list[str] = []
-    judge = check._judge_one
+    judge = asking._judge_one
 
     def noted(path: str) -> tuple[str, tuple[object, ...]]:
         names.append(Path(path).name)
         return judge(path)
 
-    monkeypatch.setattr(check, "_judge_one", noted)
+    monkeypatch.setattr(asking, "_judge_one", noted)
     return names
 
 
@@ -236,7 +236,7 @@ def test_only_what_may_have_changed_is_judged_again(
     judged: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(check, "_LARGE", 1)
+    monkeypatch.setattr(components, "_LARGE", 1)
     cache = project.parent / "cache"
     checked(project, Cache(cache))
     judged.clear()
@@ -252,7 +252,7 @@ def append(path: Path, text: str) -> None:
 def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_together(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "_LARGE", 1)
+    monkeypatch.setattr(components, "_LARGE", 1)
     before = checked(project, Cache(tmp_path / "cache"))
     joined = list[set[str]]()
 
@@ -277,7 +277,7 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
 def test_a_damaged_cache_is_made_anew_and_said_so_once(
     kind: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "_LARGE", 1)
+    monkeypatch.setattr(components, "_LARGE", 1)
     first = checked(project, Cache(tmp_path / "cache"))
     (damaged,) = (tmp_path / "cache").glob(kind)
     damaged.write_bytes(damaged.read_bytes()[:-7] + b"garbage")

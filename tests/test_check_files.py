@@ -14,7 +14,7 @@ import pytest
 
 from fusionlint.finding import Finding
 from fusionlint.rule import pages
-from fusionlint.source import check, judging
+from fusionlint.source import asking, judging
 from fusionlint.source.check import check_files
 from fusionlint.source.files import python_files
 from fusionlint.source.scope import Scope, speaking
@@ -83,7 +83,7 @@ def test_a_long_file_is_checked(tmp_path: Path) -> None:
     assert (len(result.findings), result.problems) == (1, ())
 
 
-_JUDGE = check._judge_one
+_JUDGE = asking._judge_one
 
 
 def die_of_one(path: str) -> tuple[str, tuple[object, ...]]:
@@ -113,7 +113,7 @@ def test_a_mistake_of_a_rule_is_reported_and_the_other_files_are_checked(
 
 def test_a_process_that_dies_takes_one_file_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = fill(tmp_path, 40)
-    monkeypatch.setattr(check, "_judge_one", die_of_one)
+    monkeypatch.setattr(asking, "_judge_one", die_of_one)
     result = check_files(paths, EVERYTHING, 2)
     assert len(result.findings) == 39
     assert [(Path(p.path).name, p.message.partition(":")[0]) for p in result.problems] == [

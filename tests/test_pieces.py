@@ -11,7 +11,7 @@ import pytest
 import fusionlint
 from fusionlint.source import reading
 from fusionlint.source.facts import Facts
-from fusionlint.source.pieces import MODULE
+from fusionlint.source.pieces import MODULE, unvalidated
 from fusionlint.source.read import read_bytes
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import Walk, children
@@ -231,3 +231,14 @@ def test_children_are_those_of_libcst_without_blanks_and_brackets(path: Path) ->
         expected = [child for child in node.children if not isinstance(child, punctuation)]
         assert [id(child) for child in children(node)] == [id(child) for child in expected], type(node)
         todo += expected
+
+
+def test_nodes_look_themselves_over_again_after_a_run_whatever_ended_it() -> None:
+    def no_name() -> cst.Name:
+        return cst.Name("")
+
+    pytest.raises(cst.CSTValidationError, no_name)
+    with pytest.raises(ZeroDivisionError), unvalidated():
+        assert no_name().value == ""
+        _ = 1 / 0
+    pytest.raises(cst.CSTValidationError, no_name)

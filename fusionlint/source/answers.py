@@ -7,11 +7,11 @@ anything has changed that the answer was made of.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
-from fusionlint.source.asked import ANSWER, Asked, outermost
+from fusionlint.source.asked import ANSWER, Asked, ByPath, by_path, outermost
 from fusionlint.source.project import Place, Project
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -42,6 +42,11 @@ def remembered(function: F) -> F:
         return project.log.remembered(project.answers, (function, *about), function, project, *about)
 
     return cast("F", answer)
+
+
+def rests_of(project: Project, known: Collection[str] = ()) -> dict[str, ByPath]:
+    """What those answers about a whole project rest on that were not `known` yet."""
+    return {question: by_path(asked) for question, asked in project.rests.items() if question not in known}
 
 
 def otherwise(question: str, before: Project, now: Project) -> Iterator[Asked]:

@@ -9,9 +9,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from fusionlint.rule import definition
 from fusionlint.source.cache import digest
 from fusionlint.source.files import imported_files, real_path
 from fusionlint.source.project import home_of, is_elsewhere, modules_of
+
+# Components of so many files are joined once, before there are several processes, and it is remembered what each of
+# their files asked of the others; the others are joined by the process that asks, which keeps no two of them.
+_LARGE = 16
 
 
 class Leaf(NamedTuple):
@@ -30,6 +35,15 @@ class Component(NamedTuple):
 
     paths: tuple[str, ...]
     digest: bytes
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.paths) >= _LARGE
+
+    @property
+    def key(self) -> bytes:
+        """Which component this is, whatever its files say."""
+        return digest(definition(), *(path.encode() for path in self.paths))
 
 
 def components(leaves: Mapping[str, Leaf]) -> list[Component]:
