@@ -12,7 +12,7 @@ from itertools import combinations
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_literal
 from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, said_along
 from fusionlint.patterns.at_carried import is_carried
 from fusionlint.patterns.at_chain import is_about, root
@@ -21,9 +21,11 @@ from fusionlint.patterns.at_line import of_one_line
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.at_needed import may_need
 from fusionlint.patterns.at_seen import Seen, are_apart, see
-from fusionlint.patterns.at_stands import Stands
+from fusionlint.patterns.at_stack import begins_a_list, stack
+from fusionlint.patterns.at_stands import Stands, holds_slices
 from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -68,8 +70,11 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(f"the values first, under names of their own; then {line or _outline(told)}{again}", _pair(told))
     if line is not None:
         return Advice(line, ALONG)
-    if _is_stack(writes, source):
-        return Advice(f"{jnp}.stack([{', '.join(_short(w.value, source) for w in writes)}])", _pair(told))
+    if begins_a_list(writes, source):
+        listed = "a list that begins with them, to which the loop behind appends what it writes"
+        return Advice(f"{listed}, and one {jnp}.stack of it", _pair(told))
+    if (joined := stack(writes, source, jnp)) is not None:
+        return Advice(joined, _pair(told))
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     return _of_places(told)
@@ -113,8 +118,11 @@ def _joined_places(told: _Told) -> Advice:
     indices = (
         "indices, of a mask its flatnonzero," if any("mask" in code or "~" in code for code in codes) else "indices"
     )
-    joined = f"its {indices} and values joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
-    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
+    is_one = len({told.source.code(write.value) for write in told.writes if write.value is not None}) == 1
+    values = "values that are arrays" if is_one else "values"
+    joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
+    of_many = "; of many thousands a TPU loses by it"
+    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}{of_many}", ARRAYS)
 
 
 def _unless_they_meet(told: _Told) -> str:
@@ -126,16 +134,16 @@ def _along(places: Sequence[Part], told: _Told) -> Advice:
     if is_carried(writes, told.source):
         return Advice(_scattered(told).text, ARRAYS)  # a CPU gains nothing
     if any(_is_found_by_a_function(place, told.source) for place in places):
-        side_by_side = f"one {jnp}.stack or concatenate of the parts where they lie side by side"
-        return Advice(f"{side_by_side}; else one {jnp}.where of a mask of the places", _pair(told))
+        in_order = f"one {jnp}.stack or concatenate of the parts and of what stands between them, in their order"
+        return Advice(f"{in_order}; else one {jnp}.where of a mask of the places", _pair(told))
     return Advice(
         said_along(writes, places, told.array, told.source, jnp, are_numbers=told.seen.are_numbers), _pair(told)
     )
 
 
 def _is_found_by_a_function(place: Part, source: Source) -> bool:
-    """Whether a function of the project returns the place: a number, an array, or a slice."""
-    made = source.value(place) if isinstance(place, cst.Name) else None
+    """Whether a function of the project returns the place, alone or among others: a number, an array, or slices."""
+    made = (source.value(place) or unpacked(source.written(place), source)) if isinstance(place, cst.Name) else None
     if not isinstance(made, cst.Call):
         return False
     return dotted(made.func).startswith("self.") or ":" in (source.qualified_name(made.func) or "")
@@ -175,7 +183,9 @@ def _scattered(told: _Told) -> Advice:
     method, unless = _method(told), _unless_they_meet(told)
     parts = [[source.code(places[axis]) for axis in sorted(places)] for places in told.seen.placed]
     is_whole = {len(found) for found in parts} == {len(write.index) for write in writes}
-    if is_whole and len(told.seen.methods) == 1:
+    is_called = any(isinstance(part, cst.Call) for places in told.seen.placed for part in places.values())
+    # What a call returns may be an array, of any length.
+    if is_whole and len(told.seen.methods) == 1 and (told.seen.are_numbers or not is_called):
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
         values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
         settings = {", ".join(source.code(arg) for arg in write.call.args[1:]) for write in writes}
@@ -215,14 +225,16 @@ def _masked(told: _Told) -> str:
     """What holds for all places; of arrays of them beside others no one write does."""
     if Stands.MANY in told.seen.stand:
         return "the values first, then one write for each kind of places, arrays of them joined"
-    is_padded = Stands.SLICE in told.seen.stand and not all(is_literal(write.value) for write in told.writes)
-    return masked(told.jnp, is_padded=is_padded)
+    are_cut = any(holds_slices(part, told.source) for write in told.writes for part in write.index)
+    is_padded = (are_cut or Stands.SLICE in told.seen.stand) and not all(is_literal(w.value) for w in told.writes)
+    along = f"one {told.jnp}.concatenate of the parts and of what stands between them, along one axis; along several "
+    return (along if are_cut else "") + masked(told.jnp, is_padded=is_padded)
 
 
 def _outline(told: _Told) -> str:
     """The same for values whose names say nothing here: they mean something else at another write."""
     seen, jnp = told.seen, told.jnp
-    if _is_stack(told.writes, told.source):
+    if stack(told.writes, told.source, jnp) is not None:
         return f"one {jnp}.stack of them"
     if _are_joined(told):
         return _all_at_once(told) + _unless_they_meet(told)
@@ -275,23 +287,3 @@ def _may_meet(writes: Sequence[Write], source: Source) -> bool:
 
 def _joined(parts: Sequence[str], jnp: str) -> str:
     return parts[0] if len({*parts}) == 1 else f"{jnp}.array([{', '.join(parts)}])"
-
-
-def _short(value: cst.BaseExpression | None, source: Source) -> str:
-    text = source.code(value) if value is not None else "..."
-    return text if len(text) <= _LONG // 2 and "\n" not in text else "..."
-
-
-def _is_stack(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a new array is set at 0, 1, 2, ... and is seen to be just so long."""
-    places = [constant(w.index[0]) if len(w.index) == 1 and w.method == "set" else None for w in writes]
-    fresh = root(writes[0])
-    fresh = source.meant(fresh)
-    match fresh:
-        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[cst.Element(value=length), *_])), *_]):
-            pass
-        case cst.Call(args=[cst.Arg(value=length), *_]):
-            pass
-        case _:
-            return False
-    return is_fresh(fresh, source) and places == [*range(len(writes))] and constant(length) == len(writes)

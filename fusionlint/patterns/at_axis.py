@@ -25,7 +25,7 @@ _ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|i
 _FEW = 16
 # What is called slices, and what one slice is called.
 SLICES = regex(r"(^|_)slices?(_|$)")
-_SLICE = regex(r"^(s|sl|slices?)_|_(s|sl|slices?)$|^slices?$")
+_SLICE = regex(r"^(s_\w{3}|(sl|slices?)_)|_(s|sl|slices?)$|^slices?$")
 # What Python knows of a layout: `variables.density_index.x`.
 _KNOWN = regex(r"(^|_)(index|idx|axis)$")
 # What a method does, and what changes nothing by it.

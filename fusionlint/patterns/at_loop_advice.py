@@ -26,7 +26,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise, counted_by
-from fusionlint.patterns.at_loop_slices import of_slices
+from fusionlint.patterns.at_loop_slices import are_rectangles, of_slices
 from fusionlint.patterns.at_many import is_one_of_many
 from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.carry import Carry, read
@@ -60,9 +60,9 @@ def _is_kept_under_a_key(part: Part, loop: cst.For) -> bool:
 
 def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:
     array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
-    if _is_ragged(write, loop) or _is_a_part_of_a_row(write, loop):
-        return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
     pieces = [write, *(w for w in found.writes if dotted(root(w)) == array and w is not write)]
+    if not are_rectangles(pieces, source) and (_is_ragged(write, loop) or _is_a_part_of_a_row(write, loop)):
+        return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
     if (joined := of_slices(write, pieces, array, loop, source)) is not None:
         return joined
     if write.method == "set" and _adds_up(write, loop, source):
@@ -83,15 +83,18 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         if write.method != "set" or not is_counted:
             return f"a list of the values, then {written} of one {jnp}.stack of them"
         turned = " of it turned round" if _counts_down(loop, source) else ""
-        return (
-            f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}; or jax.lax.scan, which hands them out"
-        )
+        or_scan = "" if _is_cut_by_the_counter(loop) else "; or jax.lax.scan, which hands them out"
+        return f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}{or_scan}"
     parts = [part for piece in pieces for part in piece.index]
     if unseen := [part for part in parts if not _is_one_place_each(part, source)]:
         first = f"the values of all {found.counter} first (jax.vmap, or a list)"
         names = (part for part in unseen if isinstance(part, cst.Name) and source.value(part) is None)
         slices = f"; of slices one {jnp}.concatenate" if any(True for _ in names) else ""
         return f"{first}, then {written}, both stacked, or joined where they are arrays{slices}"
+    if _is_cut_by_the_counter(loop):
+        listed = f"a list of the values, and one {jnp}.stack"
+        is_whole_of_it = write.method == "set" and is_counted
+        return f"{listed}{_stacked(write)}" if is_whole_of_it else f"{listed} of it, then {written}"
     at_once = f"the values of all {found.counter} at once (jax.vmap), then {written}"
     if write.method != "set" and not is_counted:  # two turns may have one place
         return at_once
@@ -160,6 +163,13 @@ def _counts_down(loop: cst.For, source: Source) -> bool:
         case cst.Call(args=[_, _, cst.Arg(value=step)]) if source.calls(loop.iter, "range"):
             return (constant(step) or 1) < 0
     return source.calls(loop.iter, "reversed")
+
+
+def _is_cut_by_the_counter(loop: cst.For) -> bool:
+    """Whether a turn works on a part as long as its number says, `work[j:, j]`: no scan does."""
+    counted = counted_by(loop)
+    cut = (node for node in inside(loop.body) if isinstance(node, cst.Slice))
+    return any(name.value in counted for part in cut for name in names_read(part))
 
 
 def _stacked(write: Write) -> str:

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, is_static, is_whole, names_read
-from fusionlint.patterns.at_loop import counted_by
-from fusionlint.patterns.at_stands import Stands, stands
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_loop import are_windows_apart, counted_by
+from fusionlint.patterns.at_places import is_fresh_before
+from fusionlint.patterns.at_stands import Stands, holds_slices, stands
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 
 def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, source: Source) -> str | None:
@@ -22,23 +25,46 @@ def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, 
     if any(_is_window_of_a_row(piece, loop) for piece in pieces):
         along = "with arrays of indices along each axis that broadcast"
         return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
-    if any(_is_a_rectangle(piece, source) for piece in pieces):
+    if are_rectangles(pieces, source):
         if all(_is_on_a_diagonal(piece, source) for piece in pieces):
-            whole = f"one jax.scipy.linalg.block_diag of a list of the pieces, behind {jnp}.pad where all is larger"
-            return whole if write.method == "set" else f"{array}, and to it the pieces at once: {whole}"
+            whole = f"jax.scipy.linalg.block_diag(*blocks), brought to the size of all by {jnp}.pad"
+            if is_fresh_before(write, loop, source) and write.method == "set":
+                return f"a list of the blocks, and one {whole}, after the loop"
+            if write.method == "add" or all(_is_added(piece, source) for piece in pieces):
+                return f"a list of the blocks that are added, and `{array} + ` one {whole}, after the loop"
         masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
         return f"{masks}; a block is brought to its place by {jnp}.pad"
-    if any(_is_a_slice_by_name(part, source) for piece in pieces for part in piece.index):
+    if write.method != "set" and not are_windows_apart(write, loop, source) and _are_cut(pieces, source):
+        if all(piece.method in ("add", "subtract") for piece in pieces):
+            minus = ", what is subtracted with a minus" if any(piece.method != "add" for piece in pieces) else ""
+            return f"{array}, and to it one sum of the pieces, each brought to its place by {jnp}.pad{minus}"
+        return None
+    moved = [part for piece in pieces for part in piece.index if not _is_the_same_each_turn(part, loop, source)]
+    if any(_is_a_slice_by_name(part, source) for part in moved):
         along = f"one {jnp}.concatenate where they lie along one axis"
         return f"a list of the pieces, and {along}, else {jnp}.where of masks, each brought to its place by {jnp}.pad"
-    if any(_is_cut_to_size(_sliced(part, source)) for piece in pieces for part in piece.index):
+    if any(_is_cut_to_size(_sliced(part, source)) for part in moved):
         return f"a list of the pieces and of what stands between them, and one {jnp}.concatenate of it"
     return None
 
 
-def _is_a_rectangle(write: Write, source: Source) -> bool:
+def _are_cut(pieces: Sequence[Write], source: Source) -> bool:
+    """Whether a piece is a slice, which may lie on others."""
+    return any(isinstance(_sliced(part, source), cst.Slice) and not is_whole(part) for p in pieces for part in p.index)
+
+
+def are_rectangles(pieces: Sequence[Write], source: Source) -> bool:
     """Whether slices are written along two axes or more, which nothing joins."""
-    return len(_cut(write, source)) > 1
+    return any(len(_cut(piece, source)) > 1 for piece in pieces)
+
+
+def _is_added(write: Write, source: Source) -> bool:
+    """Whether a block is added to what stands there: `T.at[i:j, i:j].set(A + T[i:j, i:j])`."""
+    there = f"{dotted(root(write))}[{', '.join(map(source.code, write.index))}]"
+    match write.value:
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            return there in (source.code(left), source.code(right))
+    return False
 
 
 def _is_on_a_diagonal(write: Write, source: Source) -> bool:
@@ -66,8 +92,17 @@ def _sliced(part: Part, source: Source) -> Part:
 
 
 def _is_a_slice_by_name(part: Part, source: Source) -> bool:
-    """Whether a part is called as slices are, and may be one or several: `block_slice`."""
-    return not isinstance(_sliced(part, source), cst.Slice) and stands(part, source) is Stands.SLICE
+    """Whether a part is called as slices are, and may be one or several, or is made of several: `block_slice`,
+    `tuple(window)`."""
+    if isinstance(_sliced(part, source), cst.Slice):
+        return False
+    return stands(part, source) is Stands.SLICE or holds_slices(part, source)
+
+
+def _is_the_same_each_turn(part: Part, loop: cst.For, source: Source) -> bool:
+    """Whether a name stands for a slice that was made before the loop: `inner = slice(1, n)`."""
+    written = source.written(part) if isinstance(part, cst.Name) else None
+    return written is not None and loop not in source.ancestors(written)
 
 
 def _is_cut_to_size(part: Part) -> bool:

@@ -122,7 +122,7 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
         case cst.BinaryOperation(left=left, right=right):
             return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
         case cst.Call() as made:
-            return source.calls(made, *RANGES)
+            return source.calls(made, *RANGES) or _is_an_array_of_places(made, source)
         case cst.Name() if value is not None and is_literal(value):
             return False
         case cst.Name() as name if _has_axes(name, source) or _is_a_column(value):
@@ -131,6 +131,8 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return bool(_MANY.search(name))
         case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
             return _INDEX.search(dotted(table)) is None
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name() | cst.Attribute() as at))]):
+            return depth > 0 and is_many(at, source, depth - 1)  # starts[rows]
         case cst.Subscript(slice=slices):  # locations[:, 0]
             return any(isinstance(each.slice, cst.Slice) for each in slices)
     return False
@@ -166,8 +168,12 @@ def _is_joined(part: cst.Name, source: Source) -> bool:
 
 def _is_an_array_of_places(made: cst.BaseExpression, source: Source) -> bool:
     """`np.stack(places)`, `jnp.where(mask)`; not `jnp.where(p, one, other)`, which may be one number."""
-    chooses = isinstance(made, cst.Call) and len(made.args) > 1 and source.calls(made, *_WHERE)
+    chooses = isinstance(made, cst.Call) and len(_given(made)) > 1 and source.calls(made, *_WHERE)
     return not chooses and source.calls(made, *_JOINS, *_FINDS)
+
+
+def _given(call: cst.Call) -> list[cst.BaseExpression]:
+    return [arg.value for arg in call.args if arg.keyword is None]
 
 
 def _has_axes(name: cst.Name, source: Source) -> bool:
@@ -209,6 +215,27 @@ def _counts(part: Part, source: Source) -> bool:
         case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
             return isinstance(right, cst.Integer) and _counts(left, source)
     return source.calls(meant, *RANGES)
+
+
+def are_as_many_as_found(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a place is as long as there are hits in an array of jax, `jnp.nonzero(x > 0)`, `jnp.arange(n)[mask]`: no
+    trace gets there, and joined places are as many dispatches as writes."""
+    return any(_is_as_long_as_found(part, source) for write in writes for part in write.index)
+
+
+def _is_as_long_as_found(part: Part, source: Source) -> bool:
+    match meant := source.meant(part):
+        case cst.Call(args=args) if source.calls(meant, *_FINDS):
+            is_sized = any(arg.keyword is not None and arg.keyword.value == "size" for arg in args)
+            is_of_jax = (source.qualified_name(meant.func) or "").startswith("jax.")
+            return is_of_jax and not is_sized and not (source.calls(meant, *_WHERE) and len(_given(meant)) > 1)
+        case cst.Subscript(value=counted, slice=[cst.SubscriptElement(slice=cst.Index(value=hits))]):
+            is_mask = isinstance(hits, cst.Comparison) or (
+                isinstance(hits, cst.UnaryOperation) and isinstance(hits.operator, cst.BitInvert)
+            )
+            is_mask |= isinstance(hits, cst.BinaryOperation) and isinstance(hits.operator, cst.BitAnd | cst.BitOr)
+            return is_mask and source.calls(counted, "jax.numpy.arange")
+    return False
 
 
 def is_one_of_many(part: Part, loop: cst.For) -> bool:

@@ -51,7 +51,7 @@ class Stands(Enum):
     SLICE = auto()
     NUMBER = auto()
     MANY = auto()
-    INDEX = auto()  # of several axes, however many: `before + (0,)`
+    INDEX = auto()  # of several axes, however many: `before + (0,)`, `tuple(slices)`
     UNSEEN = auto()
 
 
@@ -62,7 +62,7 @@ def stands(part: Part, source: Source) -> Stands:
     meant = source.meant(part)
     if isinstance(meant, cst.Slice) or _makes_a_slice(meant) or _is_called_a_slice(part, source):
         return Stands.SLICE
-    if _is_an_index(meant):
+    if _is_an_index(meant) and not (isinstance(meant, cst.Tuple) and is_many(part, source)):
         return Stands.INDEX
     if not isinstance(part, cst.BaseExpression):
         return Stands.UNSEEN
@@ -74,9 +74,21 @@ def stands(part: Part, source: Source) -> Stands:
 
 
 def _is_an_index(meant: cst.CSTNode) -> bool:
+    """Whether this is a tuple, which an index takes for as many axes as it is long."""
     match meant:
+        case cst.Tuple() | cst.Call(func=cst.Name("tuple")):
+            return True
         case cst.BinaryOperation(left=left, right=right):
             return any(isinstance(side, cst.Tuple) or _is_an_index(side) for side in (left, right))
+    return False
+
+
+def holds_slices(part: Part, source: Source) -> bool:
+    """Whether an index of several axes is seen to be made of slices: `tuple(cut)` of `cut = [slice(None)] * n`."""
+    match source.meant(part):
+        case cst.Call(func=cst.Name("tuple"), args=[cst.Arg(value=parts)]):
+            made = inside(source.meant(parts))
+            return is_called_a_slice(parts) or any(isinstance(node, cst.Call) and _makes_a_slice(node) for node in made)
     return False
 
 

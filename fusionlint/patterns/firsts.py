@@ -15,6 +15,7 @@ from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 _LOOPS = {"jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val"), "jax.lax.scan": (1, "init")}
 _RESET = regex(r"^_?(reset|init(ial)?_(state|particles|positions?)|domain_randomi[sz]e)(_|$)")
@@ -51,10 +52,15 @@ def _begin_a_loop(writes: Sequence[Write], source: Source) -> bool:
 def _is_taken_on(read: cst.Name, source: Source) -> bool:
     """Whether `read` is what a loop begins with, or a part of it."""
     for above in source.ancestors(read):
-        if isinstance(above, cst.Call):
-            given = _LOOPS.get(_jaxs(source.qualified_name(above.func) or ""))
-            first = argument(above, *given) if given else None
-            return first is not None and (first is read or read in _parts(first))
+        match above:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=state):
+                return read in _parts(state) and any(_is_taken_on(again, source) for again in source.reads(name))
+            case cst.Call():
+                given = _LOOPS.get(_jaxs(source.qualified_name(above.func) or ""))
+                first = argument(above, *given) if given else None
+                if first is None and dotted(above.func).rpartition(".")[2][:1].isupper():
+                    continue  # a record of them
+                return first is not None and (first is read or read in _parts(first))
         if isinstance(above, cst.BaseCompoundStatement):
             return False
     return False
@@ -67,4 +73,12 @@ def _jaxs(name: str) -> str:
 
 
 def _parts(first: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [element.value for element in first.elements] if isinstance(first, cst.Tuple | cst.List) else []
+    """What stands in a tuple, a list or a record, in those inside it too."""
+    match first:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            inner = [element.value for element in elements]
+        case cst.Call(func=record, args=args) if dotted(record).rpartition(".")[2][:1].isupper():
+            inner = [arg.value for arg in args]
+        case _:
+            return []
+    return [*inner, *(part for one in inner for part in _parts(one))]

@@ -15,13 +15,15 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole
 from fusionlint.patterns.at_advice import advice
+from fusionlint.patterns.at_beside import is_of_the_host
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
-from fusionlint.patterns.at_many import are_added_up, are_arrays, are_rows_of_ranges, is_many
+from fusionlint.patterns.at_many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
+from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.at_windows import are_windows, is_mirrored
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
@@ -62,7 +64,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
-    if are_added_up(writes, source) or is_one_needed(writes, source):
+    if are_added_up(writes, source) or is_one_needed(writes, source) or are_as_many_as_found(writes, source):
         return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source):
@@ -90,9 +92,13 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
+    if _are_groups(found, node, source):
+        return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
     if is_ragged(found, node, source) or is_for_a_picture(source.project, source.place(node)):
+        return
+    if is_of_the_host(node, source):
         return
     instead = of_pieces(found, node, source)
     yield source.finding(
@@ -149,10 +155,15 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
 
 
 def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
-    """Whether one method takes many places and another takes others, `.at[born].set(e).at[parents].add(-e)`: no one
-    scatter says it, and no mask."""
+    """Whether one method takes many places, or such as nobody sees, and another takes others,
+    `.at[born].set(e).at[parents].add(-e)`: no one scatter says it, and no mask."""
     places = {tuple(map(source.code, write.index)) for write in writes}
-    return len({write.method for write in writes}) > 1 and len(places) > 1 and are_arrays(writes, source)
+    if len({write.method for write in writes}) == 1 or len(places) == 1:
+        return False
+    named = (part for write in writes for part in write.index if isinstance(part, cst.Name | cst.Attribute))
+    is_unseen = any(stands(part, source) is Stands.UNSEEN for part in named)
+    may_be_arrays = is_unseen and any(write.method == "set" for write in writes)
+    return may_be_arrays or are_arrays(writes, source)
 
 
 def _of_one_kind(writes: list[Write], source: Source) -> list[Write]:
@@ -217,6 +228,20 @@ def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
     keys = counted_by(loop)
     parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
     return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
+
+
+def _are_groups(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether a loop adds up what it unpacks the places of, `for matrix, to in groups: x = x.at[to].add(matrix @ y)`:
+    as many as there are in each."""
+    over = source.meant(loop.iter)
+    is_listed = isinstance(over, cst.Tuple | cst.List) and bool(over.elements)
+    if is_listed or not isinstance(loop.iter, cst.Name | cst.Attribute) or not isinstance(loop.target, cst.Tuple):
+        return False
+    counted = counted_by(loop)
+    parts = [part for write in found.writes for part in write.index]
+    unseen = (part for part in parts if isinstance(part, cst.Name) and stands(part, source) is Stands.UNSEEN)
+    is_unpacked = any(part.value in counted for part in unseen)
+    return is_unpacked and all(write.method != "set" for write in found.writes)
 
 
 def _is_kept_under(meant: cst.BaseExpression | None, keys: set[str]) -> bool:

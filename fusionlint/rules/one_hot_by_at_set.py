@@ -14,6 +14,7 @@ from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
+from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -38,7 +39,7 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not _is_one(write.value) and not (_is_a_vector(write, source) and under_vmap(node, source)):
         return
-    if not _is_zeros(write, source) or diagonal(write, source) is not None:
+    if not _is_zeros(write, source) or diagonal(write, source) is not None or is_folded([write], source):
         return
     if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
         return  # of several writes chained-at-set speaks

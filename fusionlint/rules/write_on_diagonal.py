@@ -38,6 +38,8 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
+    if source.calls(meant(length, source), "min"):
+        return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
     yield source.finding(

@@ -445,7 +445,8 @@ def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengt
     head = f"@jax.jit\ndef f(x, {place.partition('[')[0]}, other, a, b):\n"
     code = f"{head}    return x.at[{place}].add(a).at[other].add(b)\n"
     of_masks = ", of a mask its flatnonzero," if "mask" in place else ""
-    assert advice(code) == f"one `x.at[...].add(...)`, its indices{of_masks} and values joined by jnp.concatenate"
+    joined = f"its indices{of_masks} and values joined by jnp.concatenate"
+    assert advice(code) == f"one `x.at[...].add(...)`, {joined}; of many thousands a TPU loses by it"
     named = code.replace(place, "node").replace("sets", "node")
     assert advice(named).startswith("x + jnp.where(k == node, a, 0) + jnp.where(k == other, b, 0)")
 
@@ -849,7 +850,7 @@ def test_sets_of_places_that_a_loop_goes_over_are_joined(places: str, is_joined:
     code = f"""\
 def wrapped(q, groups):
     for name, {places} in groups:
-        q = q.at[{places}].add(-jnp.floor(q[{places}]))
+        q = q.at[{places}].set(jnp.floor(q[{places}]))
     return q
 """
     assert ("joined by jnp.concatenate" in advice(code)) == is_joined

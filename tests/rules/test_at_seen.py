@@ -229,8 +229,12 @@ def assembled(whole, blocks, starts):
 @pytest.mark.parametrize(
     ("place", "method", "expected"),
     [
-        ("at : at + 3, at : at + 3", "set", "one jax.scipy.linalg.block_diag of a list of the pieces"),
-        ("at : at + 3, at : at + 3", "add", "whole, and to it the pieces at once: one jax.scipy.linalg.block_diag"),
+        ("at : at + 3, at : at + 3", "set", "one jnp.where of a mask for each piece"),
+        (
+            "at : at + 3, at : at + 3",
+            "add",
+            "a list of the blocks that are added, and `whole + ` one jax.scipy.linalg.",
+        ),
         ("at : at + 3, by : by + 3", "set", "one jnp.where of a mask for each piece"),
         ("by : by + 3", "set", "a list of the pieces and of what stands between them"),
     ],

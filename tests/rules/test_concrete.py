@@ -106,8 +106,8 @@ def weights(blocks, found):
 def test_a_function_that_reports_and_hands_nothing_back() -> None:
     code = """\
 def tabulate(model, table, bands):
+    print(f"{{len(bands)}} bands")
     for i, band in enumerate(bands):
-        print(f"band {{i}}")
         table = table.at[:, i].set(model.fit(band))
     model.table = table
     {end}
