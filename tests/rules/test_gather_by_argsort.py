@@ -29,7 +29,7 @@ QUIET = {
     "of the rows": "def f(x):\n    return x[:, jnp.argsort(x[0])]",
     "another way round": "def f(x):\n    return x[jnp.argsort(x, descending=True)]",
     "what a loop changes": "def f(x):\n    o = jnp.argsort(x)\n    for _ in range(4):\n        x = x[o]\n    return x",
-    "of a matrix": "def f(m):\n    w, v = jnp.linalg.eigh(m)\n    w = w * 2\n    o = jnp.argsort(w)\n    return w[o], v",
+    "of a matrix": "def f(m):\n    w, _ = jnp.linalg.eigh(m)\n    w = w * 2\n    o = jnp.argsort(w)\n    return w[o]",
 }
 
 
