@@ -215,10 +215,15 @@ def _of_slices(told: _Told) -> str:
         )
     if seen.methods == {"set"} and (seen.lie_side_by_side or seen.are_a_matrix):
         joins = "block" if seen.are_a_table else "concatenate"
-        return f"one {jnp}.{joins} of the parts and of what stands between them"
+        return f"one {jnp}.{joins} of the parts and of what stands between them{_of_a_part(told)}"
     if seen.lie_side_by_side:
         return f"one {jnp}.concatenate where the parts lie side by side"
     return _masked(told)
+
+
+def _of_a_part(told: _Told) -> str:
+    """What is left to do where all lie in one part of the array, `[:, 0, 2]` and `[:, -1, 2]`."""
+    return "" if told.seen.axes == told.seen.apart else ", and one write of that"
 
 
 def _masked(told: _Told) -> str:
@@ -243,7 +248,7 @@ def _outline(told: _Told) -> str:
     if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
         return f"one sum of them, each brought to its place by {jnp}.pad"
     if seen.lie_side_by_side or seen.are_a_matrix:
-        return f"one {jnp}.concatenate of them and of what stands between them"
+        return f"one {jnp}.concatenate of them and of what stands between them{_of_a_part(told)}"
     if seen.are_elements and len(seen.methods) == 1:
         apart = all(are_apart(one.index, other.index) for one, other in combinations(told.writes, 2))
         unless = "" if apart or seen.methods != {"set"} else f"; {_WHICH_IS_LAST}: {jnp}.where does"

@@ -1,14 +1,18 @@
-"""Loops in which a write is nothing beside what a turn does: each turn says how it went, takes the time, or has the
-host work on it.
+"""Writes that are nothing beside what is around them, or that somebody chose: a turn of a loop says how it went, takes
+the time, or has the host work on it; the array goes to numpy at once; a comment says why.
 
-In: a Python loop of a Source. Out: whether it is seen to be a driver's: a study that prints an error for each size.
+In: a Python loop or a write of a Source. Out: whether it is seen to be a driver's, a study that prints an error for
+each size, or meant as it stands.
 """
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import comments_above
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.host import is_timed
 from fusionlint.source.tree import Source
@@ -16,6 +20,12 @@ from fusionlint.source.tree import Source
 _REPORTS = regex(r"^print$|(^|[._])(log|logger|logging)\.\w+$|(^|\.)tqdm\.write$")
 # What no trace gets through: it works on arrays of numpy, or draws them.
 _ON_THE_HOST = regex(r"^(scipy\.(integrate|interpolate|io|linalg|optimize|sparse|spatial)|matplotlib|pandas|sklearn)\.")
+# What is written otherwise, and that there is a reason.
+_OTHERWISE = regex(r"concat|\bstack|scatter|vmap|vectori[sz]|materiali[sz]|at once", re.I)
+_CHOSEN = regex(r"instead of|rather than|avoid|on purpose|deliberate|slower|faster|HBM|out of memory|\bOOM\b")
+# So far above a write is said why.
+_ABOVE = 6
+_TO_THE_HOST = ("numpy.asarray", "numpy.array", "jax.device_get")
 
 
 def is_of_the_host(loop: cst.For, source: Source) -> bool:
@@ -33,3 +43,23 @@ def is_of_the_host(loop: cst.For, source: Source) -> bool:
 def _is_of_the_host(call: cst.Call, source: Source) -> bool:
     name = source.qualified_name(call.func) or source.code(call.func)
     return bool(_REPORTS.search(name) or _ON_THE_HOST.match(name))
+
+
+def is_chosen(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comments above say why it is not written otherwise: "preassign instead of using concatenate"."""
+    said = " ".join(comments_above(source.location(node).line, _ABOVE, source))
+    return bool(_OTHERWISE.search(said) and _CHOSEN.search(said))
+
+
+def is_taken_to_the_host(value: cst.CSTNode, source: Source) -> bool:
+    """Whether what is written goes into an array of numpy in the same function, `out["D"] = np.asarray(D)`: no trace
+    gets there, and it is done once a call of the host."""
+    name = source.assigned_name(value)
+    if name is None or source.context(value) == "traced":
+        return False
+    for read in source.reads(name):
+        above = source.parent(read)
+        call = source.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(call, cst.Call) and source.calls(call, *_TO_THE_HOST):
+            return source.function(call) is source.function(value)
+    return False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, names_read
-from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_chain import is_added, root
 from fusionlint.patterns.at_fused import axis_of
 from fusionlint.patterns.at_loop import are_windows_apart
 from fusionlint.patterns.at_pieces import pieces, read_back
@@ -31,6 +31,9 @@ _PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
 
 def advice(writes: Sequence[Write], source: Source) -> str | None:
     """What puts the blocks together at once; None where one lies on another, and is not joined to it."""
+    if all(write.method == "add" or is_added(write, source) for write in writes):
+        jnp = source.alias("jax.numpy") or "jnp"
+        return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     told, array = _at_once(writes, source), read_back(writes, source)
     if told is None or array is None:
         return told

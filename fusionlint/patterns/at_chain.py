@@ -6,6 +6,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import Write, at_write, column, constant, elements
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 # What is asked of an array without reading what was written.
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
@@ -73,6 +74,15 @@ def root(write: Write) -> cst.BaseExpression:
     while (nested := at_write(write.array)) is not None:
         write = nested
     return write.array
+
+
+def is_added(write: Write, source: Source) -> bool:
+    """Whether a part is added to what stands there: `T.at[i:j, i:j].set(A + T[i:j, i:j])`."""
+    there = f"{dotted(root(write))}[{', '.join(map(source.code, write.index))}]"
+    match write.value:
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            return there in (source.code(left), source.code(right))
+    return False
 
 
 def outermost(write: Write, source: Source) -> Write:

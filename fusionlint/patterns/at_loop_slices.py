@@ -11,12 +11,11 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, is_static, is_whole, names_read
-from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_chain import is_added
 from fusionlint.patterns.at_loop import are_windows_apart, counted_by
 from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.at_stands import Stands, holds_slices, stands
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 
 def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, source: Source) -> str | None:
@@ -30,7 +29,7 @@ def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, 
             whole = f"jax.scipy.linalg.block_diag(*blocks), brought to the size of all by {jnp}.pad"
             if is_fresh_before(write, loop, source) and write.method == "set":
                 return f"a list of the blocks, and one {whole}, after the loop"
-            if write.method == "add" or all(_is_added(piece, source) for piece in pieces):
+            if write.method == "add" or all(is_added(piece, source) for piece in pieces):
                 return f"a list of the blocks that are added, and `{array} + ` one {whole}, after the loop"
         masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
         return f"{masks}; a block is brought to its place by {jnp}.pad"
@@ -56,15 +55,6 @@ def _are_cut(pieces: Sequence[Write], source: Source) -> bool:
 def are_rectangles(pieces: Sequence[Write], source: Source) -> bool:
     """Whether slices are written along two axes or more, which nothing joins."""
     return any(len(_cut(piece, source)) > 1 for piece in pieces)
-
-
-def _is_added(write: Write, source: Source) -> bool:
-    """Whether a block is added to what stands there: `T.at[i:j, i:j].set(A + T[i:j, i:j])`."""
-    there = f"{dotted(root(write))}[{', '.join(map(source.code, write.index))}]"
-    match write.value:
-        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
-            return there in (source.code(left), source.code(right))
-    return False
 
 
 def _is_on_a_diagonal(write: Write, source: Source) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, is_fresh, is_whole
+from fusionlint.patterns.at import Part, Write, elements, is_fresh, is_none, is_whole
 from fusionlint.patterns.at_axis import SLICES, is_called_a_slice
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.unpacked import unpacked
@@ -38,6 +38,16 @@ def _is_cut(part: Part, source: Source) -> bool:
     made = unpacked(written, source)
     called = dotted(made.func if isinstance(made, cst.Call) else made) if made is not None else ""
     return bool(SLICES.search(called.rpartition(".")[2]))
+
+
+def are_grids(writes: Sequence[Write]) -> bool:
+    """Whether places of several axes are laid out along new ones, `[rows[:, None], columns[None, :]]`: grids of two
+    shapes, which nothing joins."""
+    return all(sum(map(_is_laid_out, write.index)) > 1 for write in writes)
+
+
+def _is_laid_out(part: Part) -> bool:
+    return isinstance(part, cst.Subscript) and any(map(is_none, elements(part.slice)))
 
 
 def is_mirrored(writes: Sequence[Write], source: Source) -> bool:

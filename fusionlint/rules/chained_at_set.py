@@ -13,9 +13,19 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, is_static, is_whole
+from fusionlint.patterns.at import (
+    FRESH_BY_SHAPE,
+    WRITES,
+    Part,
+    Write,
+    at_write,
+    constant,
+    is_literal,
+    is_static,
+    is_whole,
+)
 from fusionlint.patterns.at_advice import advice
-from fusionlint.patterns.at_beside import is_of_the_host
+from fusionlint.patterns.at_beside import is_chosen, is_of_the_host, is_taken_to_the_host
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
@@ -24,7 +34,7 @@ from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_stands import Stands, stands
-from fusionlint.patterns.at_windows import are_windows, is_mirrored
+from fusionlint.patterns.at_windows import are_grids, are_windows, is_mirrored
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
@@ -64,6 +74,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
+    if are_grids(writes) or is_chosen(writes[0].call, source) or is_taken_to_the_host(writes[-1].call, source):
+        return
     if are_added_up(writes, source) or is_one_needed(writes, source) or are_as_many_as_found(writes, source):
         return
     name = _name(writes, source)
@@ -92,13 +104,13 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
-    if _are_groups(found, node, source):
-        return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
     if is_ragged(found, node, source) or is_for_a_picture(source.project, source.place(node)):
         return
-    if is_of_the_host(node, source):
+    if is_of_the_host(node, source) or is_chosen(node, source):
+        return
+    if all(is_taken_to_the_host(write.call, source) for write in found.writes):
         return
     instead = of_pieces(found, node, source)
     yield source.finding(
@@ -162,8 +174,15 @@ def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
         return False
     named = (part for write in writes for part in write.index if isinstance(part, cst.Name | cst.Attribute))
     is_unseen = any(stands(part, source) is Stands.UNSEEN for part in named)
-    may_be_arrays = is_unseen and any(write.method == "set" for write in writes)
+    may_be_arrays = is_unseen and any(write.method == "set" for write in writes) and not _is_small(writes, source)
     return may_be_arrays or are_arrays(writes, source)
+
+
+def _is_small(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a new array is as long as is written out, `jnp.zeros(4)`: arrays of places nobody has for that."""
+    made = source.meant(root(writes[0]))
+    is_made = isinstance(made, cst.Call) and source.calls(made, *FRESH_BY_SHAPE) and bool(made.args)
+    return is_made and isinstance(made, cst.Call) and is_literal(made.args[0].value)
 
 
 def _of_one_kind(writes: list[Write], source: Source) -> list[Write]:
@@ -228,20 +247,6 @@ def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
     keys = counted_by(loop)
     parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
     return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
-
-
-def _are_groups(found: Piecewise, loop: cst.For, source: Source) -> bool:
-    """Whether a loop adds up what it unpacks the places of, `for matrix, to in groups: x = x.at[to].add(matrix @ y)`:
-    as many as there are in each."""
-    over = source.meant(loop.iter)
-    is_listed = isinstance(over, cst.Tuple | cst.List) and bool(over.elements)
-    if is_listed or not isinstance(loop.iter, cst.Name | cst.Attribute) or not isinstance(loop.target, cst.Tuple):
-        return False
-    counted = counted_by(loop)
-    parts = [part for write in found.writes for part in write.index]
-    unseen = (part for part in parts if isinstance(part, cst.Name) and stands(part, source) is Stands.UNSEEN)
-    is_unpacked = any(part.value in counted for part in unseen)
-    return is_unpacked and all(write.method != "set" for write in found.writes)
 
 
 def _is_kept_under(meant: cst.BaseExpression | None, keys: set[str]) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements, is_static
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
@@ -39,7 +39,9 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not _is_one(write.value) and not (_is_a_vector(write, source) and under_vmap(node, source)):
         return
-    if not _is_zeros(write, source) or diagonal(write, source) is not None or is_folded([write], source):
+    if not _is_zeros(write, source) or diagonal(write, source) is not None:
+        return
+    if is_folded([write], source) or (_is_one(write.value) and all(map(_is_known, write.index))):
         return
     if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
         return  # of several writes chained-at-set speaks
@@ -58,6 +60,15 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node, f"a scatter writes {single} into an array of zeros", write=_compared(write, source), pair=1
         )
+
+
+def _is_known(part: Part) -> bool:
+    """Whether a trace has a number here: what is written out, what a class has, `Yaku.PINFU`, or what an object was
+    made with, `self.mask_token`."""
+    match part:
+        case cst.Attribute(value=cst.Name(value=owner)):
+            return owner == "self" or owner.lstrip("_")[:1].isupper()
+    return is_static(part)
 
 
 def _is_probe(node: cst.Call, source: Source) -> bool:

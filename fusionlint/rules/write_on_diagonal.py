@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,6 +16,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.two_axes import is_matrix
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -26,6 +28,8 @@ _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
 # More axes than a matrix has.
 _AXES = 3
+# A truth value, and what is called as a vector of a diagonal is.
+_ONE_EACH = regex(r"^(True|False)$|diag", re.I)
 _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
 
 
@@ -64,7 +68,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
-    if _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
+    if _may_be_rows(write, source) or _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis of a row"
     if write.method in ("set", "add") and _is_zeros(write.array, source) and is_matrix(write.array, source):
         if not _is_as_long(write.array, _size(write, length, source), source):
@@ -79,6 +83,16 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp):
         value = f"({value})"
     return f"{jnp}.where({eye}, {array} {sign} {value}, {array}){of_more}"
+
+
+def _may_be_rows(write: Write, source: Source) -> bool:
+    """Whether what is set under a name may be a row for each place: of an array that is not seen to be a matrix."""
+    is_named = isinstance(write.value, cst.Name) and not _ONE_EACH.search(write.value.value)
+    return is_named and write.method == "set" and not is_matrix(write.array, source) and not _is_number(write, source)
+
+
+def _is_number(write: Write, source: Source) -> bool:
+    return write.value is not None and kind(write.value, source) == "scalar"
 
 
 def _has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
@@ -148,6 +162,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or _is_zeros(write.array, source)
         or _has_more_axes(write.array, source)
         or _is_a_row(write.value, length, source)
+        or _may_be_rows(write, source)
     ):
         return ()
     array, value = write.array.value, source.code(write.value)

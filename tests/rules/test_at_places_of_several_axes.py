@@ -206,20 +206,6 @@ def joined(rows, cols, diag, rest):
     assert text.startswith("one `out.at[...].set(...)`, its indices and values joined by jnp.concatenate")
 
 
-@pytest.mark.parametrize(
-    ("over", "method", "count"),
-    [("groups", "add", 0), ("groups", "set", 1), ("((m, to), (n, fro))", "add", 1), ("enumerate(groups)", "add", 1)],
-)
-def test_groups_of_places_that_are_added_up_one_by_one_are_left_alone(over: str, method: str, count: int) -> None:
-    code = f"""
-def pushed(out, y, groups, m, n, to, fro):
-    for matrix, at in {over}:
-        out = out.at[at].{method}(matrix @ y)
-    return out
-"""
-    assert len(told(code)) == count
-
-
 def test_what_is_set_at_places_that_nobody_sees_and_added_at_others_is_left_alone() -> None:
     code = "def f(x, old, new, a, b):\n    return x.at[{}].set(a).at[{}].add(b)\n"
     assert told(code.format("old", "new")) == []
@@ -241,3 +227,64 @@ def test_a_one_at_a_known_place_is_folded() -> None:
     code = "@jax.jit\ndef f(x):\n    return x + jnp.zeros((8, 52)).at[{}, 7].set(True)\n"
     assert told(code.format("3"), "one-hot-by-at-set") == []
     assert len(told(code.format("x[0]"), "one-hot-by-at-set")) == 1
+
+
+@pytest.mark.parametrize("said", ["# preassigned instead of a concatenate", "# a stack of them is slower"])
+def test_what_a_comment_says_is_chosen(said: str) -> None:
+    code = """
+@jax.jit
+def f(x, i, j, a, b):
+    {said}
+    return x.at[i].set(a).at[j].set(b)
+"""
+    assert told(code.format(said=said)) == []
+    assert len(told(code.format(said="# both ends"))) == 1
+
+
+def test_what_goes_to_numpy_at_once_is_the_hosts() -> None:
+    code = """
+def tables(out, d, i, j):
+    d = d.at[i].set(0.0)
+    d = d.at[j].set(0.0)
+    out["d"] = {kept}
+"""
+    assert told(code.format(kept="np.asarray(d)")) == []
+    assert len(told(code.format(kept="d"))) == 1
+
+
+def test_grids_of_places_are_joined_by_nothing() -> None:
+    code = "def f(x, a, b, i, j, k):\n    return x.at[{}].set(a).at[{}].set(b)\n"
+    assert told(code.format("i[:, None], j[None, :]", "k[:, None], j[None, :]")) == []
+
+
+def test_blocks_that_are_added_to_what_stands_there_may_overlap() -> None:
+    code = """
+@jax.jit
+def energy(x):
+    m = jnp.zeros_like(x)
+    m = m.at[:, :-1].set(m[:, :-1] + x[:, 1:])
+    m = m.at[:, 1:].set(m[:, 1:] + x[:, :-1])
+    return jnp.cumsum(m)
+"""
+    (text,) = told(code, "blocks-by-at-set")
+    assert text.startswith("a sum of the parts, each brought to its place by jnp.pad")
+
+
+def test_a_new_vector_of_four_is_set_and_added_to_at_single_places() -> None:
+    code = """
+@jax.jit
+def reward(winner, loser, score, {more}):
+    reward = jnp.zeros({size})
+    reward = reward.at[winner].set(score)
+    reward = reward.at[loser].set(-score)
+    return reward.at[winner].add(score)
+"""
+    assert len(told(code.format(size="4", more="n"))) == 1
+    assert told(code.format(size="n", more="n")) == []
+
+
+@pytest.mark.parametrize(("value", "is_quoted"), [("0.0", True), ("diag_R", True), ("rows", False)])
+def test_what_may_be_a_row_for_each_place_is_told_a_mask_of_more_axes(value: str, is_quoted: bool) -> None:
+    code = f"def f(x, n, diag_R, rows):\n    at = jnp.arange(n)\n    return x.at[at, at].set({value})\n"
+    (text,) = told(code, "write-on-diagonal")
+    assert text.startswith("jnp.where(jnp.eye(n, dtype=bool)") == is_quoted
