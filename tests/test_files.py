@@ -66,7 +66,7 @@ def test_a_file_named_by_itself_is_always_checked(tmp_path: Path) -> None:
 
 
 def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(tmp_path: Path) -> None:
-    names = ["examples/plot_fit.py", "pkg/env.py", "pkg/latest.py", "pkg/simple_reference.py"]
+    names = ["examples/plot_fit.py", "pkg/env.py", "pkg/latest.py", "pkg/latest_data.py", "pkg/simple_reference.py"]
     idle = [
         "benchmarks/speed.py",
         "pkg/benchmarking.py",
@@ -77,6 +77,7 @@ def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(
     idle += ["pkg/plotting/maps.py", "pkg/_deprecated/env.py", "pkg/deprecated/env.py", "pkg/speed_benchmark/run.py"]
     idle += ["experiments/bugs_and_artifacts/rounding.py", "pkg/map_repro.py", "unittests/grad/leak.py"]
     idle += ["pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
+    idle += ["pkg/_test_util.py", "pkg/env_test_utils.py", "pkg/testing.py", "pkg/testing_utils.py"]
     tree(tmp_path, "pyproject.toml", *names, *idle)
     assert found(tmp_path) == names
     assert len(python_files([tmp_path], idle=True)) == len(names) + len(idle)
