@@ -112,8 +112,8 @@ def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
     array = root(write)
     if not isinstance(array, cst.Name):
         return False
-    before = [use.node for use in source.writes(array) if loop not in source.ancestors(use.node)]
-    last = [name for name in before if source.location(name) < source.location(loop)][-1:]
+    before = [use for use in source.writes(array) if loop not in source.ancestors(use.node)]
+    last = [use.node for use in before if use.order < source.order(loop.iter)][-1:]
     values = [assign.value for name in last if (assign := _assignment(name, source)) is not None]
     return bool(values) and all(is_fresh(value, source) for value in values)
 

@@ -45,8 +45,8 @@ def built_alike(layers: cst.BaseExpression, source: Source) -> Layers | None:
 def is_wider_at_first(handed: cst.Name, loop: cst.For, source: Source) -> bool:
     """Whether what the first layer is handed is joined out of several along its last axis, `jnp.concatenate([x, skip],
     axis=-1)`: it is wider than what a layer hands on, and the first layer's weights are of another shape."""
-    before = [name for name in source.writes(handed) if loop not in source.ancestors(name.node)]
-    last = [use.node for use in before if source.location(use.node) < source.location(loop)][-1:]
+    before = [use for use in source.writes(handed) if loop not in source.ancestors(use.node)]
+    last = [use.node for use in before if use.order < source.order(loop.iter)][-1:]
     for name in last:
         match source.parent(source.parent(name) or name):
             case cst.Assign(value=cst.Call() as made) if source.calls(made, _JOIN):

@@ -43,14 +43,11 @@ _DEPTH = 6
 
 def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
     """The functions that the loop at `scan` may run; `lax.map` is one too."""
-    where = source.location(scan)
-    name = source.qualified_name(scan.func) or ""
-    return [
-        body
-        for place, call in source.called(name)
-        if place == source.place(scan) and call[3] == where.line
-        for body in _bodies(source.project, place, unpacked_call(call), name)
-    ]
+    name, place = source.qualified_name(scan.func) or "", source.place(scan)
+    found = [call for here, call in source.called(name) if here == place]
+    if len(found) > 1:  # which of them this is: to find out where a node stands takes longer than to parse it
+        found = [call for call in found if call[3] == source.location(scan).line]
+    return [body for call in found for body in _bodies(source.project, place, unpacked_call(call), name)]
 
 
 def definitions(bodies: list[Place], source: Source) -> list[cst.FunctionDef | cst.Lambda]:

@@ -76,11 +76,11 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
 def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A scan that carries nothing, or the number of the step alone: each step returns None, or what was carried as it
     was, and reads none of it; or one more."""
-    if not source.calls(node, _SCAN) or not source.is_traced(node) or _is_on_purpose(node, source):
+    if not source.calls(node, _SCAN) or not source.is_traced(node):
         return
     bodies = bodies_of(node, source)
     found = definitions(bodies, source)
-    if len(bodies) != 1 or len(found) != 1 or not _is_light(bodies[0], source):
+    if len(bodies) != 1 or len(found) != 1 or not _is_light(bodies[0], source) or _is_on_purpose(node, source):
         return
     over = argument(node, 2, "xs")
     has_rows = over is not None and not is_none(over)

@@ -61,7 +61,7 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         match node:
             case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Call() as call) as statement]):
                 first = [name for arg in call.args[:1] for name in names_read(arg.value)]
-                if not _goes_on(statement, carry, source) & {name.value for name in first}:
+                if not _goes_on(statement, carry) & {name.value for name in first}:
                     continue
                 if any(is_wider_at_first(name, loop, source) for name in first):
                     continue
@@ -178,16 +178,23 @@ def _number(call: cst.CSTNode, field: str, source: Source) -> int | None:
     return None
 
 
-def _goes_on(statement: cst.Assign, carry: Carry, source: Source) -> set[str]:
+def _goes_on(statement: cst.Assign, carry: Carry) -> set[str]:
     """The names that take the first, or all, of what the layer returns: `x = block(x)`, `x, weights = block(x)`, and
     `outputs = block(x)` with `x = outputs[0]` after it."""
     match statement.targets[0].target:
         case cst.Name(name):
-            onward = (w for w in carry.writes if w.always and source.code(w.value) in (name, f"{name}[0]"))
+            onward = (write for write in carry.writes if write.always and _is_first_of(write.value, name))
             return {name}.union(*(write.names for write in onward))
         case cst.Tuple(elements=[cst.Element(value=cst.Name(name)), *_]):
             return {name}
     return set()
+
+
+def _is_first_of(value: cst.BaseExpression, name: str) -> bool:
+    match value:
+        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer("0")))]):
+            value = whole
+    return isinstance(value, cst.Name) and value.value == name
 
 
 def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:

@@ -247,6 +247,10 @@ class Source:
                 return name
         return None
 
+    def order(self, node: cst.CSTNode) -> int:
+        """A number that is higher the later a node is evaluated; of a node higher than of all inside it."""
+        return self._walk.order[node]
+
     def uses(self, name: cst.Name) -> list[Use]:
         """Every appearance of the variable that `name` names, closures included, in order of evaluation."""
         variable = self._variable(name)
