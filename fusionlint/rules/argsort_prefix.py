@@ -1,5 +1,5 @@
 """A whole sort of which only k are read: `jnp.argsort(-x)[:k]`, `jnp.sort(x)[-k:]`, of rows `jnp.argsort(d)[:, :k]`;
-and rows that are all put in order before k are kept: `x[jnp.argsort(f)][:k]`."""
+and rows that are all put in order before k are kept and read again: `x = x[jnp.argsort(f)]`, `x[:k]`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _FEW = 8
+_REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
@@ -58,15 +59,17 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.source("Subscript", when=sorting)
 def rows_cut_after_the_sort(node: cst.Subscript, source: Source) -> Iterator[Finding]:
-    """Every read of the rows in order takes some from one end: the order can be cut, before anything is gathered."""
+    """Every read of the rows in order takes some from one end, and something reads those more than once: the order can
+    be cut, before anything is gathered. Of one reader XLA does so by itself."""
     match node:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=order))]) if is_order(order, source):
-            name = source.assigned_name(node)
-            reads: list[cst.CSTNode] = [*source.reads(name)] if name is not None else [node]
+            reads = _reads(node, source)
             cuts = [end_cut(source.parent(read), read) for read in reads]
             ends = {cut[0] for cut in cuts if cut is not None}
             counts = [cut[1] for cut in cuts if cut is not None and cut[1] is not None]
             if not counts or None in cuts or len(ends) > 1 or all(_is_few(count) for count in counts):
+                return
+            if not _is_read_again([source.parent(read) or read for read in reads], source):
                 return
             end, k = ends.pop(), source.code(counts[0])
             cut = f":{k}" if end == "first" else f"-{k}:"
@@ -83,6 +86,26 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     """A sort whose readers cut several elements from it."""
     length = sliced_to(barrier, module) if "sort" in barrier.opcodes else None
     return "lax.top_k instead of a part of a whole sort" if length is not None and length > 1 else None
+
+
+def _reads(node: cst.Subscript, source: Source) -> list[cst.CSTNode]:
+    name = source.assigned_name(node)
+    return [*source.reads(name)] if name is not None else [node]
+
+
+def _is_read_again(cuts: list[cst.CSTNode], source: Source) -> bool:
+    """Whether what is kept has more than one reader, or one that takes each row more than once."""
+    reads = [read for cut in cuts for read in (_reads(cut, source) if isinstance(cut, cst.Subscript) else ())]
+    return len(reads) > 1 or any(_is_repeated(read, source) for read in reads)
+
+
+def _is_repeated(read: cst.CSTNode, source: Source) -> bool:
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name("repeat")):
+            return value is read
+        case cst.Arg() as handed:
+            return source.calls(source.parent(handed) or handed, *_REPEATS)
+    return False
 
 
 def _is_few(count: cst.BaseExpression) -> bool:
