@@ -231,10 +231,13 @@ def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.Base
 
 
 def is_static_test(found: Conditional, source: Source) -> bool:
-    """Whether a trace knows which branch is meant, for a text or a shape is compared: `axis == "major"`, `len(x) == 1`.
-    XLA drops the others."""
+    """Whether a trace knows which branch is meant, for a text or a shape is compared: `axis == "major"`, `len(x) == 1`;
+    or may know it, for identity is: `first & (masks is None)`. XLA drops the others."""
     test = source.meant(found.test)
-    compared = (part for part in inside(test) if isinstance(part, cst.Comparison))
+    compared = [part for part in inside(test) if isinstance(part, cst.Comparison)]
+    operators = (target.operator for one in compared for target in one.comparisons)
+    if any(isinstance(operator, cst.Is | cst.IsNot) for operator in operators):
+        return True
     sides = [side for one in compared for side in (one.left, *(target.comparator for target in one.comparisons))]
     if any(isinstance(side, cst.SimpleString) for side in sides):
         return True

@@ -23,6 +23,7 @@ PRINT = "jax.debug.print"
 RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
 CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
+_OF_TWO = ("jax.numpy.maximum", "jax.numpy.minimum")
 SETTINGS = frozenset(("ordered", "partitioned", "sharding", "vmap_method"))
 _PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print_", re.I)
 # dm-tree's, for what jax.tree.map does.
@@ -56,6 +57,23 @@ def is_switched(node: cst.CSTNode, source: Source) -> bool:
     return any(True for _ in switches(node, source))
 
 
+def is_left_before(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` returns nothing before it gets there, unless a setting says otherwise:
+    `if name not in self.shown: return`."""
+    function = source.function(node)
+    around = {id(above) for above in source.ancestors(node)}
+    for line in function.body.body if isinstance(function, cst.FunctionDef) else ():
+        if id(line) in around:
+            return False
+        match line:
+            case cst.If(
+                test=test, body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, cst.Return(value=None)])])
+            ):
+                if any(isinstance(part, cst.Attribute) and dotted(part)[:5] == "self." for part in inside(test)):
+                    return True
+    return False
+
+
 def is_tried(node: cst.CSTNode, source: Source) -> bool:
     """Whether `node` stands under `if __name__ == "__main__":`, in a trial of the module."""
     for above in source.ancestors(node):
@@ -67,7 +85,10 @@ def is_tried(node: cst.CSTNode, source: Source) -> bool:
 
 def is_progress(node: cst.Call, source: Source) -> bool:
     """Whether a setting decides if `node` runs, and it shows how far the loop is, or prints what is asked for: `if
-    config.progress_bar`, `if verbose`."""
+    config.progress_bar`, `if verbose`; or whether it only tells how far that is, and is called so."""
+    called = node.args[0].value if node.args else None
+    if isinstance(called, cst.Name) and _PROGRESS.search(called.value) and only_tells(node, source):
+        return True
     around = [above for above, _ in switches(node, source)]
     tests = [above.test for above in around if isinstance(above, cst.If | cst.IfExp)]
     told = [node.args[0].value, *tests] if node.args else tests
@@ -174,7 +195,13 @@ def is_rare(node: cst.Call, body: Body, source: Source) -> bool:
 
 
 def _is_count(value: cst.BaseExpression) -> bool:
-    """Whether `value` may be the number of a step, or of a seed: it has a name."""
+    """Whether `value` may be the number of a step, or of a seed, or one of some metrics: it has a name, `step + 1`,
+    `metric["loss"]`."""
+    match value:
+        case cst.BinaryOperation(left=left, right=right):
+            return all(_is_count(side) or is_literal(side) for side in (left, right))
+        case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return True
     return isinstance(value, cst.Name | cst.Attribute)
 
 
@@ -196,6 +223,8 @@ def _is_reduced(value: cst.BaseExpression, source: Source, depth: int = DEPTH) -
             return _is_reduced(inner, source, depth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _REDUCES:
             return True
+        case cst.Call(args=[cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(value, *_OF_TWO):
+            return all(_is_reduced(side, source, depth) or is_literal(side) for side in (one, other))
         case cst.Call(args=[_]):
             module, _, name = (source.qualified_name(value.func) or "").rpartition(".")
             return module == "jax.numpy" and name in _REDUCES
@@ -248,10 +277,22 @@ def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, c
 
 
 def runs_a_loop(body: Body, source: Source) -> bool:
-    """Whether the function holds a loop of jax.lax itself."""
-    scope = f"{source.body_scope(body)}."
-    project, path = source.project, source.path
-    return any(
-        f"{call.scope}.".startswith(scope) and project.callee(Place(path, call.scope), call.value) in LOOPS
-        for call in source.facts.calls
-    )
+    """Whether the function holds a loop of jax.lax itself, or calls one of the project that does."""
+    place = Place(source.path, source.body_scope(body))
+    return _holds_a_loop(place, source) or any(_holds_a_loop(helper, source) for helper in _called_by(place, source))
+
+
+def _holds_a_loop(place: Place, source: Source) -> bool:
+    return any(name in LOOPS for name in _names_called(place, source))
+
+
+def _called_by(place: Place, source: Source) -> Iterator[Place]:
+    found = (source.project.find(name) for name in _names_called(place, source) if name is not None)
+    return (helper for helper in found if helper is not None)
+
+
+def _names_called(place: Place, source: Source) -> Iterator[str | None]:
+    """What the function at `place`, and what is defined in it, calls."""
+    scope = f"{place.scope}."
+    calls = (call for call in source.project.files[place.path].calls if f"{call.scope}.".startswith(scope))
+    return (source.project.callee(Place(place.path, call.scope), call.value) for call in calls)

@@ -21,6 +21,9 @@ FEW = 3
 # What stands between the parts of a name: "NORTH_EAST". Lines and words can be many.
 _MARKS = frozenset(("_", "-", ".", "/", ":"))
 
+# What makes an array of a list, or sums that up.
+_LISTED = ("jax.numpy.cumsum", "jax.numpy.array", "jax.numpy.asarray")
+
 Comprehension: TypeAlias = "cst.ListComp | cst.GeneratorExp"
 
 
@@ -108,4 +111,17 @@ def _is_appended_to(read: cst.Name, source: Source) -> bool:
     match source.parent(read):
         case cst.Attribute(value=value, attr=cst.Name("append")):
             return value is read
+    return False
+
+
+def is_of_a_list(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether an array holds what Python lists, or sums of that, `jnp.cumsum(jnp.array([0] + sizes))`: where the parts
+    of something begin, of which there are few."""
+    match source.meant(array):
+        case cst.Call(args=[cst.Arg(value=inner, keyword=None), *_]) as call if source.calls(call, *_LISTED):
+            return is_of_a_list(inner, source)
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            return any(isinstance(side, cst.List | cst.ListComp) for side in (left, right))
+        case cst.ListComp():
+            return True
     return False

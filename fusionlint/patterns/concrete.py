@@ -86,6 +86,9 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
                 return True
             is_array = kind(value, source) == "array" or _is_of_what_is_written(value, source)
             return is_array and not _is_gated(call, function, source)
+        case cst.Call(args=[cst.Arg(value=one, star=""), cst.Arg(value=other)]) if source.calls(call, "max", "min"):
+            is_array = "array" in (kind(one, source), kind(other, source))
+            return is_array and not _is_gated(call, function, source)
     if source.calls(call, *_OF_NUMPY) and call.args and not _is_gated(call, function, source):
         return kind(call.args[0].value, source) == "array"
     if source.calls(call, _RANGE) and not _is_gated(call, function, source):
@@ -225,6 +228,12 @@ def _is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> b
             return False
         below = above
     return True
+
+
+def is_known_early(node: cst.CSTNode, source: Source) -> bool:
+    """Whether what `node` does is computed when something else is compiled, and never again."""
+    items = (item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)
+    return any(source.calls(item.item, _EARLY) for item in items)
 
 
 def _is_past(node: cst.CSTNode, call: cst.Call, source: Source) -> bool:

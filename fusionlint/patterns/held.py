@@ -170,6 +170,28 @@ def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) 
     return False
 
 
+def is_handed_again(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the call is handed a part of `argument` beside it, `step(state, state.params)`, or a name that may be
+    one: jax donates nothing that another argument holds, too."""
+    whole = dotted(argument)
+    for one in (arg.value for arg in call.args if arg.value is not argument):
+        named = (source.parent(use.node) for use in source.writes(one)) if isinstance(one, cst.Name) else ()
+        statements = (source.parent(target) for target in named if isinstance(target, cst.AssignTarget))
+        values = [one, *(each.value for each in statements if isinstance(each, cst.Assign))]
+        if any(_is_part_of(value, whole) for value in values):
+            return True
+    return False
+
+
+def _is_part_of(value: cst.BaseExpression, whole: str) -> bool:
+    """`state.params["w"]`, of `state`; not what a call makes of it."""
+    while isinstance(value, cst.Attribute | cst.Subscript):
+        value = value.value
+        if whole and dotted(value) == whole:
+            return True
+    return False
+
+
 def _is_put_back(argument: cst.Name, call: cst.Call, source: Source) -> bool:
     """`stats = state.model.get("stats")`, `state = step(state)`, then `state.replace(stats=stats)`."""
     for use in source.uses(argument):

@@ -14,6 +14,7 @@ from fusionlint.source.traced import Context, is_idle
 
 _MAKES = regex(
     r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
+    r"|^_*(generate|simulate|synthesi[sz]e|load|prepare)_(\w+_)?(data|data_?sets?)(_|$)"
 )
 _FACTORY = regex(r"(^|_)factory$")
 # What a file of weights is read for, and what has to be done to put them where they belong.

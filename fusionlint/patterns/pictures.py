@@ -45,6 +45,12 @@ def is_filmed(loop: Loop, source: Source) -> bool:
     )
 
 
+def is_shown_each_time(loop: Loop, source: Source) -> bool:
+    """Whether every iteration draws or renders: what is shown is read from the device anyway."""
+    drawn = (call for call in calls(loop.body) if _DRAWS.search(dotted(call.func).rpartition(".")[2]))
+    return is_plotted(loop, source) or any(not is_gated(call, loop, source) for call in drawn)
+
+
 def is_plotted(loop: Loop, source: Source) -> bool:
     """Whether every iteration draws into a picture: `axes.plot(...)`."""
     plots = (call for call in calls(loop.body) if _PLOTS.search(dotted(call.func).rpartition(".")[2]))

@@ -10,22 +10,23 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, is_literal
-from fusionlint.source.project import JIT
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.handed_settings import SETTING, is_constant, is_handed_settings, traces_numbers
+from fusionlint.patterns.values import kind
+from fusionlint.source.project import JIT, Place
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-# What is set before a program is compiled.
-_SETTING = regex(r"^_?(config|cfg|conf|hparams|settings|consts?|constants|flags|args)$")
-# What no array is called, where it is a word in capitals: a constant.
-_LETTERS = 2
 _PYTHON = frozenset(("bool", "int", "str"))
+_COUNTS = ("len", "int", "bool", "isinstance", "hasattr")
 _DEPTH = 4
 
 
 def is_of_python(test: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
-    """Whether all that `test` asks of is a setting, and something is: `self.learns`, `cfg.MODE == 2`, `not fast`."""
+    """Whether all that `test` asks of is a setting or a size, and something is: `self.learns`, `cfg.MODE == 2`, `not
+    fast`, `x.shape[0] * width > 1`."""
     leaves = list(_leaves(test, source, depth))
     asked = [leaf for leaf in leaves if not is_literal(leaf)]
     return bool(asked) and all(_is_setting(leaf, source) for leaf in asked)
@@ -40,7 +41,9 @@ def _leaves(test: cst.BaseExpression, source: Source, depth: int) -> Iterator[cs
             parts = [left, right]
         case cst.UnaryOperation(expression=inner):
             parts = [inner]
-        case cst.Name() if depth and (value := source.value(test)) is not None:
+        case cst.BinaryOperation(left=left, right=right):
+            parts = [left, right]
+        case cst.Name() if depth and (value := source.value(test)) is not None and not _is_asked(test, source):
             parts = [value]
         case _:
             yield test
@@ -53,13 +56,42 @@ def _is_setting(leaf: cst.BaseExpression, source: Source) -> bool:
     match leaf:
         case cst.Attribute():
             said = dotted(leaf).split(".")
-            if any(map(_SETTING.match, said[:-1])) or (said[-1].isupper() and len(said[-1]) > _LETTERS):
+            if any(map(SETTING.match, said[:-1])) or is_constant(said[-1]) or leaf.attr.value == "ndim":
                 return True
             return len(said) == 2 and said[0] == "self" and _is_declared(said[1], leaf, source)
         case cst.Name():
             written = source.written(leaf)
-            parameter = source.parent(written) if written is not None else None
-            return isinstance(parameter, cst.Param) and _is_settled(parameter, leaf, source)
+            stored = source.parent(written) if written is not None else None
+            if isinstance(stored, cst.Param):
+                return _is_settled(stored, leaf, source)
+            is_size = isinstance(stored, cst.Element) and kind(leaf, source) == "scalar"
+            return is_size or is_constant(leaf.value) or _is_asked(leaf, source)
+        case cst.Call():
+            return source.calls(leaf, *_COUNTS)
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
+            return True
+    return False
+
+
+def _is_asked(name: cst.Name, source: Source) -> bool:
+    """Whether Python itself goes by what a variable holds, `if fast and n > 1`: a trace would end there."""
+    return any(_is_gone_by(use.node, source) for use in source.uses(name) if not use.is_write)
+
+
+def _is_gone_by(read: cst.CSTNode, source: Source) -> bool:
+    below = read
+    for above in source.ancestors(read):
+        match above:
+            case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.Assert(test=test):
+                return test is below
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator)]):
+                if isinstance(operator, cst.Is | cst.IsNot | cst.In | cst.NotIn):
+                    return False
+            case cst.BooleanOperation() | cst.UnaryOperation(operator=cst.Not()) | cst.ComparisonTarget():
+                pass
+            case _:
+                return False
+        below = above
     return False
 
 
@@ -112,16 +144,22 @@ def _is_settled(parameter: cst.Param, read: cst.CSTNode, source: Source) -> bool
     name, place = parameter.name.value, source.place(parameter)._replace(scope=source.body_scope(function))
     if source.function(read) is not function and source.contexts.get(place) == "host":
         return True
-    return name in static_names(function, source) or any(_asks(part, name) for part in inside(function.body))
+    if name in static_names(function, source) or _is_asked(parameter.name, source):
+        return True
+    return is_handed_settings(source.project, place, name) or _is_handed_literals(function, place, name, source)
 
 
-def _asks(part: cst.CSTNode, name: str) -> bool:
-    """`if fast:`, `x if not fast else y`: a trace would end there."""
-    test = part.test if isinstance(part, cst.If | cst.IfExp | cst.While | cst.Assert) else None
-    match test:
-        case cst.UnaryOperation(operator=cst.Not(), expression=cst.Name(asked)) | cst.Name(asked):
-            return asked == name
-    return False
+def _is_handed_literals(function: cst.FunctionDef, place: Place, name: str, source: Source) -> bool:
+    """Whether all that call a function stand in this file, and write a number or a word for a parameter."""
+    project, called = source.project, source.project.name_of(place)
+    callers = [caller for caller in project.callers(called) if not is_idle(project, caller)]
+    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+    if traces_numbers(project, place) or any(caller.path != source.path for caller in callers) or name not in names:
+        return False
+    number = names.index(name) - (names[0] in ("self", "cls"))
+    calls = [call for call in source.calls_of((called,)) if isinstance(call, cst.Call)]
+    given = [argument(call, number, name) for call in calls if not is_idle(project, source.place(call))]
+    return bool(given) and all(one is not None and is_literal(one) for one in given)
 
 
 def static_names(function: cst.FunctionDef, source: Source) -> frozenset[str]:

@@ -38,6 +38,24 @@ def under_map(node: cst.CSTNode, source: Source) -> bool:
     return _is_in(node, source, frozenset(("jax.lax.map",)))
 
 
+def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` is only seen to be mapped, and called at once, at the file's own level:
+    `patches = jax.vmap(get_patch)(centers)`, which runs once, when a script is run."""
+    function = source.function(node)
+    place = Place(source.path, source.body_scope(function)) if isinstance(function, cst.FunctionDef) else None
+    if place is None or place.outer.scope or source.project.calls_of(source.project.name_of(place)):
+        return False
+    maps = [call for call in source.calls_of(VMAPS) if isinstance(call, cst.Call) and call.args]
+    own = [c for c in maps if source.project.find(source.qualified_name(c.args[0].value)) == place]
+    return bool(own) and all(_is_called_at_the_top(call, source) for call in own)
+
+
+def _is_called_at_the_top(made: cst.Call, source: Source) -> bool:
+    above = source.parent(made)
+    is_called = isinstance(above, cst.Call) and above.func is made
+    return is_called and not source.scope(made) and not source.in_loop(made)
+
+
 def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> bool:
     function = source.function(node)
     if function is None:

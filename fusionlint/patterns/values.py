@@ -98,6 +98,8 @@ class _Reader:
                 return self.of(made, depth - 1)
             case cst.Attribute(attr=cst.Name("shape")):
                 return "scalar"
+            case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Slice())]):
+                return self.element(whole, depth - 1) if depth else None
             case cst.Call(args=[cst.Arg(value=inner)]) if self.source.calls(
                 node, "reversed", "list", "tuple", "sorted"
             ):

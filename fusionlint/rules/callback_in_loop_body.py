@@ -20,6 +20,7 @@ from fusionlint.patterns.callbacks import (
     is_switched,
     is_tried,
     loop_around,
+    only_tells,
     runs_a_loop,
 )
 from fusionlint.rule import Rule
@@ -38,7 +39,9 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
     if name == PRINT and (is_switched(node, source) or is_tried(node, source) or runs_a_loop(body, source)):
         return
-    if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_progress, is_printed)):
+    if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_printed)):
+        return
+    if is_progress(node, source) and (name not in RETURNS or only_tells(node, source)):
         return
     if is_summary(node, body, source) or is_rare(node, body, source) or is_shown(node, source):
         return

@@ -14,6 +14,7 @@ from fusionlint.patterns.callbacks import (
     PRINT,
     RETURNS,
     SETTINGS,
+    is_left_before,
     loop_around,
     only_tells,
     runs_a_loop,
@@ -41,6 +42,8 @@ _TELLS = regex(
 _SCRIPT = regex(
     r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|^tools?/|(^|/)(train|main|run)\w*\.py$"
 )
+# What is called before or after many steps.
+_AT_THE_END = regex(r"^_?on_(?!.*(step|batch)).*(end|start|begin|finish)$")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 
 
@@ -58,6 +61,8 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not all(_is_default(*switch, name, function) for switch in ways):
         return
     if name not in RETURNS and not ways and _is_told_once(node, place, source):
+        return
+    if name not in RETURNS and (is_left_before(node, source) or _AT_THE_END.match(last_name(place.scope))):
         return
     if place in reached_from(source.project, _BRANCHES) or loop_around(node, source) is not None:
         return

@@ -14,6 +14,7 @@ from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
 from fusionlint.patterns.host import is_gated, is_part_of_data, is_seldom, is_short, is_timed, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
+from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -29,6 +30,7 @@ _BIG = regex(
 )
 _LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")
 _KEYS = regex(r"rng|key", re.I)
+_ON_THE_HOST = "scipy."
 
 
 @rule.source("For", "While", where="host", when=dispatching_in_a_loop)
@@ -49,14 +51,15 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     steps = [step for step in steps if not is_gated(step, loop, source) and not runs_on_the_cpu(step.func, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
-    if is_timed(loop, source):
+    if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
         return
     found = [node for node in fetched(loop, steps, source) if not _is_of_a_table(node, loop, source)]
     found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     # Where the host needs one value to go on, it waits for the step anyway.
-    if not found or any(is_needed(node, loop, source) for node in found) or _asks(loop, steps, source):
+    needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) for node in found)
+    if not found or needed or _asks(loop, steps, source):
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
     if first is not None:
@@ -72,6 +75,23 @@ def _is_now_and_then(loop: Loop, source: Source) -> bool:
     """Whether an `if` of the loop around decides whether this one runs: an evaluation every so many steps."""
     around = source.loop(loop)
     return isinstance(around, cst.For | cst.While) and is_gated(loop, around, source)
+
+
+def _works_on_the_host(loop: Loop, source: Source) -> bool:
+    """Whether every iteration has a library for the host solve something, `scipy.optimize.minimize`."""
+    solved = (c for c in calls(loop.body) if (source.qualified_name(c.func) or "").startswith(_ON_THE_HOST))
+    return any(not is_gated(call, loop, source) for call in solved)
+
+
+def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:
+    """Whether a simulator on the host, which keeps its state to itself, takes what is read: `env.step(action)`."""
+    names = set(read(node))
+    for call in calls(loop.body):
+        match call:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("step")), args=[cst.Arg(value=taken)]):
+                if not names.isdisjoint(read(taken)):
+                    return True
+    return False
 
 
 def _is_logged(node: cst.BaseExpression, source: Source) -> bool:

@@ -15,7 +15,8 @@ from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
-from fusionlint.patterns.collected import FEW, is_few
+from fusionlint.patterns.collected import FEW, is_few, is_of_a_list
+from fusionlint.patterns.concrete import is_known_early
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_made_once, is_of_a_factory
@@ -89,6 +90,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
         or is_of_a_factory(source.project, source.place(loop))
         or _is_once(loop, source)
         or is_asked_for(loop, _TOLD, source)
+        or is_known_early(loop, source)
     ):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
@@ -103,10 +105,13 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
             if what is None or source.loop(call) is not loop or _is_told(call, source):
                 continue
             array = _array_of(what, targets, varying)
+            if array is not None and is_of_a_list(array, source):
+                return
             if array is not None and (kind(array, source) == "array" or _is_output(array, call, source)):
                 yield _dispatched(call, array, source)
                 return
-            if (whole := _iterated_for(what, target, iterated, source)) is not None:
+            whole = _iterated_for(what, target, iterated, source)
+            if whole is not None and not is_of_a_list(whole, source):
                 yield _waited_for(call, whole, source)
                 return
 

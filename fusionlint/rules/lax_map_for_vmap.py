@@ -24,8 +24,13 @@ rule = Rule(__name__, harm="fusion")
 
 _MAP = "jax.lax.map"
 _SCAN = "jax.lax.scan"
+_RESHAPE = "jax.numpy.reshape"
 # One element at a time is what saves memory: whoever writes so has decided.
-_ON_PURPOSE = regex(r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential)", re.I)
+_ON_PURPOSE = regex(
+    r"#.*(memory|\boom\b|\bhbm\b|\bvram\b|sequential|(not|n't|avoid|instead of|rather than|unlike).*\bvmap\b"
+    r"|\bvmap\b.*(not|n't|both|slow))",
+    re.I,
+)
 _LINES_ABOVE = 4
 # What elements are called that are many each.
 _CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
@@ -46,7 +51,7 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if function is None or over is None or not has_only(node, 2, "f", "xs") or _is_on_purpose(node, source):
         return
-    if _are_chunks(over, source):
+    if _are_chunks(over, source) or _is_one(over, source):
         return
     bodies = bodies_of(node, source)
     if not bodies or not all(_is_light(body, source) for body in bodies):
@@ -177,6 +182,22 @@ def _are_chunks(over: cst.BaseExpression, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=shape):
             sizes = (node.value for arg in shape for node in inside(arg.value) if isinstance(node, cst.Name))
             return any(map(_OF_CHUNK.search, sizes))
+    return False
+
+
+def _is_one(over: cst.BaseExpression, source: Source) -> bool:
+    """Whether there is one element, `x.reshape(1, -1)`: a loop of one turn XLA unrolls."""
+    match source.meant(over):
+        case cst.Call(func=function, args=[first, *rest]) as call:
+            is_of_numpy = source.calls(call, _RESHAPE)
+            shape = rest[0].value if is_of_numpy and rest else first.value
+            if not is_of_numpy and not (isinstance(function, cst.Attribute) and function.attr.value == "reshape"):
+                return False
+            sizes = shape.elements if isinstance(shape, cst.Tuple | cst.List) else ()
+            leading = sizes[0].value if sizes else shape
+            return isinstance(leading, cst.Integer) and leading.evaluated_value == 1
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name("None"))), *_]):
+            return True
     return False
 
 

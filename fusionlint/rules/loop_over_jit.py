@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -86,8 +86,8 @@ def _is_watched(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
 
 
 def _grows(step: cst.Call, source: Source) -> bool:
-    """Whether the step joins something to what it is handed, `seen = jnp.concatenate([seen, new])`: no scan carries
-    what has another shape each time."""
+    """Whether the step joins something to what it is handed, `seen = jnp.concatenate([seen, new])`, or makes rows of it
+    that are a part as many, `x.reshape(n // 4, 4)`: no scan carries what has another shape each time."""
     made = source.meant(step.func)
     compiled = made.args[0].value if isinstance(made, cst.Call) and made.args else step.func
     function = function_named(compiled, source)
@@ -96,6 +96,8 @@ def _grows(step: cst.Call, source: Source) -> bool:
     own = {parameter.name.value for parameter in function.params.params}
     for node in inside(function.body):
         match node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=sizes) if _are_parted(sizes, source):
+                return True
             case cst.Assign(
                 targets=[cst.AssignTarget(target=cst.Name(name))],
                 value=cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]) as join,
@@ -103,6 +105,18 @@ def _grows(step: cst.Call, source: Source) -> bool:
                 if any(isinstance(part.value, cst.Name) and part.value.value == name for part in parts):
                     return True
     return False
+
+
+def _are_parted(sizes: Sequence[cst.Arg], source: Source) -> bool:
+    """Whether a size is a part of a length, `x.shape[0] // 4`, of what is handed in."""
+    parts = (part for size in sizes for part in inside(size.value))
+    meant = (source.meant(part) if isinstance(part, cst.Name) else part for part in parts)
+    return any(
+        isinstance(one, cst.BinaryOperation)
+        and isinstance(one.operator, cst.FloorDivide)
+        and isinstance(one.right, cst.Integer)
+        for one in meant
+    )
 
 
 def _loop_of(call: cst.Call, source: Source) -> cst.CSTNode | None:

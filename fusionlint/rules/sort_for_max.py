@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import names_read
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument, as_argument, beside
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, reads_of
@@ -34,6 +34,8 @@ def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     made, taken = found
     if made.axis == -1 and all(one.length == 1 for one in taken) and _has_rows(node, made.array, source):
         return
+    if _is_read_elsewhere(node, source):
+        return
     ends = sorted({one.end for one in taken}, reverse=True)
     text = {one.end: _instead(node, made, one, source) for one in taken}
     outermost = _read_whole(node, source)
@@ -47,6 +49,21 @@ def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=" and ".join(text[end] for end in reversed(ends)),
         edits=edits,
     )
+
+
+def _is_read_elsewhere(node: cst.Call, source: Source) -> bool:
+    """Whether the same array is sorted once more in the function, and another place of it read: XLA sorts once for all,
+    and has to."""
+    function = source.function(node)
+    again = (part for part in inside(function.body) if part is not node) if function is not None else ()
+    for other in again:
+        if not isinstance(other, cst.Call) or not source.calls(other, *SORTS) or not other.args:
+            continue
+        if source.code(other.args[0].value) == source.code(node.args[0].value):
+            found = reads_of(other, source)
+            if found is None or any(one.count is not None for one in found[1]):
+                return True
+    return False
 
 
 def _has_rows(call: cst.Call, array: cst.BaseExpression, source: Source) -> bool:

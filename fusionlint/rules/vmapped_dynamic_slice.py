@@ -9,8 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.mapped import differs, is_mapped_by
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.under import is_mapped_at_the_top
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -39,6 +41,8 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = source.qualified_name(node.func)
     if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
+    if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source):
+        return
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
         return
@@ -54,6 +58,17 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_mapped_by(node, _STARTS[name][0], source):
         yield from _finding(node, name, source)
+
+
+def _is_of_the_host(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` stands in one of the host, which maps it itself."""
+    function = source.function(node)
+    outer = source.function(function) if isinstance(function, cst.FunctionDef) else None
+    if outer is None or function is None or not is_concrete(function, source):
+        return False
+    mapped = (call.args[0].value for call in source.calls_of((_VMAP,)) if isinstance(call, cst.Call) and call.args)
+    here = source.place(function)._replace(scope=source.body_scope(function))
+    return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
 
 
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:

@@ -59,7 +59,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
         return
-    if any(_follows(body, source) for body in functions):
+    if any(_follows(body, source) or _descends(tests[0], body, source) for body in functions):
         return
     looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
@@ -177,6 +177,34 @@ def _only_counts(loop: cst.Call, test: Body, body: Body, source: Source) -> bool
             return value == carry and isinstance(index, cst.Integer) and index.evaluated_value == place
         case cst.Name(value):
             return value == (carry if len(turn.carried) == 1 else turn.counter.value)
+    return False
+
+
+def _descends(test: Body, body: Body, source: Source) -> bool:
+    """Whether the loop goes on by a place that each turn doubles or halves, `i < size` of `i = 2 * i + right`: the
+    levels of a tree, as many for all."""
+    if not test.params.params or not body.params.params:
+        return False
+    asked, here = (carried(one.params.params[-1].name, source) for one in (test, body))
+    match result(test):
+        case cst.Comparison(left=cst.Name(place)) if len(asked) == len(here):
+            same = {own.value for name, own in zip(asked, here, strict=True) if name.value == place}
+            return any(_is_of_a_level(part, same) for part in inside(body.body))
+    return False
+
+
+def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
+    """`i << 1`, `2 * i`, `i // 2`."""
+    match part:
+        case (
+            cst.BinaryOperation(
+                left=cst.Name(place),
+                operator=cst.LeftShift() | cst.RightShift() | cst.Multiply() | cst.FloorDivide(),
+                right=cst.Integer(),
+            )
+            | cst.BinaryOperation(left=cst.Integer(), operator=cst.Multiply(), right=cst.Name(place))
+        ):
+            return place in names
     return False
 
 

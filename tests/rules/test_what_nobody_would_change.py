@@ -126,7 +126,7 @@ NUMBERS = """
 def ramp(n):
     return jnp.arange(8) / width(1.0, 1.0)
 
-def width(low: float, high: float):
+def width(low, high):
     return jax.lax.cond(low == high, lambda x: x + 0.001, lambda x: x, high) - low
 """
 
@@ -357,7 +357,7 @@ CASES = {
     "elements of each material": ("chained-at-set", BLOCKS, ("for name in models:", "for name in range(len(models)):")),
     "sums that are no sums": ("chained-at-set", BUCKETS, ("joined(old, points[i])", "joined(i, points[i])")),
     "constants by their names": ("columns-by-at-set", TOKENS, ("set(BEGIN)", "set(x[:, 0])")),
-    "two Python numbers": ("cond-for-where", NUMBERS, ("low: float, high: float", "low, high")),
+    "two Python numbers": ("cond-for-where", NUMBERS, ("width(1.0, 1.0)", "width(n[0], 1.0)")),
 }  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+"""Parameters for which all callers hand settings: constants, numbers of Python, fields of a configuration.
+
+In: a function of a Project and one of its parameters. Such a parameter Python knows when the program is compiled. Facts
+keep no literals and no arithmetic: what they do not keep is taken for a number only beside a caller that hands what is
+seen to be a setting.
+"""
+
+from __future__ import annotations
+
+from fusionlint.lazily import regex
+from fusionlint.source.facts import NOTHING, Call, Function, Value
+from fusionlint.source.project import JIT, Place, Project
+from fusionlint.source.traced import is_idle
+
+# What is set before a program is compiled.
+SETTING = regex(
+    r"^_?(config|cfg|conf|hparams|settings|consts?|constants|flags|args|static|static_\w+|\w+_(config|cfg|settings))$"
+)
+# What no array is called, where it is a word in capitals: a constant.
+_LETTERS = 2
+_MAKES_NUMBERS = frozenset(("int", "bool", "str", "len", "isinstance", "hasattr"))
+# A caller's caller is seldom further away than this.
+_DEPTH = 4
+
+
+def is_constant(name: str) -> bool:
+    """Whether a name, without what it is a field of, is written as constants are: `BC_PERIODIC`."""
+    return name.isupper() and len(name) > _LETTERS
+
+
+def is_handed_settings(project: Project, place: Place, parameter: str, depth: int = _DEPTH) -> bool:
+    """Whether the function at `place` is seen to be called, always with a setting for `parameter`."""
+    function = project.function_at(place)
+    if function is None or not depth or parameter not in function.parameters or traces_numbers(project, place):
+        return False
+    calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
+    said = [_is_setting(project, caller, _handed(call, function, parameter), depth) for caller, call in calls]
+    return True in said and False not in said
+
+
+def traces_numbers(project: Project, place: Place) -> bool:
+    """Whether a jit right above a function makes arrays of the numbers that it is handed; equinox leaves them be."""
+    function = project.function_at(place)
+    above = project.decorators(place.path, function) if function is not None else ()
+    return any(name in JIT and not name.startswith("equinox.") for name in above)
+
+
+def _handed(call: Call, function: Function, parameter: str) -> Value:
+    """What `call` hands for `parameter`; nothing, where facts do not keep it, or where its default is taken."""
+    number = function.parameters.index(parameter) - bool(function.owner and function.parameters[0] in ("self", "cls"))
+    if 0 <= number < len(call.value.arguments):
+        return call.value.arguments[number]
+    return dict(call.value.keywords).get(parameter, NOTHING)
+
+
+def _is_setting(project: Project, place: Place, value: Value, depth: int) -> bool | None:
+    """Whether a value in the code of `place` is a setting; None where facts do not keep what it is."""
+    if value == NOTHING:
+        return None
+    if value.callee is not None:
+        return value.callee.name in _MAKES_NUMBERS
+    *owners, name = value.name.split(".")
+    if is_constant(name) or any(map(SETTING.match, owners)):
+        return True
+    bound = project.files[place.path].lookup(place.scope, name) if name and not owners else None
+    if bound is None or not bound[0] or not depth:
+        return False
+    scope, binding = bound
+    if binding.kind == "parameter":
+        return is_handed_settings(project, Place(place.path, scope), name, depth - 1)
+    return binding.kind == "value" and _is_setting(project, place, binding.value, depth - 1)
