@@ -180,7 +180,7 @@ def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
     match values:
         case [cst.Tuple(elements=parts)]:
             values = [part.value for part in parts]
-    if not values or not runs_a_loop(body, source):
+    if not values or not _takes_many_steps(body, source):
         return False
     return _is_reduced(values[0], source) and all(_is_count(v) or _is_reduced(v, source) for v in values[1:])
 
@@ -191,7 +191,7 @@ def is_rare(node: cst.Call, body: Body, source: Source) -> bool:
     names = {body.name.value} if isinstance(body, cst.FunctionDef) else set()
     if node.args and isinstance(called := node.args[0].value, cst.Name | cst.Attribute):
         names.add(dotted(called).rpartition(".")[2])
-    return any(map(_RARE.search, names)) and runs_a_loop(body, source)
+    return any(map(_RARE.search, names)) and _takes_many_steps(body, source)
 
 
 def _is_count(value: cst.BaseExpression) -> bool:
@@ -277,9 +277,14 @@ def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, c
 
 
 def runs_a_loop(body: Body, source: Source) -> bool:
-    """Whether the function holds a loop of jax.lax itself, or calls one of the project that does."""
+    """Whether the function holds a loop of jax.lax itself."""
+    return _holds_a_loop(Place(source.path, source.body_scope(body)), source)
+
+
+def _takes_many_steps(body: Body, source: Source) -> bool:
+    """The same, or whether it calls a function of the project that holds one."""
     place = Place(source.path, source.body_scope(body))
-    return _holds_a_loop(place, source) or any(_holds_a_loop(helper, source) for helper in _called_by(place, source))
+    return runs_a_loop(body, source) or any(_holds_a_loop(helper, source) for helper in _called_by(place, source))
 
 
 def _holds_a_loop(place: Place, source: Source) -> bool:

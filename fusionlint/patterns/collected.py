@@ -117,11 +117,24 @@ def _is_appended_to(read: cst.Name, source: Source) -> bool:
 def is_of_a_list(array: cst.BaseExpression, source: Source) -> bool:
     """Whether an array holds what Python lists, or sums of that, `jnp.cumsum(jnp.array([0] + sizes))`: where the parts
     of something begin, of which there are few."""
-    match source.meant(array):
-        case cst.Call(args=[cst.Arg(value=inner, keyword=None), *_]) as call if source.calls(call, *_LISTED):
+    meant = source.meant(array)
+    if isinstance(meant, cst.Name):
+        return any(_is_listed_by(use.node, source) for use in source.writes(meant))
+    match meant:
+        case cst.Call(args=[cst.Arg(value=inner, keyword=None), *_]) if source.calls(meant, *_LISTED):
             return is_of_a_list(inner, source)
+        case cst.Call(args=[_]):
+            return source.calls(meant, "list", "tuple", "range", "sorted")
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
             return any(isinstance(side, cst.List | cst.ListComp) for side in (left, right))
         case cst.ListComp():
             return True
     return False
+
+
+def _is_listed_by(written: cst.Name, source: Source) -> bool:
+    """Whether one of several writes of a variable stores such an array; the others put it in another order."""
+    target = source.parent(written)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    made = statement.value if isinstance(statement, cst.Assign) else None
+    return isinstance(made, cst.Call) and source.calls(made, *_LISTED) and is_of_a_list(made, source)

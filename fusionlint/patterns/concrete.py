@@ -58,6 +58,14 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
 
 
+def asks_for_values(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether `function` makes Python numbers or lengths of what is in an array, where no trace is seen."""
+    place = source.place(function)._replace(scope=source.body_scope(function))
+    if source.contexts.get(place) == "traced":
+        return False
+    return any(_ends_a_trace(call, function, source) for call in _own(function, source))
+
+
 def _own(function: cst.FunctionDef, source: Source) -> Iterator[cst.Call]:
     """The calls of `function` itself, not of functions inside it."""
     for part in inside(function.body):
@@ -195,7 +203,7 @@ def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source)
 def _is_computed(asked: cst.BaseExpression, source: Source) -> bool:
     """Whether jax computes what is asked, or what that is compared with: `jnp.all(x)`, `mask.sum() == 1`."""
     match asked:
-        case cst.Comparison(left=left):
+        case cst.Comparison(left=left) | cst.BinaryOperation(left=left):
             return _is_computed(left, source)
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("all" | "any" | "sum" | "max" | "min")), args=[]):
             return kind(owner, source) == "array"

@@ -15,7 +15,7 @@ _STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|a
 _ONCE = regex(
     r"^_?(main|__init__|__post_init__|setup|set_up|init(iali[sz](e|ation))?|build|make|create|(pre)?compile|load|save"
     # What looks at something before it is used, or finds out what fits.
-    r"|verify|validate|probe|diagnose|debug|prepare|preprocess|parse|export|warm_?up)(_|$)|^main"
+    r"|verify|validate|probe|diagnose|debug|prepare|preprocess|parse|export|warm_?up|replicate|shard)(_|$)|^main"
     # What takes the time of a function is handed another one each time.
     r"|^_?(time_(for|of|fn|func|function|it|jax|jit|jitted)|timeit|timing|profile)(_|$)"
 )

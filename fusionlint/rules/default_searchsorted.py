@@ -50,7 +50,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not source.is_traced(node) or source.function(node) is None or _is_for_numpy(node, source):
         return
-    if _is_of_a_plot(node, source):
+    if _is_of_a_plot(node, source) or is_concrete(node, source):
         return
     often = not _is_of_a_number(node, source) and runs_often(source.project, source.place(node))
     if under_loop(node, source) or under_vmap(node, source) or often:

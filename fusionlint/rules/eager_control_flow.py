@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Loop, calls
 from fusionlint.patterns.host import is_gated, runs_once
@@ -73,6 +74,8 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 continue
             if source.calls(node, "jax.vmap") and any(_BIG.search(dotted(c.func)) for c in calls(loop.body)):
                 continue
+            if is_tried(call, source) and any(source.calls(c, "print") for c in calls(loop.body)):
+                continue  # a trial of the module, which somebody looks at step by step
             name = source.code(node.func)
             yield source.finding(
                 call.func,

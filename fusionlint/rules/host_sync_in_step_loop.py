@@ -31,6 +31,7 @@ _BIG = regex(
 _LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")
 _KEYS = regex(r"rng|key", re.I)
 _ON_THE_HOST = "scipy."
+_FILES = regex(r"(^|\.)(open|File|ZipFile)$")
 
 
 @rule.source("For", "While", where="host", when=dispatching_in_a_loop)
@@ -58,7 +59,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     # Where the host needs one value to go on, it waits for the step anyway.
-    needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) for node in found)
+    needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) or _is_filed(node, source) for node in found)
     if not found or needed or _asks(loop, steps, source):
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
@@ -92,6 +93,13 @@ def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:
                 if not names.isdisjoint(read(taken)):
                     return True
     return False
+
+
+def _is_filed(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node` is written into a file that is open there, `with h5py.File(path, "a") as f`."""
+    items = (item.item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)
+    opened = (item for item in items if isinstance(item, cst.Call))
+    return any(_FILES.search(source.qualified_name(item.func) or dotted(item.func)) for item in opened)
 
 
 def _is_logged(node: cst.BaseExpression, source: Source) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
+from fusionlint.patterns.callbacks import RETURNS
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import CLOCKS, is_gated
@@ -54,6 +55,8 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return  # compiled for other shardings each time, whoever makes the function
         if is_gated(node, where, source) or is_of_another(node.args[0].value, where, source):
             return
+    if _is_for_the_host(node.args[0].value, source):
+        return
     if source.calls(node, _BY_VALUE):
         what = _new_by_value(node.args[0].value, where, source)
     elif source.calls(node, _PMAP):
@@ -110,6 +113,14 @@ def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
     # What is `global` is kept.
     if len(calls) == len(reads) and all(source.scope(use.node) == source.scope(name) for use in source.uses(name)):
         yield from calls
+
+
+def _is_for_the_host(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether a call of Python on the host is all that `function` does: what that is told besides are no arrays."""
+    if not isinstance(function, cst.Lambda) or not isinstance(function.body, cst.Call):
+        return False
+    name = source.qualified_name(function.body.func) or ""
+    return name in RETURNS or name.startswith("jax.experimental.host_callback.")
 
 
 def _is_a_barrier(function: cst.BaseExpression, source: Source) -> bool:

@@ -140,7 +140,7 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     if _is_of_its_own(step, carry, source):
         return ()
     _, reached = carry.behind(list(step.args), gated=True)
-    if not reached.intersection(written.names):
+    if not reached.intersection(written.names) or _are_rows_of_its_own(written.names, step, carry):
         return ()
     if isinstance(carry.loop, cst.While):
         reached.update(read(carry.loop.test))
@@ -163,6 +163,37 @@ def _is_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:
     match source.parent(step):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
             return any(carry.varies(part) for part in slices)
+    return False
+
+
+def _are_rows_of_its_own(written: tuple[str, ...], step: cst.Call, carry: Carry) -> bool:
+    """Whether what the step returns gets to its next call only by way of what each iteration reads and writes a row of
+    its own of, `data["energy"][i] -= e`."""
+    if not isinstance(carry.loop, cst.For):
+        return False
+    apart = {name for write in carry.writes for name in write.names if _is_by_rows(name, carry)}
+    reached = {name for arg in step.args for name in read(arg)}
+    before = 0
+    while before != len(reached):
+        before = len(reached)
+        made = (write for write in carry.writes if not apart.issuperset(write.names))
+        reached.update(name for write in made if reached.intersection(write.names) for name in read(write.value))
+    return reached.isdisjoint(written)
+
+
+def _is_by_rows(name: str, carry: Carry) -> bool:
+    """Whether all that the loop does with a variable is to read and write it where the loop counts, `x[i]`."""
+    uses = [part for part in inside(carry.loop.body) if isinstance(part, cst.Name) and part.value == name]
+    rows = [part for part in inside(carry.loop.body) if isinstance(part, cst.Subscript) and _row(part, name, carry)]
+    return bool(uses) and len(uses) == len(rows)
+
+
+def _row(part: cst.Subscript, name: str, carry: Carry) -> bool:
+    match part:
+        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))]):
+            while isinstance(whole, cst.Subscript):
+                whole = whole.value
+            return index in carry.targets and isinstance(whole, cst.Name) and whole.value == name
     return False
 
 

@@ -47,7 +47,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             yield source.finding(
                 node,
                 "all hits of a mask are looked for, and only the first is read",
-                write=f"{beside(node.func, 'argmax', source) or 'jnp.argmax'}({source.code(mask)}){_of_one_axis(name)}",
+                write=_first_hit(node, name, source.code(mask), source),
             )
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
@@ -65,9 +65,14 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-def _of_one_axis(name: str) -> str:
+def _first_hit(node: cst.Call, name: str, mask: str, source: Source) -> str:
     """`argmax` counts through all axes, as only `flatnonzero` does."""
-    return "" if name.endswith(".flatnonzero") else ", of a mask with one axis"
+    argmax, places = (beside(node.func, other, source) or f"jnp.{other}" for other in ("argmax", "unravel_index"))
+    first = f"{argmax}({mask})"
+    if name.endswith(".flatnonzero"):
+        return first
+    more = f"{places}({first}, {mask}.shape)" if mask.isidentifier() else f"{places} of it, with the mask's shape,"
+    return f"{first}, of a mask with one axis; {more} where it has more"
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)

@@ -15,6 +15,7 @@ from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, tra
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -25,6 +26,7 @@ rule = Rule(__name__, harm="transfer")
 _MANY = 4
 _TRAINS = regex(r"(^|[._])(train|update)(_|$)")
 _CALCULATES = regex(r"(^|\.)(calculate|solve|minimize)$")
+_CHECKS = regex(r"_?(check|validate|assert)_")
 # What computes an array of which `all` and `any` ask the truth.
 _TRUTHS = frozenset(
     f"jax.numpy.{name}"
@@ -141,6 +143,8 @@ def _is_truth(node: cst.BaseExpression, source: Source) -> bool:
 
 def _runs_often(node: cst.CSTNode, source: Source) -> bool:
     loop = source.loop(node)
+    if _CHECKS.match(last_name(source.scope(node))):
+        return False  # settings, once, or what is computed, beside what it took to compute it
     function = source.function(node)
     if loop is not None:
         return isinstance(loop, cst.For | cst.While)

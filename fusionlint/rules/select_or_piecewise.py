@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.at import constant, inside, is_literal
 from fusionlint.patterns.calls import argument, as_argument, beside, has_only
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -37,7 +37,8 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
     message = "the conditions are stacked and searched by a kernel of their own before anything is chosen"
     if name == _PIECEWISE:
         # Of several conditions that hold, piecewise takes the last.
-        yield source.finding(node, message, write="jnp.where, one inside the other, the last condition outermost")
+        write = f"jnp.where, one inside the other, the last condition outermost{_of_scalars(node)}"
+        yield source.finding(node, message, write=write)
         return
     if _is_of_an_array(node, source):
         return
@@ -96,6 +97,14 @@ class _Choice:
         literals = [value for value in values if _is_small_literal(value)]
         wraps = any(isinstance(v, cst.UnaryOperation) for v in literals) and any(map(_is_float, literals))
         return len(self.conditions) == 1 or (len(values) - len(literals) <= 1 and not wraps)
+
+
+def _of_scalars(node: cst.Call) -> str:
+    """`piecewise` hands its functions one number at a time, and what loops or branches on that needs one."""
+    functions = _written_out(argument(node, 2, "funclist"))
+    if functions and all(isinstance(one, cst.Lambda) or is_literal(one) for one in functions):
+        return ""
+    return "; around functions that loop or branch, which are written for one number, jnp.vectorize"
 
 
 def _choice(node: cst.Call) -> _Choice | None:

@@ -20,13 +20,14 @@ from fusionlint.patterns.replaced import calls_of_function, calls_of_method, cal
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call, Facts, Value, last_name
 from fusionlint.source.project import Place
-from fusionlint.source.traced import is_idle
+from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="memory")
 
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
+_PMAPS = frozenset(("jax.pmap",))
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
     r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
@@ -129,6 +130,8 @@ def decorated_for_others(node: cst.FunctionDef, source: Source) -> Iterator[Find
     """`@jax.jit` above a step that a factory returns, or above a method that returns its object anew,
     `return agent.replace(params=params)`."""
     if len(node.decorators) == 1 and is_handed_over(node, source):
+        if any(True for _ in decorated_update(node, source)):
+            return  # said already
         decorator = node.decorators[0].decorator
         donated = donates(decorator) if isinstance(decorator, cst.Call) else frozenset[int]()
         yield from _handed_back(node.name, node, donated, source)
@@ -138,6 +141,8 @@ def _handed_back(
     node: cst.Call | cst.Name, step: cst.FunctionDef, donated: frozenset[int] | None, source: Source
 ) -> Iterator[Finding]:
     """`node` makes a compiled function of `step`, which donates `donated`; None where that is not seen."""
+    if _is_mapped_over_devices(node, step, source):
+        return  # what is donated inside of another program is not: that one may donate it
     number = goes_on(step, source) if donated is not None else None
     if donated is None or number is None or number in donated or not trains(node, source):
         return
@@ -221,6 +226,15 @@ def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) ->
         f"the first state holds `{twice}` twice, one of which has to be jax.tree.map(jnp.copy, {twice}); copy what is "
         "read after the next step"
     )
+
+
+def _is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, source: Source) -> bool:
+    """Whether what a jit makes of `step` is handed to a pmap, here or elsewhere."""
+    place = Place(source.path, source.body_scope(step))
+    function = source.project.function_at(place)
+    above = set(source.project.decorators(source.path, function)) if function is not None else set()
+    is_its_own = source.calls(node, *_PMAPS) or not above.isdisjoint(_PMAPS)
+    return not is_its_own and place in reached_from(source.project, _PMAPS)
 
 
 def _is_hot(call: cst.Call, source: Source) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Loop
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import dispatching_in_a_loop
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source
@@ -56,15 +57,25 @@ def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding
 
 
 def _is_asked_for(name: str, function: cst.Name, source: Source) -> bool:
-    """Whether Python goes by the argument in the function, `if i == 0`: it is static on purpose."""
+    """Whether Python goes by the argument in the function, `if i == 0`, or takes with it what is in a list or a dict:
+    it is static on purpose."""
     written = source.written(function)
     defined = source.parent(written) if written is not None else None
-    tests = (
-        (part.test for part in inside(defined.body) if isinstance(part, cst.If | cst.IfExp | cst.While))
-        if isinstance(defined, cst.FunctionDef)
-        else ()
+    parts = list(inside(defined.body)) if isinstance(defined, cst.FunctionDef) else []
+    tests = (part.test for part in parts if isinstance(part, cst.If | cst.IfExp | cst.While))
+    return any(read.value == name for test in tests for read in names_read(test)) or any(
+        _takes_with(part, name, source) for part in parts
     )
-    return any(read.value == name for test in tests for read in names_read(test))
+
+
+def _takes_with(part: cst.CSTNode, name: str, source: Source) -> bool:
+    """`held[i]`, of what is not seen to be an array: a list or a dict takes no number that is traced."""
+    match part:
+        case cst.Subscript(
+            value=cst.Name() as held, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))]
+        ):
+            return index == name and kind(held, source) != "array"
+    return False
 
 
 def _jit_of(function: cst.Name, source: Source) -> tuple[cst.Call, list[str]] | None:

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.concrete import asks_for_values
 from fusionlint.patterns.mapped import differs, is_mapped_by
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import is_mapped_at_the_top
@@ -64,7 +64,7 @@ def _is_of_the_host(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around `node` stands in one of the host, which maps it itself."""
     function = source.function(node)
     outer = source.function(function) if isinstance(function, cst.FunctionDef) else None
-    if outer is None or function is None or not is_concrete(function, source):
+    if function is None or not isinstance(outer, cst.FunctionDef) or not asks_for_values(outer, source):
         return False
     mapped = (call.args[0].value for call in source.calls_of((_VMAP,)) if isinstance(call, cst.Call) and call.args)
     here = source.place(function)._replace(scope=source.body_scope(function))
