@@ -123,6 +123,8 @@ def is_of_a_list(array: cst.BaseExpression, source: Source) -> bool:
     match meant:
         case cst.Call(args=[cst.Arg(value=inner, keyword=None), *_]) if source.calls(meant, *_LISTED):
             return is_of_a_list(inner, source)
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
+            return is_of_a_list(inner, source)
         case cst.Call(args=[_]):
             return source.calls(meant, "list", "tuple", "range", "sorted")
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
