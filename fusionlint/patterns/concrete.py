@@ -33,6 +33,8 @@ _RESULTS = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "argmax",
 _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _MAKES = regex(r"^_?(make|build|create|construct|generate|get)_")
+# A file that is called as what runs once.
+_SETS_UP = regex(r"(^|[/_])set_?up(_[^/]*)?\.py$")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 # A helper of a helper is seldom further away than this.
@@ -50,7 +52,9 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if source.context(node) == "traced":
         return False
-    if _is_factory(function, source) or is_made_once(source.project, source.contexts, source.place(node)):
+    if _SETS_UP.search(source.facts.inside) or _is_factory(function, source):
+        return True
+    if is_made_once(source.project, source.contexts, source.place(node)):
         return True
     ends = (_is_cut_by_a_mask, _is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):

@@ -12,7 +12,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.branches import function_named, is_one_number
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -22,6 +22,8 @@ _DEPTH = 4
 _STORES = regex(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
 # What takes a part out of a state that it is handed.
 _GETS = regex(r"get_")
+# What has as many numbers as space has axes, or one more.
+_OF_SPACE = frozenset(("position", "quaternion", "rotation", "translation", "orientation", "scale"))
 _REPLACES = frozenset(("replace", "_replace"))
 
 
@@ -34,6 +36,29 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
     return None
 
 
+def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the first value of `argument` is a dict of single numbers, `{"mass": jnp.asarray(1.0)}`, or of where
+    something is: nothing to donate."""
+    return any(_holds_numbers(value, source, _DEPTH) for value in _first_values(argument, call, source))
+
+
+def _holds_numbers(value: cst.BaseExpression, source: Source, depth: int) -> bool:
+    match value:
+        case cst.Name() if depth and (meant := source.value(value)) is not None:
+            return _holds_numbers(meant, source, depth - 1)
+        case cst.BinaryOperation(left=left, operator=cst.BitOr()):
+            return _holds_numbers(left, source, depth)
+        case cst.Dict(elements=[_, *_] as elements):
+            return all(isinstance(part, cst.DictElement) and _is_small(part, source) for part in elements)
+    return False
+
+
+def _is_small(part: cst.DictElement, source: Source) -> bool:
+    is_named = isinstance(part.key, cst.SimpleString) and part.key.evaluated_value in _OF_SPACE
+    meant = source.meant(part.value)
+    return is_named or is_one_number(meant, source)
+
+
 def _first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
     """What is written to `argument`, a variable or a field of `self`, elsewhere than by `call`."""
     if isinstance(argument, cst.Name):
@@ -43,9 +68,22 @@ def _first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) 
         fields = (node for node in source.nodes(cst.Attribute) if dotted(node) == name)
         written = (source.parent(node) for node in fields if source.facts.class_around(source.scope(node)) == owner)
     for target in written:
+        if isinstance(target, cst.Element):
+            yield from _beside(target, source)
+            continue
         statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
         if isinstance(statement, cst.Assign) and statement.value is not call:
             yield statement.value
+
+
+def _beside(target: cst.Element, source: Source) -> Iterator[cst.BaseExpression]:
+    """What stands where `target` does, in `a, b = 1, 2`."""
+    targets = source.parent(target)
+    above = source.parent(targets) if targets is not None else None
+    statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
+    match targets, statement:
+        case cst.Tuple(elements=names), cst.Assign(value=cst.Tuple(elements=values)) if len(names) == len(values):
+            yield values[list(names).index(target)].value
 
 
 def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:

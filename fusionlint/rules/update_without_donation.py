@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.handed_on import methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
-from fusionlint.patterns.held import held_twice, is_handed_again, is_handed_out, is_read_later
+from fusionlint.patterns.held import held_twice, is_handed_again, is_handed_out, is_of_numbers, is_read_later
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
@@ -199,7 +199,7 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
     given = [(call, call.args[number].value) for call in calls for number in names]
-    kept = (is_handed_out, is_read_later, is_handed_again)
+    kept = (is_handed_out, is_read_later, is_handed_again, is_of_numbers)
     if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
         return
     if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):

@@ -250,6 +250,8 @@ def _follows(body: Body, source: Source) -> bool:
 def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> bool:
     meant = source.meant(value)
     match meant:
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, "jax.numpy.where"):
+            return any(_is_read_at(part, place, source) for part in (one, other))
         case cst.Subscript(value=array, slice=slices) if (
             not isinstance(array, cst.Attribute) or array.attr.value != "at"
         ):

@@ -107,6 +107,35 @@ def train(train_state, batches):
         train_state = step(train_state, old, batch)
     return train_state
 """
+FEW = """
+def loss(x, batch):
+    return x["mass"] * batch.sum()
+
+@jax.jit
+def step(params, batch):
+    return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss)(params, batch))
+
+def train(batches, weights):
+    params, seen = {"mass": jnp.asarray(1.0)}, []
+    for batch in batches:
+        params = step(params, batch)
+    return params
+"""
+CHASED = """
+def path(parent, start):
+    def turn(carry):
+        i, here, seen = carry
+        after = jnp.where(here == 0, -1, parent[here])
+        return i + 1, after, seen + here
+
+    def goes_on(carry):
+        i, here, seen = carry
+        return (here >= 0) & (i < 100)
+
+    return jax.lax.while_loop(goes_on, turn, (0, start, 0))
+
+found = jax.jit(jax.vmap(path, (None, 0)))
+"""
 LEVELS = """
 def find(tree, target):
     def turn(carry):
@@ -263,6 +292,8 @@ CASES = {
     "where parts begin": ("iterating-device-array", OFFSETS, ("jnp.array([0] + sizes)", "jnp.sin(arrays[0])")),
     "known early": ("iterating-device-array", EARLY, ("with jax.ensure_compile_time_eval():", "if True:")),
     "another argument holds it": ("update-without-donation", ALIASED, ("old = train_state.params", "old = 1")),
+    "a few numbers": ("update-without-donation", FEW, ('{"mass": jnp.asarray(1.0)}', "weights")),
+    "what leads to the next": ("while-loop-under-vmap", CHASED, ("parent[here]", "here - parent[here]")),
     "the levels of a tree": ("while-loop-under-vmap", LEVELS, ("i < 1024", "tree[i] < target")),
     "other places of the order": ("sort-for-max", SORTED, ("jnp.argsort(d)[1]", "jnp.sum(d)")),
     "a reason": ("lax-map-for-vmap", REASON, ("# vmap cannot be used here", "# of all")),
