@@ -37,7 +37,8 @@ rule = Rule(__name__, harm="fusion")
 _BRANCHES = frozenset(("jax.lax.cond", "jax.lax.switch", "jax.experimental.checkify.checkify"))
 # What is made to tell somebody something; and files that run once, to be looked at.
 _TELLS = regex(
-    r"log|print|debug|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook|instrument", re.I
+    r"log|print|debug|inspect|report|progress|track|monitor|callback|tap|warn|info|verbose|tqdm|meter|hook|instrument",
+    re.I,
 )
 _SCRIPT = regex(
     r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|^tools?/|(^|/)(train|main|run)\w*\.py$"

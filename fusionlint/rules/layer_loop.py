@@ -109,10 +109,17 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
 
 
 def _is_numbered(loop: cst.For) -> bool:
-    """Whether one of the layers is treated as no other: `if i == frozen: x = stop_gradient(x)`."""
+    """Whether one of the layers is treated as no other, `if i == frozen: x = stop_gradient(x)`, or what each makes is
+    kept under its number, `self.sow("intermediates", "layer_%d" % i, x)`."""
     counters = {name.value for name in names_read(loop.target)}
-    tests = (node.test for node in inside(loop.body) if isinstance(node, cst.If))
-    return any(name.value in counters for test in tests for name in names_read(test))
+    asked: list[cst.CSTNode] = []
+    for node in inside(loop.body):
+        match node:
+            case cst.If(test=test):
+                asked.append(test)
+            case cst.Call(func=cst.Attribute(attr=cst.Name("sow")), args=args):
+                asked += args
+    return any(name.value in counters for part in asked for name in names_read(part))
 
 
 def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

@@ -19,6 +19,8 @@ rule = Rule(__name__, harm="fusion")
 
 # How many subscripts of 0 lead to the first hit.
 _TO_FIRST = {"jax.numpy.nonzero": 2, "jax.numpy.where": 2, "jax.numpy.flatnonzero": 1, "jax.numpy.argwhere": 1}
+# How many lead to one number, of the places on all axes.
+_TO_NUMBER = 2
 # How many lead to an array that can index.
 _TO_INDEX = {"jax.numpy.nonzero": (0, 1), "jax.numpy.where": (0, 1), "jax.numpy.flatnonzero": (0,)}
 _REDUCTIONS = ("sum", "mean", "max", "min", "any", "all", "prod", "count_nonzero")
@@ -47,7 +49,9 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             yield source.finding(
                 node,
                 "all hits of a mask are looked for, and only the first is read",
-                write=_first_hit(node, name, source.code(mask), source),
+                write=_first_hit(
+                    node, name, source.code(mask), is_whole=any(depth < _TO_NUMBER for _, depth in read), source=source
+                ),
             )
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
@@ -65,14 +69,14 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-def _first_hit(node: cst.Call, name: str, mask: str, source: Source) -> str:
-    """`argmax` counts through all axes, as only `flatnonzero` does."""
+def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole: bool) -> str:
+    """`argmax` counts through all axes, as only `flatnonzero` does; what is read whole has a place on each of them."""
     argmax, places = (beside(node.func, other, source) or f"jnp.{other}" for other in ("argmax", "unravel_index"))
     first = f"{argmax}({mask})"
     if name.endswith(".flatnonzero"):
         return first
     more = f"{places}({first}, {mask}.shape)" if mask.isidentifier() else f"{places} of it, with the mask's shape,"
-    return f"{first}, of a mask with one axis; {more} where it has more"
+    return f"{first}, of a mask with one axis" + (f"; {more} where it has more" if is_whole else "")
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)
