@@ -39,9 +39,12 @@ def is_handed_settings(project: Project, place: Place, parameter: str, depth: in
 
 
 def traces_numbers(project: Project, place: Place) -> bool:
-    """Whether a jit right above a function makes arrays of the numbers that it is handed; equinox leaves them be."""
+    """Whether a jit right above a function makes arrays of the numbers that it is handed; equinox leaves them be, and
+    so does what is said to be static, of which facts keep no names."""
     function = project.function_at(place)
-    above = project.decorators(place.path, function) if function is not None else ()
+    if function is None or any(name.startswith("static_arg") for d in function.decorators for name, _ in d.keywords):
+        return False
+    above = project.decorators(place.path, function)
     return any(name in JIT and not name.startswith("equinox.") for name in above)
 
 
