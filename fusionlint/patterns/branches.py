@@ -239,7 +239,7 @@ def is_static_test(found: Conditional, source: Source) -> bool:
     test = source.meant(found.test)
     compared = [part for part in inside(test) if isinstance(part, cst.Comparison)]
     operators = (target.operator for one in compared for target in one.comparisons)
-    if any(isinstance(operator, cst.Is | cst.IsNot) for operator in operators):
+    if any(isinstance(operator, cst.Is) for operator in operators):
         return True
     sides = [side for one in compared for side in (one.left, *(target.comparator for target in one.comparisons))]
     if any(isinstance(side, cst.SimpleString) for side in sides):
