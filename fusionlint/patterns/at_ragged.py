@@ -20,6 +20,8 @@ _LISTS = ("list", "sorted")
 _FINDS = tuple(
     f"{module}.{name}" for module in ("numpy", "jax.numpy") for name in ("where", "nonzero", "flatnonzero", "argwhere")
 )
+# A grid of as many rows and columns as there are, which no other grid is joined to.
+_GRIDS = ("numpy.ix_", "jax.numpy.ix_")
 _OFARRAYS = ("jax.random.permutation", "len")
 
 
@@ -61,6 +63,8 @@ def _is_set(name: str, node: cst.Assign) -> bool:
 def _is_of_its_own(part: Part, write: Write, counted: set[str], source: Source) -> bool:
     meant = (source.value(part) or part) if isinstance(part, cst.Name) and part.value not in counted else part
     match meant:
+        case cst.Call() if source.calls(meant, *_GRIDS):
+            return True
         case cst.Call(args=[cst.Arg(value=asked)]) if source.calls(meant, *_FINDS):
             return not counted.isdisjoint(name.value for name in names_read(asked))
         case cst.Name(value=name) if name in counted:

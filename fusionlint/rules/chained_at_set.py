@@ -31,7 +31,7 @@ from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_fresh_before
 from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.at_windows import are_grids, are_windows, is_mirrored
@@ -40,6 +40,7 @@ from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.readers import first_uses, value_of
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -103,6 +104,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
+        return
+    if all(_is_counted_out(write, node, source) for write in found.writes):
         return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
@@ -247,6 +250,20 @@ def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
     keys = counted_by(loop)
     parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
     return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
+
+
+def _is_counted_out(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether a number that is written out goes to places that Python counts, in an array that is new: XLA folds it."""
+    if not is_literal(write.value) or not is_fresh_before(write, loop, source):
+        return False
+    loops = [loop, *(above for above in source.ancestors(loop) if isinstance(above, cst.For))]
+    counted = {name for each in loops if not _goes_over_an_array(each, source) for name in counted_by(each)}
+    return all(is_static(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
+
+
+def _goes_over_an_array(loop: cst.For, source: Source) -> bool:
+    given = [arg.value for arg in loop.iter.args] if isinstance(loop.iter, cst.Call) else [loop.iter]
+    return any(kind(one, source) == "array" for one in given)
 
 
 def _is_kept_under(meant: cst.BaseExpression | None, keys: set[str]) -> bool:

@@ -288,3 +288,35 @@ def test_what_may_be_a_row_for_each_place_is_told_a_mask_of_more_axes(value: str
     code = f"def f(x, n, diag_R, rows):\n    at = jnp.arange(n)\n    return x.at[at, at].set({value})\n"
     (text,) = told(code, "write-on-diagonal")
     assert text.startswith("jnp.where(jnp.eye(n, dtype=bool)") == is_quoted
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "over", "count"),
+    [
+        ("jnp.zeros((n, 8))", "1.0", "zip(range(n), chosen)", 0),
+        ("jnp.zeros((n, 8))", "x[i]", "zip(range(n), chosen)", 1),
+        ("2.0 * x", "1.0", "zip(range(n), chosen)", 1),
+        ("jnp.zeros((n, 8))", "1.0", "enumerate(jnp.argmax(x, axis=1))", 1),
+    ],
+)
+def test_numbers_at_places_that_python_counts_are_folded(made: str, value: str, over: str, count: int) -> None:
+    code = f"""
+def chosen_ones(x, n, chosen):
+    mask = {made}
+    for i, k in {over}:
+        mask = mask.at[i, k].set({value})
+    return mask * x
+"""
+    assert len(told(code)) == count
+
+
+@pytest.mark.parametrize(("place", "count"), [("jnp.ix_(at, at)", 0), ("at, at", 1)])
+def test_grids_of_their_own_are_left_alone_in_a_loop(place: str, count: int) -> None:
+    code = f"""
+def combined(total, matrices, names, order):
+    for matrix, name in zip(matrices, names):
+        at = order.index(name)
+        total = total.at[{place}].add(matrix)
+    return total
+"""
+    assert len(told(code)) == count
