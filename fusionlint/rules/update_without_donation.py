@@ -199,8 +199,10 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
     given = [(call, call.args[number].value) for call in calls for number in names]
-    kept = (is_handed_out, is_read_later, is_handed_again, is_of_numbers)
+    kept = (is_handed_out, is_read_later, is_handed_again)
     if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
+        return
+    if all(is_of_numbers(argument, call, source) for call, argument in given):
         return
     if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters

@@ -340,3 +340,13 @@ def test_functions_that_are_written_for_one_number_are_vectorized() -> None:
     assert "vectorize" not in advice(
         "select-or-piecewise", PIECES.replace("[low, 1.0, high]", "[0.0, 1.0, lambda x: x]")
     )
+
+
+def test_weights_beside_a_few_numbers_are_to_be_donated() -> None:
+    beside = (
+        FEW.replace("def step(params, batch):", "def step(weights, params, batch):")
+        .replace("return jax.tree.map(", "return weights - batch, jax.tree.map(")
+        .replace("params = step(params, batch)", "weights, params = step(weights, params, batch)")
+        .replace("return params\n", "return weights, params\n")
+    )
+    assert found("update-without-donation", beside) == 1
