@@ -23,8 +23,8 @@ _NEVER = frozenset(
 )  # fmt: skip
 
 # Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated,
-# what shows a bug. What they do to a project's functions is no use of them. They are a third of the code of jax, flax,
-# brax, maxtext and numpyro.
+# what shows a bug or looks for one. What they do to a project's functions is no use of them. They are a third of the
+# code of jax, flax, brax, maxtext and numpyro.
 _IDLE_FILE = regex(
     r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
     r"|reference|_?deprecated|outdated|obsolete|bugs?(_\w+)?|repros?)/"
