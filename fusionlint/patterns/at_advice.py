@@ -7,8 +7,8 @@ for any: masks compared with the places, or one write of all that is joined.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -39,16 +39,14 @@ _WHICH_IS_LAST = "of two at one place, no scatter says which is last"
 ELEMENTS, LOOP, ARRAYS, ALONG, FUSED = range(5)
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(NamedTuple):
     """What to write, and the pair of the rule's page that shows what comes of it."""
 
     text: str
     pair: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(NamedTuple):
     """What is told of: the writes, what is seen of them, and what the code calls the array and jax.numpy."""
 
     writes: Sequence[Write]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -14,8 +14,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 
-@dataclass(frozen=True, slots=True)
-class Piecewise:
+class Piecewise(NamedTuple):
     """The writes of one loop, the arrays that they go on with, and what the loop counts by."""
 
     writes: tuple[Write, ...]

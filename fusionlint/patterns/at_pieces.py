@@ -7,7 +7,7 @@ the order of their places, without the ends of a slice that a place is written o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -20,8 +20,7 @@ _Bound = tuple[str, int]
 _START, _END = "start", "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """What is left of a write, by its number: all of it, or that without its first or its last element."""
 
     number: int
@@ -48,9 +47,9 @@ def pieces(parts: Sequence[Part], source: Source) -> list[Piece] | None:
             if isinstance(parts[later], cst.Slice) or not isinstance(parts[earlier], cst.Slice):
                 return None
             if over[0] == under[0]:
-                left[earlier] = replace(left[earlier], without_first=True)
+                left[earlier] = left[earlier]._replace(without_first=True)
             elif over[1] == under[1]:
-                left[earlier] = replace(left[earlier], without_last=True)
+                left[earlier] = left[earlier]._replace(without_last=True)
             else:
                 return None
     return sorted(left, key=lambda piece: (*_begin(parts[piece.number]), piece.without_first))

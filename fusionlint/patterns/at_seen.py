@@ -7,7 +7,7 @@ met, the words that hold for any writes are said.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -22,8 +22,7 @@ from fusionlint.source.tree import Source
 _SUMS = frozenset(("add", "subtract"))
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What is seen of writes, first to last. `placed` says of each what stands on which axis, behind `...` counted from
     the end, but for those that it takes whole; `apart` are the axes that tell one write from another."""
 

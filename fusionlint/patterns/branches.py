@@ -7,9 +7,8 @@ unchanged is copied.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -42,16 +41,14 @@ _METHODS = frozenset(("astype", "clip", "round", "conj", "replace", "_replace", 
 _DEPTH = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):
     """A function that a conditional may run, and what it returns."""
 
     function: Function
     result: cst.BaseExpression
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(NamedTuple):
     """A `cond` or `switch` all of whose branches are seen."""
 
     call: cst.Call

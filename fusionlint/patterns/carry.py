@@ -7,8 +7,7 @@ dotted, so that `self.state` is one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -18,8 +17,7 @@ from fusionlint.source.walk import children, dotted
 Loop: TypeAlias = "cst.For | cst.While"
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """An assignment in the body of a loop: what it writes, out of which expression, and whether in every iteration."""
 
     names: tuple[str, ...]

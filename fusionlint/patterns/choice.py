@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -16,8 +16,7 @@ _KINDS = "array asarray bool_ int8 int16 int32 int64 uint8 uint16 uint32 float16
 _ARRAYS = tuple(f"{numpy}.{kind}" for numpy in ("jax.numpy", "numpy") for kind in _KINDS.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A choice, as written; `shape` and `p` are None where they are not given."""
 
     key: cst.BaseExpression

@@ -5,7 +5,7 @@ In: a write of a Source. Out: the choice that it is one side of, and the choices
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -17,8 +17,7 @@ _CHOICES = ("jax.numpy.where", "jax.lax.select")
 _COND = "jax.lax.cond"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A write, the choice between its array with it and without, and that array as the choice reads it."""
 
     write: Write

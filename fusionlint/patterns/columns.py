@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -17,8 +17,7 @@ _KEEPS = frozenset(("jax.numpy.where", "jax.lax.select"))
 _FACTS = frozenset(("shape", "ndim", "dtype", "size"))
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """`array[..., low:high]` along `axis`; -1 is the last axis."""
 
     axis: int

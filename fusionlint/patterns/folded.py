@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -84,7 +84,7 @@ def is_set_up(writes: Sequence[Write], source: Source) -> bool:
         return False
     sizes = frozenset(filter(str.isidentifier, sizes_of(root(writes[0]), source)))
     reader = _Reader(source, sizes, is_wide=True)
-    return _is_known(writes, reader, replace(reader, is_of_self=True))
+    return _is_known(writes, reader, reader._replace(is_of_self=True))
 
 
 def _is_known(writes: Sequence[Write], values: _Reader, places: _Reader) -> bool:
@@ -105,8 +105,7 @@ def _is_rows(write: Write) -> bool:
     return isinstance(first, cst.Slice) and not is_whole(first) and all(map(is_whole, others))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(NamedTuple):
     """One question. `sizes` are the names that say how long the array is, which a trace has to know; `assumed` are
     variables that are taken for known while what is stored in them is read. A wide one knows what is called as
     constants are, `self.SPEED`; one of `self` also what an object counts by, `self.n`, `self.place("x")`."""
@@ -188,7 +187,7 @@ class _Reader:
             return False
         if id(writes[0]) in self.assumed:
             return True
-        assuming = replace(self, assumed=self.assumed | {id(writes[0])})
+        assuming = self._replace(assumed=self.assumed | {id(writes[0])})
         values = [assigned(each, self.source) for each in writes]
         return all(value is not None and assuming.is_array(value, depth - 1) for value in values)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -33,8 +32,7 @@ _LOOPS: dict[str, tuple[int, str, int, Path]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """An array that a function takes: where, what it is called, and where it is read."""
 
     path: Path
@@ -42,8 +40,7 @@ class Input:
     reads: tuple[cst.BaseExpression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """Where a function gives a value back, and what it was called last."""
 
     path: Path

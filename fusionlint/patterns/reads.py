@@ -6,7 +6,7 @@ In: the names that the call's results are assigned to. Out: each expression that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -21,8 +21,7 @@ _METHODS = frozenset(("item", "tolist"))
 _KNOWN = frozenset(("shape", "ndim", "size", "dtype", "sharding", "at"))
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """The expression that waits, the text of what it reads, and whether it reads each part of that by itself."""
 
     node: cst.Call

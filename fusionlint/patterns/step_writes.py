@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -19,8 +19,7 @@ _IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
 
-@dataclass(frozen=True, slots=True)
-class LoneWrite:
+class LoneWrite(NamedTuple):
     """The one write of a loop's steps, and whether no two of them can have the same place, or it does not matter."""
 
     write: Write

@@ -6,7 +6,7 @@ In: the call of the loop. Out: whether it goes over an array element by element,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -28,8 +28,7 @@ _CONSTANTS = frozenset(("jax.numpy.inf", "numpy.inf", "math.inf", "jax.numpy.nan
 _DEPTH = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """The body of a loop, the variable that counts its turns, the parts of its carry and what becomes of each."""
 
     body: cst.FunctionDef | cst.Lambda
@@ -38,8 +37,7 @@ class Turn:
     returned: tuple[cst.BaseExpression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(NamedTuple):
     """A loop over the elements of an array: its turn, the element that is read, and whether one is written."""
 
     turn: Turn

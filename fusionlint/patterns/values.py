@@ -7,7 +7,7 @@ In: expressions of a Source. Out: a Kind, None for what cannot be seen. Python n
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -44,8 +44,7 @@ def element_kind(node: cst.BaseExpression, source: Source) -> Kind | None:
     return _Reader(source).element(node, _DEPTH)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(NamedTuple):
     """One question. `assumed` is what a variable is taken for while its own writes are read."""
 
     source: Source
@@ -210,13 +209,13 @@ class _Reader:
             return self.stored(one, depth - 1)
         if not writes or len(writes) > _WRITES:
             return None
-        blank = replace(self, assumed=(*self.assumed, (id(writes[0]), None)))
+        blank = self._replace(assumed=(*self.assumed, (id(writes[0]), None)))
         first = [blank.stored(write, depth - 1) for write in writes]
         sure = {found for found in first if found is not None}
         if len(sure) != 1 or depth < 2:
             return None
         (guess,) = sure
-        again = replace(self, assumed=(*self.assumed, (id(writes[0]), guess)))
+        again = self._replace(assumed=(*self.assumed, (id(writes[0]), guess)))
         # x = zeros(3), then in a loop x = x * 2: an array if it is one.
         open_ = [write for write, found in zip(writes, first, strict=True) if found is None]
         return guess if all(again.stored(write, depth // 2) == guess for write in open_) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -48,8 +48,7 @@ _LONG = 40
 _DEPTH = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
+class _Product(NamedTuple):
     """A product: what the diagonal matrix is multiplied by, and whether the matrix stands on the right."""
 
     whole: cst.BaseExpression

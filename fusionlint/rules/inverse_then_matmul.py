@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -37,8 +37,7 @@ _STACKS = ("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.array")
 _OF_SPACE = regex(r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|transform_matrix|rotation)$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
+class _Product(NamedTuple):
     """A product with an inverse, or its transpose: what that is multiplied by on its right or, where nothing stands
     there, on its left (then the inverse is the right factor)."""
 
@@ -163,7 +162,7 @@ def _product(inverse: cst.BaseExpression, source: Source) -> _Product | None:
     match source.parent(inverse):
         case cst.Attribute(value=value, attr=cst.Name("T" | "mT")) as transposed if value is inverse:
             found = _product_of(transposed, source)
-            return found and replace(found, is_transposed=True)
+            return found and found._replace(is_transposed=True)
     return _product_of(inverse, source)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -73,8 +72,7 @@ def _finds_first(module: hlo.Module, fusion: hlo.Instruction) -> bool:
     return stacks and any(i.opcode == "reduce" and [p.dtype for p in i.shape.parts] == ["pred", "s32"] for i in body)
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(NamedTuple):
     """A `select` with its conditions and choices written out; `default` is None where it is left at 0."""
 
     conditions: tuple[cst.BaseExpression, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -29,8 +29,7 @@ _FAR = 4
 _LONG = 40
 
 
-@dataclass(frozen=True, slots=True)
-class _Shifted:
+class _Shifted(NamedTuple):
     """An array that is moved by a few places along one axis, what fills the gap, and how jnp.pad is told to write
     that; None where it cannot."""
 
