@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
@@ -32,8 +32,7 @@ _MEASURED_AS = {t.name: t.measured_as for t in TARGETS} | {
 _ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a run has to say: what was found that the baseline does not know, how many it knows, how many it lists,
     and how many of those are no longer there. `baseline` is "" without one. `reports` are those of --evidence,
     `refuted` the findings that they took away."""
@@ -94,8 +93,7 @@ def baseline_of(config: Config, path: Path | None, *, write: bool) -> Baseline |
 _Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(NamedTuple):
     """A result beside the evidence of `reports`: without what they refute, and with what confirms the others."""
 
     result: Result
@@ -152,7 +150,7 @@ def weighed(
             gone = bool(one.refuted) and not (one.targets and matters(one, scope))
             (refuted if gone else found).append(one)
             keys |= {_key(one, lines)} if gone else set()
-    left = replace(result, findings=tuple(found), warnings=tuple(sorted([*result.warnings, *warnings])))
+    left = result._replace(findings=tuple(found), warnings=tuple(sorted([*result.warnings, *warnings])))
     return Weighed(left, reports, tuple(refuted), frozenset(keys))
 
 
@@ -202,8 +200,7 @@ def outcome(baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Se
     seen, _ = _judged(baseline, result, scope, files)
     # What is refuted is still there: without the evidence it would be a finding again.
     gone = Counter(seen) - Counter(entry for _, entry in baseline.listed([*result.findings, *weighed.refuted]))
-    return replace(
-        said,
+    return said._replace(
         findings=tuple(new),
         baseline=str(baseline.path),
         known=len(result.findings) - len(new),

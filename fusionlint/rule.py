@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fusionlint.installed import entry_points, version
 from fusionlint.page import Page, pages_folder, read_page
@@ -137,8 +137,7 @@ class Rule:
         return check
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(NamedTuple):
     """The rules, by name, and of each package whose rules cannot be used its name and why."""
 
     rules: tuple[Rule, ...]

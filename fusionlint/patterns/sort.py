@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import libcst as cst
 
@@ -19,8 +19,7 @@ End = Literal["smallest", "largest"]
 _ORDER = "argsort"
 
 
-@dataclass(frozen=True, slots=True)
-class Sorted:
+class Sorted(NamedTuple):
     """A sorted array, or (`is_order`) what sorts it. `descending` is how it reads from the front; of a `reversed` one
     the first among equals comes last."""
 
@@ -50,7 +49,7 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
         return None
     outer: cst.CSTNode = call
     while (above := source.parent(outer)) and (part := _subscripted(above, outer, found)) and _is_reversal(part):
-        found = replace(found, descending=not found.descending, reversed=not found.reversed)
+        found = found._replace(descending=not found.descending, reversed=not found.reversed)
         outer = above
     name = source.assigned_name(outer)
     subscripts = [(source.parent(read), read) for read in source.reads(name)] if name else [(above, outer)]

@@ -11,7 +11,6 @@ import contextlib
 import marshal
 import os
 import tempfile
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,16 +47,14 @@ class Text(NamedTuple):
     imports: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """What came of one file: its findings, problems and warnings as plain values, and the `key` that they hold for."""
 
     key: bytes
     found: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """The results of a run. `seen` is a digest of each file that it checked, `around` of those that it read besides,
     `listed` the folders that decided what there is to read."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fusionlint.finding import Finding, Problem
 from fusionlint.rule import broken, definition
@@ -26,8 +26,7 @@ from fusionlint.source.since import since, still_true
 from fusionlint.source.world import World, join
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What one run found; `files` counts those it was asked to check. What `problems` name was not checked, what
     `warnings` name was."""
 

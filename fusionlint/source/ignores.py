@@ -10,7 +10,7 @@ import difflib
 import io
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
 from fusionlint.lazily import regex
@@ -24,8 +24,7 @@ UNUSED_MEANS = "A `# fusionlint: ignore` comment that silences nothing."
 _IGNORE = regex(r"#\s*fusionlint:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<names>[^\]]*)\])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(NamedTuple):
     """One comment; `names` are the rules in its brackets, None without brackets. `code` is the whole line."""
 
     location: Location

@@ -8,9 +8,10 @@ from __future__ import annotations
 import traceback
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -25,8 +26,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.world import World, join
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """What came of one file."""
 
     findings: tuple[Finding, ...] = ()

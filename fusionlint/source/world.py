@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from fusionlint.source.asked import ByPath
@@ -29,8 +28,7 @@ class Packed(NamedTuple):
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """What connected files say together; computed once a run, shared by the processes that ask the rules."""
 
     project: Project
