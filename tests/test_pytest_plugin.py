@@ -316,7 +316,7 @@ def test_a_worker_of_xdist_that_dies_is_said_and_the_others_are_reported_on(suit
     done = ran(suite, dies, "--fusionlint", "--fusionlint-target", "cpu", "-n2")
     said = done.stdout.str()
     assert len(re.findall(r"^worker gw\d died: what it compiled is not known$", said, re.M)) == 1
-    assert "\n1. swing  steps.py:7, " in said
+    assert re.search(r"^\d\. swing  steps\.py:7, ", said, re.M)  # which of two took longer is chance
     assert "152 launches" in said
 
 
