@@ -46,9 +46,8 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     names = [target for target in _targets(node) if isinstance(target, cst.Name)]
     found = [read for name in names for read in reads_of(name, source) if is_always_read(read.node, where, source)]
     found = [read for read in found if source.loop(read.node) is source.loop(node)]
-    made = source.location(node)
     # What is read above is what the last iteration made: the others are not there yet.
-    found = [r for r in found if source.loop(node) is None or source.location(r.node).line >= made.line]
+    found = [r for r in found if source.loop(node) is None or source.order(r.node) > source.order(node.value)]
     if len({read.what for read in found}) < 2 and not any(read.is_of_each for read in found):
         return
     if _is_nothing_beside(node, found, where, source):
