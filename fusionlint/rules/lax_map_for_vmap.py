@@ -18,7 +18,7 @@ from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import holds_comment
+from fusionlint.source.walk import dotted, holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
@@ -34,7 +34,7 @@ _ON_PURPOSE = regex(
 _LINES_ABOVE = 4
 # What elements are called that are many each.
 _CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
-_OF_CHUNK = regex(r"(^|_)(chunks?|tiles?|batch_size)(_|$)")
+_OF_CHUNK = regex(r"(^|_)(chunks?|tiles?|blocks?|batch_size)(_|$)")
 _HELPERS = 2
 # What holds many elements at once for each element: matrices, windows, orders.
 _BIG = regex(
@@ -51,7 +51,7 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if function is None or over is None or not has_only(node, 2, "f", "xs") or _is_on_purpose(node, source):
         return
-    if _are_chunks(over, source) or _is_one(over, source):
+    if _OF_CHUNK.search(dotted(function)) or _are_chunks(over, source) or _is_one(over, source):
         return
     bodies = bodies_of(node, source)
     if not bodies or not all(_is_light(body, source) for body in bodies):
@@ -173,12 +173,16 @@ def _is_on_purpose(node: cst.Call, source: Source) -> bool:
 
 def _are_chunks(over: cst.BaseExpression, source: Source) -> bool:
     """Whether chunks are counted, of which each turn takes one: `size * jnp.arange(n_chunks)`, or rows are put into
-    chunks, `x.reshape(-1, chunk)`. What is mapped over is cut so that not all of it is there at once."""
+    chunks, `x.reshape(-1, chunk)`, those of several arrays too. What is mapped over is cut so that not all of it is
+    there at once."""
     meant = source.meant(over)
     if any(source.calls(part, *RANGES) for part in inside(meant)):
         names = (node.value for node in inside(meant) if isinstance(node, cst.Name))
         return any(map(_CHUNK.search, names))
     match meant:
+        case cst.Tuple(elements=parts):
+            is_named = isinstance(over, cst.Name) and _CHUNK.search(over.value)
+            return bool(is_named) or any(_are_chunks(part.value, source) for part in parts)
         case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=shape):
             sizes = (node.value for arg in shape for node in inside(arg.value) if isinstance(node, cst.Name))
             return any(map(_OF_CHUNK.search, sizes))
