@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.dropped import is_state_dropped
 from fusionlint.patterns.handed_on import methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
 from fusionlint.patterns.held import held_twice, is_handed_again, is_handed_out, is_of_numbers, is_read_later
@@ -151,6 +152,8 @@ def _handed_back(
         if number or not is_replaced(step, source):
             return
     elif not (_LARGE.search(name) or _STATE.search(name)):
+        return
+    if is_state_dropped(step.name.value, source):
         return
     yield source.finding(
         node,

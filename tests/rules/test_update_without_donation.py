@@ -330,6 +330,22 @@ def test_a_method_is_told_to_donate_the_object_that_it_returns_anew(above: str, 
     assert len(findings(a_method(above, returned))) == times
 
 
+CALLS = {
+    "the new object": ("one, info = one.update(batch)", 1),
+    "others of its results": ("one, info = one.update(batch)\n    _, info = one.update(batch)", 0),
+    "an element that is not the first": ("one, info = one.update(batch)\n    info = one.update(batch)[1]", 0),
+    "the first element": ("one = one.update(batch)[0]", 1),
+    "nothing": ("one, info = one.update(batch)\n    one.update(batch)", 0),
+    "nothing of a dictionary's": ("one, info = one.update(batch)\n    info.update(batch)", 1),
+}
+
+
+@pytest.mark.parametrize(("lines", "times"), CALLS.values(), ids=CALLS)
+def test_a_method_whose_new_object_a_call_drops_is_not_told_to_donate_the_old(lines: str, times: int) -> None:
+    code = a_method("@jax.jit", "return agent.replace(state=state), {}")
+    assert len(findings(f"{code}\ndef train(one, batch):\n    {lines}\n")) == times
+
+
 def test_a_method_that_a_transform_is_handed_donates_nothing() -> None:
     code = a_method("@jax.jit", "return agent.replace(state=state)")
     assert not findings(f"{code}\ndef run(one, batches):\n    return jax.vmap(one.update)(batches)\n")
