@@ -9,17 +9,22 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, is_whole
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, elements, is_whole
+from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.calls import argument, brief
 from fusionlint.source.tree import Source
 
 _LONG = 40
+# What takes one array and leaves its shape.
+_OF_ONE = frozenset(f"jax.numpy.{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt"))
 
 
 def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -> str | None:
     """`jnp.stack([a, b], axis=2).reshape(x.shape)` for `k::m` along one axis, once for each k below m; None of other
-    writes. Values of another shape than their part, a number among them, have to be brought to it. A TPU keeps the
-    last axis in its lanes: 7 launches become 5 there that move more, where a CPU and a GPU are left with one."""
+    writes. Values of another shape than their part, a number among them, have to be brought to it; where the parts are
+    not seen to be equally long, the last may be shorter by one, and what it is padded with is cut off again. A TPU
+    keeps the last axis in its lanes: 7 launches become 5 there that move more, where a CPU and a GPU are left with one.
+    """
     axes = {_strided(write) for write in writes}
     axis = next(iter(axes))
     if len(axes) != 1 or axis is None or any(write.method != "set" for write in writes):
@@ -33,6 +38,10 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     behind = axis - len(writes[0].index) if is_open else axis + 1
     if is_open and behind != -1:
         return None
+    if not _are_equally_long(writes, axis, source):
+        padded = f"a shorter one padded by {jnp}.pad where `{array}` is no multiple of {len(writes)} long"
+        stack = f"one {jnp}.stack(..., axis={behind}) of values in the shape of their parts, {padded}"
+        return f"{stack}, one reshape, and as much of it as `{array}` is long; along the last axis a TPU gains little"
     stack = f"{jnp}.stack([{', '.join(values)}], axis={behind})"
     laid = f"`{stack}.reshape({array}.shape)`, of values in the shape of their parts"
     return f"{laid}; along the last axis a TPU gains little"
@@ -57,3 +66,80 @@ def _start(part: Part, steps: int) -> int:
             start = 0 if lower is None else constant(lower)
             return -1 if start is None else start
     return -1
+
+
+def _are_equally_long(writes: Sequence[Write], axis: int, source: Source) -> bool:
+    """Whether all parts are seen to be of one length: the array is made `len(writes) * n` long, the values are made of
+    one array by functions that leave its shape, or each of two takes what stands in the place of the other."""
+    values = [write.value for write in writes if write.value is not None]
+    if len(values) < len(writes):
+        return False
+    shaped = {source.code(_shaped(value, source)) for value in values}
+    is_of_one_shape = len(shaped) == 1 and any(_is_of_one(value, source) for value in values)
+    return is_of_one_shape or _is_multiple(_length(writes, axis, source), len(writes), source) or _are_turned(writes)
+
+
+def _length(writes: Sequence[Write], axis: int, source: Source) -> cst.BaseExpression | None:
+    """How long a new array is made along an axis."""
+    made = source.meant(root(writes[0]))
+    shape = argument(made, 0, "shape") if isinstance(made, cst.Call) else None
+    if shape is None or not source.calls(made, *FRESH_BY_SHAPE):
+        return None
+    shape = source.meant(shape)
+    if not isinstance(shape, cst.Tuple | cst.List):
+        return shape if axis == 0 else None
+    if any(isinstance(part, cst.StarredElement) for part in shape.elements):
+        return None
+    is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
+    number = axis - len(writes[0].index) if is_open else axis
+    return shape.elements[number].value if -len(shape.elements) <= number < len(shape.elements) else None
+
+
+def _is_multiple(length: cst.BaseExpression | None, times: int, source: Source) -> bool:
+    """Whether a length is `times * n`, or a number that is."""
+    if length is None:
+        return False
+    match meant := source.meant(length):
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            return times in (constant(left), constant(right))
+    number = constant(meant)
+    return number is not None and number % times == 0
+
+
+def _shaped(value: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """`t` of `-jnp.sin(t)`: an array of the same shape."""
+    match meant := source.meant(value):
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return _shaped(inner, source)
+        case cst.Call(args=[cst.Arg(star="", keyword=None, value=given)]) if source.calls(meant, *_OF_ONE):
+            return given
+    return value
+
+
+def _is_of_one(value: cst.BaseExpression, source: Source) -> bool:
+    return _shaped(value, source) is not value
+
+
+def _are_turned(writes: Sequence[Write]) -> bool:
+    """`x.at[::2].set(-x[1::2]).at[1::2].set(x[::2])`: of parts that were not equally long neither would go."""
+    if len(writes) != 2:
+        return False
+    one, other = (_taken(write.value) for write in writes)
+    if one is None or other is None:
+        return False
+    places = [[*map(_start_of_two, elements(taken.slice))] for taken in (one, other)]
+    written = [[*map(_start_of_two, write.index)] for write in writes]
+    return one.value.deep_equals(other.value) and places == written[::-1]
+
+
+def _start_of_two(part: Part) -> int:
+    return _start(part, 2)
+
+
+def _taken(value: cst.BaseExpression | None) -> cst.Subscript | None:
+    match value:
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return _taken(inner)
+        case cst.Subscript():
+            return value
+    return None

@@ -6,6 +6,7 @@ In: writes of a Source that follow one another. Out: whether a scatter of all of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import libcst as cst
 
@@ -46,8 +47,19 @@ def are_grids(writes: Sequence[Write]) -> bool:
     return all(sum(map(_is_laid_out, write.index)) > 1 for write in writes)
 
 
+def of_one_rank(writes: list[Write]) -> list[Write]:
+    """All of `writes`; where some go to a grid, `[rows[:, None], columns]`, and others to places one by one,
+    `[rows, rows]`, which nothing joins, the most of one kind in a row."""
+    runs = (list(run) for _, run in groupby(writes, lambda write: any(map(_is_laid_out, write.index))))
+    return max(runs, key=len)
+
+
 def _is_laid_out(part: Part) -> bool:
-    return isinstance(part, cst.Subscript) and any(map(is_none, elements(part.slice)))
+    return isinstance(part, cst.Subscript) and any(map(_is_new_axis, elements(part.slice)))
+
+
+def _is_new_axis(part: Part) -> bool:
+    return is_none(part) or (isinstance(part, cst.Attribute) and part.attr.value == "newaxis")
 
 
 def is_mirrored(writes: Sequence[Write], source: Source) -> bool:

@@ -6,6 +6,7 @@ prints and hands nothing back, a trace would end there, so that it is host code,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -35,6 +36,12 @@ _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "arra
 _MAKES = regex(r"^_?(make|build|create|construct|generate|get)_")
 # A file that is called as what runs once.
 _SETS_UP = regex(r"(^|[/_])set_?up(_[^/]*)?\.py$")
+# Once in all, and not once for each of many, or while something is compiled.
+_ONCE = regex(
+    r"\b(runs?|is called|called only|only called) (only )?once\b"
+    r"(?![ ,]+(a|an|after|all|as|at trace|during|each|every|for|in|on|per|the|to|we|when|with)\b)",
+    re.I,
+)
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 # A helper of a helper is seldom further away than this.
@@ -52,7 +59,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if source.context(node) == "traced":
         return False
-    if _SETS_UP.search(source.facts.inside) or _is_factory(function, source):
+    if _SETS_UP.search(source.facts.inside) or _is_factory(function, source) or _is_said_to_run_once(node, source):
         return True
     if is_made_once(source.project, source.contexts, source.place(node)):
         return True
@@ -60,6 +67,20 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
+
+
+def _is_said_to_run_once(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comment that a function around `node` begins with says so: "transposed at the end (run once)"."""
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    return any(_ONCE.search(_opening(function)) for function in around)
+
+
+def _opening(function: cst.FunctionDef) -> str:
+    """The comments above the first statement of a function, which may have a docstring before."""
+    first, *others = function.body.body
+    statements = [first, *others[:1]] if function.get_docstring() is not None else [first]
+    lines = (line for each in statements for line in getattr(each, "leading_lines", ()))
+    return " ".join(line.comment.value.lstrip("# ") for line in lines if line.comment is not None)
 
 
 def asks_for_values(function: cst.FunctionDef, source: Source) -> bool:

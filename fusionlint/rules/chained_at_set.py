@@ -25,7 +25,7 @@ from fusionlint.patterns.at import (
     is_whole,
 )
 from fusionlint.patterns.at_advice import advice
-from fusionlint.patterns.at_beside import is_chosen, is_of_the_host, is_taken_to_the_host
+from fusionlint.patterns.at_beside import is_chosen, is_of_numpy, is_of_the_host, is_taken_to_the_host
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
@@ -34,7 +34,7 @@ from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_fresh_before
 from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_stands import Stands, stands
-from fusionlint.patterns.at_windows import are_grids, are_windows, is_mirrored
+from fusionlint.patterns.at_windows import are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
@@ -63,12 +63,12 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     last = at_write(node)
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
-    writes = _of_one_kind(chain(last, source), source)
+    writes = of_one_rank(_of_one_kind(chain(last, source), source))
     if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source) or is_set_up(writes, source):
         return
     if _is_set_and_added(writes, source):
         return
-    if is_never_read(root(writes[0]), source):
+    if is_never_read(root(writes[0]), source) or is_of_numpy(root(writes[0]), source):
         return
     # Rules of their own say what to write instead of these.
     if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
@@ -113,7 +113,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_of_the_host(node, source) or is_chosen(node, source):
         return
-    if all(is_taken_to_the_host(write.call, source) for write in found.writes):
+    if all(is_taken_to_the_host(w.call, source) or is_of_numpy(root(w), source) for w in found.writes):
         return
     instead = of_pieces(found, node, source)
     yield source.finding(
@@ -258,7 +258,17 @@ def _is_counted_out(write: Write, loop: cst.For, source: Source) -> bool:
         return False
     loops = [loop, *(above for above in source.ancestors(loop) if isinstance(above, cst.For))]
     counted = {name for each in loops if not _goes_over_an_array(each, source) for name in counted_by(each)}
-    return all(is_static(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
+    return all(_is_counted(part, counted) for part in write.index)
+
+
+def _is_counted(part: Part, counted: set[str]) -> bool:
+    """`0`, `i`, `i + 1`."""
+    match part:
+        case cst.Name(value=name):
+            return name in counted
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_counted(left, counted) and _is_counted(right, counted)
+    return is_static(part)
 
 
 def _goes_over_an_array(loop: cst.For, source: Source) -> bool:

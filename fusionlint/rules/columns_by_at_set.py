@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
+from fusionlint.patterns.at_beside import is_of_numpy
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.choice import number
@@ -37,9 +38,9 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     writes = chain(last, source)
     if not is_columns(writes) or is_folded(writes, source) or are_few_firsts(writes, source):
         return
-    if is_concrete(node, source):
-        return
     array = root(writes[0])
+    if is_concrete(node, source) or is_of_numpy(array, source):
+        return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"
     yield source.finding(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from fusionlint.source.judging import check_text
@@ -858,24 +859,58 @@ def wrapped(q, groups):
 
 
 @pytest.mark.parametrize(
-    ("writes", "expected"),
+    ("shape", "writes", "expected"),
     [
-        (".at[:, 0::2].set(a).at[:, 1::2].set(b)", "`jnp.stack([a, b], axis=2).reshape(x.shape)`"),
-        (".at[:, 1::2].set(a).at[:, ::2].set(b)", "`jnp.stack([b, a], axis=2).reshape(x.shape)`"),
-        (".at[..., ::2].set(a).at[..., 1::2].set(b)", "`jnp.stack([a, b], axis=-1).reshape(x.shape)`"),
-        (".at[::3].set(a).at[1::3].set(b).at[2::3].set(c)", "`jnp.stack([a, b, c], axis=1).reshape(x.shape)`"),
-        (".at[..., ::2, :].set(a).at[..., 1::2, :].set(b)", None),
-        (".at[:, 0::3].set(a).at[:, 1::3].set(b)", None),
-        (".at[:, 0::2].add(a).at[:, 1::2].add(b)", None),
-        (".at[0::2, :].set(a).at[:, 1::2].set(b)", None),
+        ("(n, 2 * k)", ".at[:, 0::2].set(a).at[:, 1::2].set(b)", "`jnp.stack([a, b], axis=2).reshape(x.shape)`"),
+        ("(n, 8)", ".at[:, 1::2].set(a).at[:, ::2].set(b)", "`jnp.stack([b, a], axis=2).reshape(x.shape)`"),
+        ("(n, k * 2)", ".at[..., ::2].set(a).at[..., 1::2].set(b)", "`jnp.stack([a, b], axis=-1).reshape(x.shape)`"),
+        ("3 * n", ".at[::3].set(a).at[1::3].set(b).at[2::3].set(c)", "`jnp.stack([a, b, c], axis=1).reshape(x.shape)`"),
+        (
+            "(n, k)",
+            ".at[:, ::2].set(jnp.sin(a)).at[:, 1::2].set(-jnp.cos(a))",
+            "`jnp.stack([jnp.sin(a), -jnp.cos(a)], axis=2).reshape(x.shape)`",
+        ),
+        (
+            "(n, k)",
+            ".at[:, ::2].set(-c[:, 1::2]).at[:, 1::2].set(c[:, ::2])",
+            "`jnp.stack([-c[:, 1::2], c[:, ::2]], axis=2).reshape(x.shape)`",
+        ),
+        ("(n, k, 2)", ".at[..., ::2, :].set(a).at[..., 1::2, :].set(b)", None),
+        ("(n, 6)", ".at[:, 0::3].set(a).at[:, 1::3].set(b)", None),
+        ("(n, 6)", ".at[:, 0::2].add(a).at[:, 1::2].add(b)", None),
+        ("(6, 6)", ".at[0::2, :].set(a).at[:, 1::2].set(b)", None),
     ],
 )
-def test_what_goes_to_every_second_place_is_stacked_and_laid_side_by_side(writes: str, expected: str | None) -> None:
-    text = advice(f"@jax.jit\ndef f(x, a, b, c):\n    return x{writes}\n")
+def test_what_goes_to_every_second_place_is_stacked_and_laid_side_by_side(
+    shape: str, writes: str, expected: str | None
+) -> None:
+    text = advice(f"@jax.jit\ndef f(n, k, a, b, c):\n    x = jnp.zeros({shape})\n    return x{writes}\n")
     if expected is None:
         assert "reshape" not in text
     else:
         assert text == f"{expected}, of values in the shape of their parts; along the last axis a TPU gains little"
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["jnp.zeros((n, k))", "jnp.zeros((n, 2 * k - 1))", "jnp.zeros((2 * n, k))", "jnp.zeros((n, 7))", "jnp.sin(a)"],
+)
+@pytest.mark.parametrize("values", [("a", "b[:, :-1]"), ("-c[:, ::2]", "c[:, 1::2]")])
+def test_parts_that_may_be_of_two_lengths_are_padded_first(made: str, values: tuple[str, str]) -> None:
+    one, other = values
+    writes = f"x.at[:, ::2].set({one}).at[:, 1::2].set({other})"
+    text = advice(f"@jax.jit\ndef f(n, k, a, b, c):\n    x = {made}\n    return {writes}\n")
+    assert text.startswith("one jnp.stack(..., axis=2) of values in the shape of their parts, a shorter one padded")
+    assert "[a, b" not in text
+
+
+@pytest.mark.parametrize("length", [6, 7])
+def test_padded_stacked_and_cut_they_are_what_is_written(length: int) -> None:
+    a, b = np.ones((3, -(-length // 2))), 2 * np.ones((3, length // 2))
+    written = np.zeros((3, length))
+    written[:, ::2], written[:, 1::2] = a, b
+    laid = np.stack([a, np.pad(b, ((0, 0), (0, length % 2)))], axis=2).reshape(3, -1)[:, :length]
+    assert (laid == written).all()
 
 
 @pytest.mark.parametrize(("method", "is_sum"), [("add", True), ("set", False), ("mul", False)])

@@ -90,3 +90,34 @@ def modes(a, b, n):
 def test_what_an_index_holds_under_a_name_is_one_number(table: str, is_many: bool) -> None:
     text = told("", f"{table}['left']", f"{table}['right']")
     assert ("joined by jnp.concatenate" in text) is is_many
+
+
+RANKS = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def mask(indices, valid, x):
+    {writes}
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "times"),
+    [
+        ("x = x.at[indices[:, jnp.newaxis], valid].set(1)\n    x = x.at[indices, indices].set(0)", 0),
+        ("x = x.at[indices[:, None], valid].set(1)\n    x = x.at[indices, indices].set(0)", 0),
+        ("x = x.at[indices[:, None], valid].set(1)\n    x = x.at[indices[:, None], valid + 1].set(0)", 1),
+        ("x = x.at[indices, valid].set(1)\n    x = x.at[indices, indices].set(0)", 1),
+        (
+            "x = x.at[indices[:, None], valid].set(1)\n    x = x.at[indices, indices].set(0)\n"
+            "    x = x.at[valid, indices].set(2)",
+            1,
+        ),
+    ],
+)
+def test_a_grid_of_places_and_a_diagonal_of_them_are_not_joined(writes: str, times: int) -> None:
+    found = check_text(RANKS.format(writes=writes).encode(), "m.py", Scope(("chained-at-set",)))
+    assert len(found) == times
+    assert all("written 2 times" in one.message for one in found)

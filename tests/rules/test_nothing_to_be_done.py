@@ -350,3 +350,76 @@ def test_weights_beside_a_few_numbers_are_to_be_donated() -> None:
         .replace("return params\n", "return weights, params\n")
     )
     assert found("update-without-donation", beside) == 1
+
+
+NUMPYS = """
+def table(names, x):
+    matrix = {made}
+    places = {{name: i for i, name in enumerate(names)}}
+    for i, name in enumerate(names):
+        {inner}
+    matrix = matrix.at[x[0], 0].set(x[1])
+    return matrix.at[x[1], 1].set(x[2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "times"), [("np.zeros((9, 9))", 0), ("jnp.zeros((9, 9))", 2), ("jnp.asarray(np.zeros((9, 9)))", 2)]
+)
+def test_an_array_of_numpy_has_no_at(made: str, times: int) -> None:
+    inner = "matrix = matrix.at[i, x[i]].set(x[i])"
+    code = HEAD + NUMPYS.format(made=made, inner=inner)
+    assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == times
+
+
+@pytest.mark.parametrize(("made", "times"), [("np.zeros((9, 2))", 0), ("jnp.zeros((9, 2))", 1)])
+def test_neither_in_its_columns(made: str, times: int) -> None:
+    code = f"{HEAD}\ndef f(a, b):\n    x = {made}\n    x = x.at[:, 0].set(a)\n    return x.at[:, 1].set(b)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("columns-by-at-set",)))) == times
+
+
+ONCE = """
+def responses(flow, p, a, b):
+    {comment}
+    def helm(p):
+        p = p.at[..., 0].set(a).at[..., -1].set(b)
+        return flow.solve(p)
+    return helm(p)
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "times"),
+    [
+        ("# mode-outer layout, transposed at the end (run once; see derive)", 0),
+        ("# This is called only once.", 0),
+        ("# run once per step", 1),
+        ("# runs once each iteration", 1),
+        ("# Python's loop runs once, during tracing", 1),
+        ('"""What it does."""\n    # kept small: it is called once.\n    q = p', 0),
+        ("q = p\n    # the encoder is run once.\n", 1),
+        ("# one solve", 1),
+    ],
+)
+def test_a_comment_says_that_a_function_runs_once(comment: str, times: int) -> None:
+    code = HEAD + ONCE.format(comment=comment)
+    assert len(check_text(code.encode(), "m.py", Scope(("columns-by-at-set",)))) == times
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "times"),
+    [("i, i + 1", "1", 0), ("n - 1, i", "1", 1), ("i, x[i] + 1", "1", 1), ("i, i + 1", "x[i]", 1)],
+)
+def test_numbers_at_places_that_a_loop_counts_are_folded_whatever_is_written_later(
+    place: str, value: str, times: int
+) -> None:
+    code = f"""{HEAD}
+def design(x, n):
+    F = jnp.zeros((n, n))
+    for i in range(n - 1):
+        F = F.at[{place}].set({value})
+    return F * x
+"""
+    later = code.replace("    return F", "    F = F.at[n - 1, 0].set(x[0])\n    return F")
+    found = check_text(later.encode(), "m.py", Scope(("chained-at-set",)))
+    assert len([one for one in found if "piece by piece" in one.message]) == times
