@@ -95,6 +95,15 @@ def is_progress(node: cst.Call, source: Source) -> bool:
     return bool(around) and any(_PROGRESS.search(name.value) for part in told for name in _names(part))
 
 
+def is_a_bar(node: cst.Call, source: Source) -> bool:
+    """Whether a setting that asks for progress switches `node` on, and what it calls says that it shows that: `if
+    print_progress: step = pure_callback(progress_bar, ...)`, which hands the number of the step through."""
+    called = dotted(node.args[0].value) if node.args else ""
+    asked = (above.test for above, below in switches(node, source) if isinstance(above, cst.If) and below is above.body)
+    told = (name.value for test in asked for name in _names(test))
+    return bool(_PROGRESS.search(called)) and any(map(_PROGRESS.search, told))
+
+
 def is_printed(node: cst.Call, source: Source) -> bool:
     """Whether a setting decides if `node` runs, and its function does nothing but print: `if verbose: callback(lambda
     x: print(x), loss)`."""

@@ -11,6 +11,7 @@ from fusionlint.patterns.callbacks import (
     CALLBACKS,
     PRINT,
     RETURNS,
+    is_a_bar,
     is_asked_for,
     is_printed,
     is_progress,
@@ -41,7 +42,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_printed)):
         return
-    if is_progress(node, source) and (name not in RETURNS or only_tells(node, source)):
+    if is_a_bar(node, source) or (is_progress(node, source) and (name not in RETURNS or only_tells(node, source))):
         return
     if is_summary(node, body, source) or is_rare(node, body, source) or is_shown(node, source):
         return

@@ -43,6 +43,8 @@ _TELLS = regex(
 _SCRIPT = regex(
     r"(^|/)(examples?|tutorials?|demos?|notebooks?|scripts?|docs?|debug\w*)/|^tools?/|(^|/)(train|main|run)\w*\.py$"
 )
+# What a docstring calls what is printed, where that is what the function is for.
+_SAYS_SO = regex(r"jax\.debug\.|\bdebug(ging)? (output|print)|\bprints? debug", re.I)
 # What is called before or after many steps.
 _AT_THE_END = regex(r"^_?on_(?!.*(step|batch)).*(end|start|begin|finish)$")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
@@ -128,11 +130,23 @@ def _is_said_before(line: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
 
 
 def _is_to_be_read(node: cst.CSTNode, source: Source) -> bool:
-    """Whether somebody wants to see it: in a test, a script, or a function that is made to tell."""
+    """Whether somebody wants to see it: in a test, a script, or a function that is made to tell, or says that
+    it does."""
     place = source.place(node)
     if is_idle(source.project, place) or _SCRIPT.search(source.facts.inside):
         return True
-    return any(_TELLS.search(scope) for scope in place.scope.split(".")) or _measures_itself(place, source)
+    if any(_TELLS.search(scope) for scope in place.scope.split(".")) or _measures_itself(place, source):
+        return True
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    return any(_SAYS_SO.search(text) for function in around for text in _texts(function))
+
+
+def _texts(function: cst.FunctionDef) -> Iterator[str]:
+    """What a function says of itself: its docstring, or another text that stands alone."""
+    for line in function.body.body:
+        match line:
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString(value=text))]):
+                yield text
 
 
 def _measures_itself(place: Place, source: Source) -> bool:

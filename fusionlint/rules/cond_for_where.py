@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import comments_above
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.branch_text import as_where, of_fields
 from fusionlint.patterns.branches import (
@@ -37,6 +40,10 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
+# So far above a conditional is said what it costs, and how that is said.
+_ABOVE = 6
+_ORDER = regex(r"\bO\([^)]+\)")
+_CONDITION = regex(r"\bcond(ition)?(al)?s?\b", re.I)
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
 # The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
@@ -52,6 +59,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
         return
     if _is_inside_another(node, source) or is_static_test(found, source) or is_of_python(found.test, source):
+        return
+    if _is_weighed(node, source):
         return
     if moves_a_buffer(found, source):
         return  # a choice would move all of it every time: cond-around-a-write says what to do
@@ -78,6 +87,12 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=text or of_fields(found, source.alias("jax.numpy") or "jnp") or plain,
         edits=(source.replace(node, text),) if text else (),
     )
+
+
+def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comment above says what the conditional costs: "O(length) in each step, but the checks are cheap"."""
+    said = " ".join(comments_above(source.location(node).line, _ABOVE, source))
+    return bool(_ORDER.search(said) and _CONDITION.search(said))
 
 
 def _is_inside_another(node: cst.Call, source: Source) -> bool:

@@ -60,7 +60,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     # Where the host needs one value to go on, it waits for the step anyway.
     needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) or _is_filed(node, source) for node in found)
-    if not found or needed or _asks(loop, steps, source):
+    if not found or needed or _asks(loop, steps, source) or any(_stops_by(node, loop) for node in found):
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
     if first is not None:
@@ -93,6 +93,23 @@ def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:
                 if not names.isdisjoint(read(taken)):
                     return True
     return False
+
+
+def _stops_by(node: cst.BaseExpression, loop: Loop) -> bool:
+    """Whether the loop ends early by a table of the host that keeps what is read, `losses[step] = loss`, then `if
+    step - np.argmin(losses[:step]) > patience: break`."""
+    names = set(read(node))
+    tables = set()
+    for part in inside(loop.body):
+        match part:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(table)))], value=kept):
+                if not names.isdisjoint(read(kept)):
+                    tables.add(table)
+    ends = (part for part in inside(loop.body) if isinstance(part, cst.If))
+    return any(
+        not tables.isdisjoint(read(end.test)) and any(isinstance(part, cst.Break) for part in inside(end.body))
+        for end in ends
+    )
 
 
 def _is_filed(node: cst.CSTNode, source: Source) -> bool:

@@ -12,7 +12,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.at import inside, is_literal, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import FEW, is_few, is_of_a_list
@@ -32,6 +32,8 @@ _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
 _METHODS = frozenset(("item", "tolist"))
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
+_NUMPY = "jax.numpy."
+_MAKES_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
 _READ_BY = tuple(f".{method}" for method in _METHODS)
@@ -190,14 +192,25 @@ def _is_a_shape(loop: _Loop, source: Source) -> bool:
 
 
 def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether the loop goes over a list that stands in the program, alone or beside the array: `zip(names, flags)`."""
+    """Whether the loop goes over a list that stands in the program, alone or beside the array, `zip(names, flags)`, or
+    an array of numbers that do."""
     match iterated:
         case cst.List() | cst.Tuple():
             return True
-        case cst.Name():
-            return isinstance(source.value(iterated), cst.List | cst.Tuple)
+        case cst.Name() if isinstance(source.value(iterated), cst.List | cst.Tuple):
+            return True
         case cst.Call(args=args) if source.calls(iterated, "zip", "enumerate"):
             return any(_is_written_out(arg.value, source) for arg in args)
+    return _is_of_numbers(source.meant(iterated), source)
+
+
+def _is_of_numbers(made: cst.CSTNode, source: Source) -> bool:
+    """Whether an array is made of numbers that stand in the program: `jnp.log(jnp.array([0.2, 0.1]))`."""
+    match made:
+        case cst.Call(args=[cst.Arg(value=whole), *_]) if source.calls(made, *_MAKES_ARRAYS):
+            return isinstance(whole, cst.List | cst.Tuple) and all(is_literal(e.value) for e in whole.elements)
+        case cst.Call(args=[cst.Arg(value=whole)]) if (source.qualified_name(made.func) or "").startswith(_NUMPY):
+            return _is_of_numbers(whole, source)
     return False
 
 

@@ -55,7 +55,9 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return  # compiled for other shardings each time, whoever makes the function
         if is_gated(node, where, source) or is_of_another(node.args[0].value, where, source):
             return
-    if _is_for_the_host(node.args[0].value, source):
+    elif any(_is_laid_out_by(arg.value, calls, source) for arg in node.args if arg.keyword):
+        return
+    if _is_for_the_host(node.args[0].value, source) or all(_is_only_waited_for(call, source) for call in calls):
         return
     if source.calls(node, _BY_VALUE):
         what = _new_by_value(node.args[0].value, where, source)
@@ -96,6 +98,27 @@ def _measures_itself(node: cst.CSTNode, source: Source) -> bool:
         return False
     timed, waited = ({called.scope for name in names for called, _ in source.called(name)} for names in _MEASURES)
     return scope in timed and scope in waited
+
+
+def _is_only_waited_for(call: cst.Call, source: Source) -> bool:
+    """Whether nobody reads what the call returns, `warm(ones).block_until_ready()`: it is made to have been called."""
+    waited = source.parent(call)
+    match source.parent(waited) if waited is not None else None:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("block_until_ready"))) as whole:
+            return isinstance(source.parent(whole), cst.Expr)
+        case cst.Call() as whole if source.calls(whole, "jax.block_until_ready"):
+            return isinstance(source.parent(whole), cst.Expr)
+    return False
+
+
+def _is_laid_out_by(setting: cst.BaseExpression, calls: list[cst.Call], source: Source) -> bool:
+    """Whether the shardings that the jit is told are made of what it is called with, `jax.tree.map(sharding_of, tree)`:
+    each tree has its own, and is moved once."""
+    made = source.value(setting) if isinstance(setting, cst.Name) else None
+    if not isinstance(made, cst.Call):
+        return False
+    handed = {arg.value.value for call in calls for arg in call.args if isinstance(arg.value, cst.Name)}
+    return any(isinstance(arg.value, cst.Name) and arg.value.value in handed for arg in made.args)
 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:

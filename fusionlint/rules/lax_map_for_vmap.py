@@ -11,12 +11,13 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import RANGES, inside, is_none
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.jit import runs_a_loop
 from fusionlint.patterns.loop_bodies import LOOPS, bodies_of, definitions, is_small
 from fusionlint.patterns.step import only_counts
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
-from fusionlint.source.project import Place, Project
+from fusionlint.source.project import JIT, Place, Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
 
@@ -55,7 +56,7 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     bodies = bodies_of(node, source)
     if not bodies or not all(_is_light(body, source) for body in bodies):
-        if bodies and all(_is_cond(source.project, body) for body in bodies):
+        if bodies and all(_is_cond(source.project, body) and not _spares_work(body, source) for body in bodies):
             yield source.finding(
                 node,
                 "`lax.map` takes one element after the other, and a cond for each",
@@ -153,6 +154,24 @@ def _is_cond(project: Project, place: Place, depth: int = 2) -> bool:
         return True
     behind = [found for name in names if (found := project.find(name)) is not None]
     return depth > 0 and len(calls) == len(behind) == 1 and _is_cond(project, behind[0], depth - 1)
+
+
+def _spares_work(place: Place, source: Source) -> bool:
+    """Whether a cond of the function at `place` is there to spare some elements a long computation: a branch is
+    compiled by itself, `jax.jit(integral)`, or holds a loop. All elements would pay for it under `vmap`."""
+    conds = (
+        part
+        for function in definitions([place], source)
+        for part in inside(function.body)
+        if isinstance(part, cst.Call) and source.calls(part, "jax.lax.cond")
+    )
+    return any(_is_long(arg.value, source) for cond in conds for arg in cond.args[1:3])
+
+
+def _is_long(branch: cst.BaseExpression, source: Source) -> bool:
+    if isinstance(branch, cst.Call):
+        return source.calls(branch, *JIT)
+    return isinstance(branch, cst.Name | cst.Attribute | cst.Lambda) and runs_a_loop(branch, source)
 
 
 def _calls(project: Project, place: Place) -> list[tuple[Place, Value]]:

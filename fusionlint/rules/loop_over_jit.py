@@ -43,6 +43,8 @@ _KEYS = regex(r"(^|_)(rng|key)s?\d*$")
 _SAVES = regex(r"(^|_)(save|dump)", re.I)
 _SHOWS = regex(r"\.set_(description|postfix)(_str)?$")
 _JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack")
+# So many a step of gym returns: what is seen, the reward, whether it is over, in one word or in two, and notes.
+_OF_GYM = (4, 5)
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -58,6 +60,8 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     if any(_TRAINS.match(name) or _INITIALIZES.match(name) for name in source.scope(loop).split(".")):
         return
     carry = Carry(loop)
+    if any(_plays_on_the_host(c, carry, source) for c in calls(loop.body)):
+        return
     if not all(_is_optional(c, carry, source) or benign(c, carry, source) for c in calls(loop.body)):
         return
     found = {step: carried for step in steps if (carried := _carried(step, carry, source))}
@@ -70,6 +74,18 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
         yield _finding(step, loop, found[step], source)
+
+
+def _plays_on_the_host(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether an environment that keeps its state to itself takes an action, as gym's do, `obs, reward, done, info =
+    envs.step(action)`: nothing of it can be carried."""
+    match call, source.parent(call):
+        case (
+            cst.Call(func=cst.Attribute(value=cst.Name() as owner, attr=cst.Name("step")), args=[_]),
+            cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))]),
+        ):
+            return len(parts) in _OF_GYM and not carry.varies(owner) and not is_jitted(call.func, source)
+    return False
 
 
 def _is_watched(loop: Loop, steps: list[cst.Call], source: Source) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.at_beside import is_chosen
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import asks_for_values
 from fusionlint.patterns.mapped import differs, is_mapped_by
@@ -41,7 +42,7 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = source.qualified_name(node.func)
     if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
-    if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source):
+    if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source) or _is_meant(node, name, source):
         return
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
@@ -69,6 +70,39 @@ def _is_of_the_host(node: cst.CSTNode, source: Source) -> bool:
     mapped = (call.args[0].value for call in source.calls_of((_VMAP,)) if isinstance(call, cst.Call) and call.args)
     here = source.place(function)._replace(scope=source.body_scope(function))
     return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
+
+
+def _is_meant(node: cst.Call, name: str, source: Source) -> bool:
+    """Whether a comment right above says that this is a window on purpose, where a gather would hold what it is there
+    to avoid; or says so above another of the same outermost function that begins at the same mapped number."""
+    here, around = _first(node, name, source), _outermost(node, source)
+    if here is None or around is None:
+        return False
+    for one in source.calls_of((name,)):
+        if isinstance(one, cst.Call) and _outermost(one, source) is around:
+            first = _first(one, name, source)
+            if first is not None and first.deep_equals(here) and _is_explained(one, source):
+                return True
+    return False
+
+
+def _is_explained(node: cst.Call, source: Source) -> bool:
+    above = source.line(source.location(node).line - 1)
+    return above.lstrip().startswith("#") and is_chosen(node, source)
+
+
+def _first(node: cst.Call, name: str, source: Source) -> cst.BaseExpression | None:
+    """Where the window begins along the first axis."""
+    starts = argument(node, *_STARTS[name])
+    match source.meant(starts) if starts is not None else None:
+        case cst.Tuple(elements=[first, *_]) | cst.List(elements=[first, *_]):
+            return first.value
+    return None
+
+
+def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
+    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
+    return around[-1] if around else None
 
 
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:

@@ -59,7 +59,9 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
         return
-    if any(_follows(body, source) or _descends(tests[0], body, source) for body in functions):
+    if any(_follows(body, source) or _descends(tests[0], body, source) or _halves(body, source) for body in functions):
+        return
+    if any(_walks(body, source) for body in functions):
         return
     looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
@@ -193,9 +195,58 @@ def _descends(test: Body, body: Body, source: Source) -> bool:
     return False
 
 
+def _halves(body: Body, source: Source) -> bool:
+    """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`: as many turns as that takes
+    are few, and nearly as many for all."""
+    return any(_is_of_a_level(source.meant(value), {place.value}) for place, value in _handed_on(body, source))
+
+
+def _walks(body: Body, source: Source) -> bool:
+    """Whether a turn takes the next place off a stack that it carries, `stack[top]`, and puts others there: a walk over
+    a tree, of which nobody knows before where it leads."""
+    if not body.params.params:
+        return False
+    names = {part.value for part in carried(body.params.params[-1].name, source)}
+    written = {write for node in inside(body.body) if (write := _array_written(node)) is not None}
+    reads = (node for node in inside(body.body) if isinstance(node, cst.Subscript))
+    return any(_is_on_top(read, names & written, names) for read in reads)
+
+
+def _array_written(node: cst.CSTNode) -> str | None:
+    """stack, of `stack.at[top + 1].set(child)`."""
+    match node:
+        case cst.Subscript(value=cst.Attribute(value=cst.Name(array), attr=cst.Name("at"))):
+            return array
+    return None
+
+
+def _is_on_top(read: cst.Subscript, stacks: set[str], names: set[str]) -> bool:
+    match read:
+        case cst.Subscript(value=cst.Name(array), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(top)))]):
+            return array in stacks and top in names and top != array
+    return False
+
+
+def _handed_on(body: Body, source: Source) -> Iterator[tuple[cst.Name, cst.BaseExpression]]:
+    """The parts of the carry, each with what the next turn gets of it."""
+    returned = result(body)
+    if not body.params.params or returned is None:
+        return
+    here = carried(body.params.params[-1].name, source)
+    following = [e.value for e in returned.elements] if isinstance(returned, cst.Tuple) else [returned]
+    if len(here) == len(following):
+        yield from zip(here, following, strict=True)
+
+
 def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
-    """`i << 1`, `2 * i`, `i // 2`."""
+    """`i << 1`, `2 * i`, `i // 2`, `(i + 1) // 2`."""
     match part:
+        case cst.BinaryOperation(
+            left=cst.BinaryOperation(left=cst.Name(place), operator=cst.Add(), right=cst.Integer()),
+            operator=cst.FloorDivide() | cst.RightShift(),
+            right=cst.Integer(),
+        ):
+            return place in names
         case (
             cst.BinaryOperation(
                 left=cst.Name(place),
@@ -237,14 +288,7 @@ def _searches(function: Body) -> bool:
 
 def _follows(body: Body, source: Source) -> bool:
     """Whether the next place is what stands at this one, `i = parent[i]`: where it leads nobody knows before."""
-    returned = result(body)
-    if not body.params.params or returned is None:
-        return False
-    here = carried(body.params.params[-1].name, source)
-    following = [e.value for e in returned.elements] if isinstance(returned, cst.Tuple) else [returned]
-    if len(here) != len(following):
-        return False
-    return any(_is_read_at(value, place, source) for place, value in zip(here, following, strict=True))
+    return any(_is_read_at(value, place, source) for place, value in _handed_on(body, source))
 
 
 def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> bool:
