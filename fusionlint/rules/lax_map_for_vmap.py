@@ -35,7 +35,7 @@ _ON_PURPOSE = regex(
 _LINES_ABOVE = 4
 # What elements are called that are many each.
 _CHUNK = regex(r"(^|_)(batches|blocks|chunks|tiles)(_|$)")
-_OF_CHUNK = regex(r"(^|_)(chunks?|tiles?|blocks?|batch_size)(_|$)")
+_OF_CHUNK = regex(r"(^|_)(chunks?|tiles?|batch_size)(_|$)")
 _HELPERS = 2
 # What holds many elements at once for each element: matrices, windows, orders.
 _BIG = regex(

@@ -137,13 +137,13 @@ def column(detector, size, n):
 """
 SEVERAL = """
 @jax.jit
-def sums(x, y, block):
+def sums(x, y, chunk):
     def of_one(rows):
         x, y = rows
         return jnp.tanh(x + y)
-    return jax.lax.map(of_one, (x.reshape(-1, block), y.reshape(-1, block)))
+    return jax.lax.map(of_one, (x.reshape(-1, chunk), y.reshape(-1, chunk)))
 """
-A_BLOCK = SEVERAL.replace("-1, block", "-1, 3").replace("of_one", "of_block")
+A_CHUNK = SEVERAL.replace("-1, chunk", "-1, 3").replace("of_one", "of_chunk")
 IN_CHUNKS = """
 def gathered(table, places, chunk):
     rows = jnp.pad(places, (0, -len(places) % chunk)).reshape(-1, chunk)
@@ -231,8 +231,8 @@ CASES = {
     "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
     "rows in chunks": ("lax-map-for-vmap", IN_CHUNKS, ("reshape(-1, chunk)", "reshape(-1, 3)")),
-    "rows of several in chunks": ("lax-map-for-vmap", SEVERAL, ("reshape(-1, block)", "reshape(-1, 3)")),
-    "a block at a time": ("lax-map-for-vmap", A_BLOCK, ("of_block", "of_one")),
+    "rows of several in chunks": ("lax-map-for-vmap", SEVERAL, ("reshape(-1, chunk)", "reshape(-1, 3)")),
+    "a chunk at a time": ("lax-map-for-vmap", A_CHUNK, ("of_chunk", "of_one")),
     "given out one by one": ("while-loop-under-vmap", GIVEN_OUT, ("up = up.at[center].add(1)", "up = up + 1")),
     "behind a raise": ("default-searchsorted", BEHIND, ("    raise NotImplementedError()", "    assert self.values")),
     "three by three, as is said": ("inverse-then-matmul", CELLS, ('other: Float[Array, "3 3"]', "other: Array")),
