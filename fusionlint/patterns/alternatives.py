@@ -58,6 +58,11 @@ def comments_above(line: int, count: int, source: Source) -> Iterator[str]:
     return (source.line(number).partition("#")[2] for number in range(max(1, line - count), line))
 
 
+def said_above(node: cst.CSTNode, count: int, source: Source) -> str:
+    """The same of the lines above a node, as one text."""
+    return " ".join(comments_above(source.location(node).line, count, source))
+
+
 def _said(test: cst.BaseExpression) -> Iterator[str]:
     """The words and names of a test that says yes to them."""
     parts = list(inside(test))

@@ -12,7 +12,7 @@ import re
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import comments_above
+from fusionlint.patterns.alternatives import said_above
 from fusionlint.patterns.at import at_write
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.host import is_timed
@@ -54,7 +54,7 @@ def _is_of_the_host(call: cst.Call, source: Source) -> bool:
 
 def is_chosen(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comments above say why it is not written otherwise: "preassign instead of using concatenate"."""
-    said = " ".join(comments_above(source.location(node).line, _ABOVE, source))
+    said = said_above(node, _ABOVE, source)
     return bool(_OTHERWISE.search(said) and _CHOSEN.search(said))
 
 

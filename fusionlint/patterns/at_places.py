@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.patterns.at import RANGES, Part, Write, constant, inside, is_fresh, is_whole
 from fusionlint.patterns.at_chain import is_columns, root
 from fusionlint.patterns.at_loop import Piecewise
+from fusionlint.patterns.carry import written_before
 from fusionlint.source.tree import Source
 
 _DIAGONALS = ("jax.numpy.diag_indices", "jax.numpy.diag_indices_from", "numpy.diag_indices")
@@ -112,10 +113,9 @@ def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
     array = root(write)
     if not isinstance(array, cst.Name):
         return False
-    before = [use for use in source.writes(array) if loop not in source.ancestors(use.node)]
-    last = [use.node for use in before if use.order < source.order(loop.iter)][-1:]
-    values = [assign.value for name in last if (assign := _assignment(name, source)) is not None]
-    return bool(values) and all(is_fresh(value, source) for value in values)
+    last = written_before(array, loop, source)
+    assign = _assignment(last, source) if last is not None else None
+    return assign is not None and is_fresh(assign.value, source)
 
 
 def _assignment(name: cst.Name, source: Source) -> cst.Assign | None:

@@ -121,3 +121,9 @@ def _names(target: cst.CSTNode) -> Iterator[str]:
             yield from _names(value)
         case _ if name := dotted(target):
             yield name
+
+
+def written_before(name: cst.Name, loop: cst.For, source: Source) -> cst.Name | None:
+    """Where the variable that `name` names was written last before a loop."""
+    before = [use for use in source.writes(name) if loop not in source.ancestors(use.node)]
+    return next((use.node for use in reversed(before) if use.order < source.order(loop.iter)), None)

@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.host import CLOCKS
+from fusionlint.patterns.host import CLOCKS, held_open
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
@@ -265,8 +265,7 @@ def _is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> b
 
 def is_known_early(node: cst.CSTNode, source: Source) -> bool:
     """Whether what `node` does is computed when something else is compiled, and never again."""
-    items = (item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)
-    return any(source.calls(item.item, _EARLY) for item in items)
+    return any(source.calls(opened, _EARLY) for opened in held_open(node, source))
 
 
 def _is_past(node: cst.CSTNode, call: cst.Call, source: Source) -> bool:

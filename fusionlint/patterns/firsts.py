@@ -13,6 +13,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import Write, is_fresh, is_static
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
+from fusionlint.source.facts import last_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -58,8 +59,8 @@ def _is_taken_on(read: cst.Name, source: Source) -> bool:
             case cst.Call():
                 given = _LOOPS.get(_jaxs(source.qualified_name(above.func) or ""))
                 first = argument(above, *given) if given else None
-                if first is None and dotted(above.func).rpartition(".")[2][:1].isupper():
-                    continue  # a record of them
+                if first is None and _is_record(above.func):
+                    continue
                 return first is not None and (first is read or read in _parts(first))
         if isinstance(above, cst.BaseCompoundStatement):
             return False
@@ -77,8 +78,13 @@ def _parts(first: cst.BaseExpression) -> list[cst.BaseExpression]:
     match first:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             inner = [element.value for element in elements]
-        case cst.Call(func=record, args=args) if dotted(record).rpartition(".")[2][:1].isupper():
+        case cst.Call(func=record, args=args) if _is_record(record):
             inner = [arg.value for arg in args]
         case _:
             return []
     return [*inner, *(part for one in inner for part in _parts(one))]
+
+
+def _is_record(called: cst.BaseExpression) -> bool:
+    """Whether a call makes a record of what it is handed: it is named as classes are."""
+    return last_name(dotted(called))[:1].isupper()

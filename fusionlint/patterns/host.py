@@ -6,7 +6,7 @@ In: nodes of a loop. A loop that the host paces or feeds (data, files, a simulat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
@@ -217,3 +217,8 @@ def yields(loop: Loop) -> bool:
         if not isinstance(node, cst.FunctionDef | cst.Lambda):
             todo += children(node)
     return False
+
+
+def held_open(node: cst.CSTNode, source: Source) -> Iterator[cst.BaseExpression]:
+    """What the `with` statements around `node` hold open, `open(path)` of `with open(path) as file:`; inside out."""
+    return (item.item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)

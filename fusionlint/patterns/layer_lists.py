@@ -14,7 +14,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.carry import Carry, written_before
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -45,13 +45,11 @@ def built_alike(layers: cst.BaseExpression, source: Source) -> Layers | None:
 def is_wider_at_first(handed: cst.Name, loop: cst.For, source: Source) -> bool:
     """Whether what the first layer is handed is joined out of several along its last axis, `jnp.concatenate([x, skip],
     axis=-1)`: it is wider than what a layer hands on, and the first layer's weights are of another shape."""
-    before = [use for use in source.writes(handed) if loop not in source.ancestors(use.node)]
-    last = [use.node for use in before if use.order < source.order(loop.iter)][-1:]
-    for name in last:
-        match source.parent(source.parent(name) or name):
-            case cst.Assign(value=cst.Call() as made) if source.calls(made, _JOIN):
-                axis = argument(made, 1, "axis")
-                return axis is not None and constant(axis) == -1
+    last = written_before(handed, loop, source)
+    match source.parent(source.parent(last) or last) if last is not None else None:
+        case cst.Assign(value=cst.Call() as made) if source.calls(made, _JOIN):
+            axis = argument(made, 1, "axis")
+            return axis is not None and constant(axis) == -1
     return False
 
 

@@ -75,12 +75,12 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
-    if are_grids(writes) or is_chosen(writes[0].call, source) or is_taken_to_the_host(writes[-1].call, source):
+    if are_grids(writes) or is_taken_to_the_host(writes[-1].call, source):
         return
     if are_added_up(writes, source) or is_one_needed(writes, source) or are_as_many_as_found(writes, source):
         return
     name = _name(writes, source)
-    if _is_of_a_loop(node, name, source) or is_concrete(node, source):
+    if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import comments_above
+from fusionlint.patterns.alternatives import said_above
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.branch_text import as_where, of_fields
 from fusionlint.patterns.branches import (
@@ -60,8 +60,6 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_inside_another(node, source) or is_static_test(found, source) or is_of_python(found.test, source):
         return
-    if _is_weighed(node, source):
-        return
     if moves_a_buffer(found, source):
         return  # a choice would move all of it every time: cond-around-a-write says what to do
     # An optimizer's update is compiled, and nobody differentiates it.
@@ -71,7 +69,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
     if source.context(node) != "traced" and not (is_update and source.is_traced(node)):
         return
-    if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source):
+    if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return
     message, pair = _case(found, source)
     if is_update and pair == 0:
@@ -91,7 +89,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment above says what the conditional costs: "O(length) in each step, but the checks are cheap"."""
-    said = " ".join(comments_above(source.location(node).line, _ABOVE, source))
+    said = said_above(node, _ABOVE, source)
     return bool(_ORDER.search(said) and _CONDITION.search(said))
 
 

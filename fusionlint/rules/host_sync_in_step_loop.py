@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
-from fusionlint.patterns.host import is_gated, is_part_of_data, is_seldom, is_short, is_timed, yields
+from fusionlint.patterns.host import held_open, is_gated, is_part_of_data, is_seldom, is_short, is_timed, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.rule import Rule
@@ -114,9 +114,8 @@ def _stops_by(node: cst.BaseExpression, loop: Loop) -> bool:
 
 def _is_filed(node: cst.CSTNode, source: Source) -> bool:
     """Whether `node` is written into a file that is open there, `with h5py.File(path, "a") as f`."""
-    items = (item.item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)
-    opened = (item for item in items if isinstance(item, cst.Call))
-    return any(_FILES.search(source.qualified_name(item.func) or dotted(item.func)) for item in opened)
+    calls_of = (opened for opened in held_open(node, source) if isinstance(opened, cst.Call))
+    return any(_FILES.search(source.qualified_name(call.func) or dotted(call.func)) for call in calls_of)
 
 
 def _is_logged(node: cst.BaseExpression, source: Source) -> bool:

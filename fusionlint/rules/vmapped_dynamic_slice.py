@@ -42,10 +42,10 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = source.qualified_name(node.func)
     if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
-    if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source) or _is_meant(node, name, source):
-        return
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
+        return
+    if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source) or _is_meant(node, name, source):
         return
     yield from _finding(node, name, source, _rows(node, starts, source) if name == _UPDATE else None)
 

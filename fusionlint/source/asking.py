@@ -96,7 +96,9 @@ def _ready_for(files: int) -> Iterator[None]:
         yield
         return
     load("libcst")
-    with importlib.import_module("fusionlint.source.pieces").unvalidated():
+    from fusionlint.source.pieces import unvalidated
+
+    with unvalidated():
         yield
 
 
