@@ -22,8 +22,8 @@ _DEPTH = 8
 
 
 def sizes_of(array: cst.CSTNode, source: Source) -> Iterator[str]:
-    """What says how long a new array is, and what that is made of: `n` of `jnp.zeros((n, 2 * k))` and `self.width` of
-    `jnp.arange(self.width)`; not `x` of `jnp.zeros(x.shape)`."""
+    """What says how long a new array is, and what that is made of: `n` of `jnp.zeros((n, 2 * k))`, `depth` too of an
+    `n = 2**depth`, and `self.width` of `jnp.arange(self.width)`; not `x` of `jnp.zeros(x.shape)`."""
     followed, todo = {array}, deque([(array, _DEPTH)])
     while todo:
         made, depth = todo.popleft()
@@ -39,15 +39,18 @@ def sizes_of(array: cst.CSTNode, source: Source) -> Iterator[str]:
                     todo.append((value, depth - 1))
 
 
-def _plain(shape: cst.BaseExpression, source: Source) -> Iterator[str]:
+def _plain(shape: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> Iterator[str]:
     match shape:
         case cst.Name(value=name):
             yield name
+            made = stored(shape, source) if depth else None
+            if isinstance(made, cst.BinaryOperation):
+                yield from _plain(made, source, depth - 1)
         case cst.Attribute() | cst.Subscript(value=cst.Attribute()):
             yield source.code(shape)
         case cst.Tuple(elements=parts) | cst.List(elements=parts):
             for part in parts:
-                yield from _plain(part.value, source)
+                yield from _plain(part.value, source, depth)
         case cst.BinaryOperation(left=left, right=right):
-            yield from _plain(left, source)
-            yield from _plain(right, source)
+            yield from _plain(left, source, depth)
+            yield from _plain(right, source, depth)

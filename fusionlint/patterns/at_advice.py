@@ -12,10 +12,17 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_literal
-from fusionlint.patterns.at_axis import along_one_axis, fuses_on_a_gpu, is_called_a_slice, said_along
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal
+from fusionlint.patterns.at_axis import (
+    along_one_axis,
+    are_rows_of_a_short_one,
+    fuses_on_a_gpu,
+    is_called_a_slice,
+    said_along,
+)
+from fusionlint.patterns.at_between import are_at_one_place, is_rebound, reads_back
 from fusionlint.patterns.at_carried import is_carried
-from fusionlint.patterns.at_chain import is_about, root
+from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_interleaved import interleaved
 from fusionlint.patterns.at_line import of_one_line
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
@@ -61,9 +68,9 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     jnp = source.alias("jax.numpy") or "jnp"
     told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
     line = of_one_line(writes, told.array, source, jnp)
-    if _are_at_one_place(writes, source):
+    if are_at_one_place(writes, source):
         return Advice("one write of what the others make of it", _pair(told))
-    if _reads_back(writes, source) or _is_rebound(writes, source):
+    if reads_back(writes, source) or is_rebound(writes, source):
         again = "; if two may be one place, the later value of the earlier" if may_need(writes, source) else ""
         return Advice(f"the values first, under names of their own; then {line or _outline(told)}{again}", _pair(told))
     if line is not None:
@@ -239,6 +246,8 @@ def _outline(told: _Told) -> str:
     seen, jnp = told.seen, told.jnp
     if stack(told.writes, told.source, jnp) is not None:
         return f"one {jnp}.stack of them"
+    if are_rows_of_a_short_one(told.writes, told.source):
+        return f"one {jnp}.stack of the last of each place, and of what is left as it was"
     if _are_joined(told):
         return _all_at_once(told) + _unless_they_meet(told)
     if seen.are_elements and along_one_axis(told.writes) is not None:
@@ -252,28 +261,6 @@ def _outline(told: _Told) -> str:
         unless = "" if apart or seen.methods != {"set"} else f"; {_WHICH_IS_LAST}: {jnp}.where does"
         return _all_at_once(told) + unless
     return _masked(told)
-
-
-def _reads_back(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a value is made of what an earlier write left in the array."""
-    names = [source.assigned_name(write.call) for write in writes[:-1]]
-    reads = ([read for read in source.reads(name) if not is_about(read, source)] for name in names if name is not None)
-    return any(len(found) > 1 for found in reads)
-
-
-def _are_at_one_place(writes: Sequence[Write], source: Source) -> bool:
-    """Whether one place is written again and again, which is called the same and means the same each time."""
-    if len({tuple(map(source.code, write.index)) for write in writes}) > 1:
-        return False
-    names = [name for write in writes for part in write.index for name in inside(part) if isinstance(name, cst.Name)]
-    return all(len({source.written(name) for name in names if name.value == n}) == 1 for n in {m.value for m in names})
-
-
-def _is_rebound(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a name in a value or a place means something else by the time of the last write."""
-    said = [part for w in writes for part in (w.value, *w.index) if part is not None]
-    names = [name for part in said for name in inside(part) if isinstance(name, cst.Name)]
-    return any(len({source.written(name) for name in names if name.value == n}) > 1 for n in {m.value for m in names})
 
 
 def _may_meet(writes: Sequence[Write], source: Source) -> bool:

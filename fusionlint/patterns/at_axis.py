@@ -102,6 +102,17 @@ def said_along(
     return _chosen(writes, places, array, source, jnp) + or_arrays
 
 
+def are_rows_of_a_short_one(writes: Sequence[Write], source: Source) -> bool:
+    """Whether rows of a new array, of a few as far as is seen, are set at places that are written out, from one end."""
+    numbers = [constant(place) for place in along_one_axis(writes) or ()]
+    if None in numbers or len({number < 0 for number in numbers if number is not None}) != 1:
+        return False
+    axis = next(i for i, part in enumerate(writes[0].index) if not is_whole(part))
+    is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
+    is_set = all(write.method == "set" for write in writes)
+    return is_set and not is_open and is_fresh(root(writes[0]), source) and _is_short(root(writes[0]), axis, source)
+
+
 def _is_short(array: cst.BaseExpression, axis: int, source: Source) -> bool:
     """Whether a new array is seen to have a few rows: `jnp.zeros((4, n))`; or of nothing is seen how many it has."""
     match source.meant(array):

@@ -163,6 +163,15 @@ def windowed(x, size, overlap):
     window = window.at[-overlap:].set(taper[::-1])
     return window @ x
 """
+TREE = """
+def rewarded(x, depth):
+    inner = 2**depth
+    nodes = 2 * inner - 1
+    reward = jnp.zeros((2, nodes, nodes))
+    reward = reward.at[0, inner // 2 - 1, 2**depth - 1].set(1.0)
+    reward = reward.at[1, inner - 2, depth].set(0.5)
+    return reward * x
+"""
 ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
 TWO = """\
     if n > 3:
@@ -195,6 +204,7 @@ CASES = {
     "a window of ranges": (("blocks-by-at-set",), WINDOW, ("jnp.arange(overlap)", "jnp.linspace(0, x[0], overlap)"), 1),
     "ranges, but not in steps": (("chained-at-set",), START, (("[:n]", "[n:]"), ("[::2]", "[1::2]")), 1),
     "after many writes": (("chained-at-set",), MANY, ("cells.LEAF].set(2.0)", "cells.LEAF].set(x[0])"), 1),
+    "what sizes are made of": (("chained-at-set",), TREE, ("nodes = 2 * inner - 1", "nodes = len(x)"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 

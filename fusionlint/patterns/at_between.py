@@ -1,0 +1,69 @@
+"""What happens between writes that follow one another: a value is made of what the one before left, a name means
+something else, a list of slices that says where is changed, `cut[axis] = slice(n, None)`.
+
+In: writes of a Source. Out: whether the last write could be said with the names of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Write, inside
+from fusionlint.patterns.at_chain import is_about
+from fusionlint.source.tree import Source
+
+# What changes a list where it stands.
+_CHANGES = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"))
+
+
+def reads_back(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a value is made of what an earlier write left in the array."""
+    names = [source.assigned_name(write.call) for write in writes[:-1]]
+    reads = ([read for read in source.reads(name) if not is_about(read, source)] for name in names if name is not None)
+    return any(len(found) > 1 for found in reads)
+
+
+def are_at_one_place(writes: Sequence[Write], source: Source) -> bool:
+    """Whether one place is written again and again, which is called the same and means the same each time."""
+    if len({tuple(map(source.code, write.index)) for write in writes}) > 1:
+        return False
+    return not _means_more([name for write in writes for part in write.index for name in _names(part)], writes, source)
+
+
+def is_rebound(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a name in a value or a place means something else by the time of the last write."""
+    said = [part for w in writes for part in (w.value, *w.index) if part is not None]
+    return _means_more([name for part in said for name in _names(part)], writes, source)
+
+
+def _names(part: cst.CSTNode) -> Iterator[cst.Name]:
+    return (node for node in inside(part) if isinstance(node, cst.Name))
+
+
+def _means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Source) -> bool:
+    """Whether one of `names` is written, or changed where it stands, between the first write and the last."""
+    by_name = {name.value: [each for each in names if each.value == name.value] for name in names}
+    if any(len({*map(source.written, several)}) > 1 for several in by_name.values()):
+        return True
+    return any(_is_changed(several[0], writes, source) for several in by_name.values())
+
+
+def _is_changed(name: cst.Name, writes: Sequence[Write], source: Source) -> bool:
+    """Whether an element of what `name` holds is stored between the writes: `cut[axis] = slice(n, None)`."""
+    first, last = source.order(writes[0].call), source.order(writes[-1].call)
+    between = (use.node for use in source.uses(name) if first < use.order < last)
+    return any(_changes(node, source) for node in between)
+
+
+def _changes(name: cst.Name, source: Source) -> bool:
+    match source.parent(name):
+        case cst.Subscript(value=whole) as element if whole is name:
+            above = source.parent(element)
+            return isinstance(above, cst.AssignTarget | cst.Del) or (
+                isinstance(above, cst.AugAssign) and above.target is element
+            )
+        case cst.Attribute(value=whole, attr=cst.Name(method)) as called if whole is name and method in _CHANGES:
+            return isinstance(source.parent(called), cst.Call)
+    return False
