@@ -12,10 +12,13 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, is_literal
-from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.at import inside, is_literal, is_none
+from fusionlint.patterns.branches import function_named, result_of
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.carry import read
+from fusionlint.patterns.jit import value
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
-from fusionlint.source.project import TREE_MAPS, Place
+from fusionlint.source.project import PARTIAL, TREE_MAPS, Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -29,7 +32,7 @@ _PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print_", re.I)
 # dm-tree's, for what jax.tree.map does.
 _TREE_MAPS = (*TREE_MAPS, "tree.map_structure")
 _SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|log)$")
-_SHOWN = regex(r"(^|[._])(render|draw|plot|visuali[sz]e|display)", re.I)
+_NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 # A helper of a body is seldom further away than this.
 DEPTH = 3
@@ -95,15 +98,6 @@ def is_progress(node: cst.Call, source: Source) -> bool:
     return bool(around) and any(_PROGRESS.search(name.value) for part in told for name in _names(part))
 
 
-def is_a_bar(node: cst.Call, source: Source) -> bool:
-    """Whether a setting that asks for progress switches `node` on, and what it calls says that it shows that: `if
-    print_progress: step = pure_callback(progress_bar, ...)`, which hands the number of the step through."""
-    called = dotted(node.args[0].value) if node.args else ""
-    asked = (above.test for above, below in switches(node, source) if isinstance(above, cst.If) and below is above.body)
-    told = (name.value for test in asked for name in _names(test))
-    return bool(_PROGRESS.search(called)) and any(map(_PROGRESS.search, told))
-
-
 def is_printed(node: cst.Call, source: Source) -> bool:
     """Whether a setting decides if `node` runs, and its function does nothing but print: `if verbose: callback(lambda
     x: print(x), loss)`."""
@@ -151,13 +145,6 @@ def _is_said(call: cst.CSTNode) -> bool:
     return isinstance(call, cst.Call) and _SAYS.search(dotted(call.func)) is not None
 
 
-def is_shown(node: cst.Call, source: Source) -> bool:
-    """Whether a setting asks for pictures, and `node` makes one: `if self.render: callback(env.render, state)`."""
-    drawn = bool(node.args) and _SHOWN.search(dotted(node.args[0].value)) is not None
-    asked = (above.test for above, below in switches(node, source) if isinstance(above, cst.If) and below is above.body)
-    return drawn and any(_SHOWN.search(name.value) for test in asked for name in _names(test))
-
-
 def _statements(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     """What a def does, one after the other; of an expression that stands alone what it is."""
     for line in function.body.body:
@@ -167,6 +154,47 @@ def _statements(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
     return (part for part in inside(node) if isinstance(part, cst.Name))
+
+
+def gives_back(node: cst.Call, source: Source) -> bool:
+    """Whether the compiled code waits for what the host returns: `io_callback(log, None, x)` returns nothing."""
+    shape = argument(node, 1, "result_shape_dtypes")
+    return source.calls(node, *RETURNS) and not (shape is not None and is_none(shape))
+
+
+def is_arithmetic(node: cst.Call, source: Source) -> bool:
+    """Whether what `node` calls on the host is seen to do nothing but arithmetic: no simulator, no file, no other
+    library."""
+    called = argument(node, 0, "callback")
+    if called is None:
+        return False
+    name = source.qualified_name(called)
+    if name is not None and _NUMERIC.match(name):
+        return True
+    function = function_named(called, source)
+    found = [Place(source.path, source.body_scope(function))] if function is not None else []
+    found = found or list(source.project.functions_behind(source.place(node), value(called), PARTIAL))
+    return bool(found) and all(_computes(place, source) for place in found)
+
+
+def _computes(place: Place, source: Source) -> bool:
+    scope = f"{place.scope}."
+    calls = [c for c in source.project.files[place.path].calls if f"{c.scope}.".startswith(scope)]
+    names = [source.project.callee(Place(place.path, c.scope), c.value) for c in calls]
+    return any(n and n.startswith(("numpy.", "scipy.")) for n in names) and all(
+        n is None or _NUMERIC.match(n) for n in names
+    )
+
+
+def is_returned(node: cst.Call, body: Body, source: Source) -> bool:
+    """Whether a scan gives out in each step what its body hands to the host: `return state, metrics`."""
+    if all_loop_bodies(source.project).get(Place(source.path, source.body_scope(body))) != "jax.lax.scan":
+        return False
+    match result_of(body, source):
+        case cst.Tuple(elements=[_, cst.Element(value=out)]) if not is_none(out):
+            given = {name for arg in node.args[1:] for name in read(arg)}
+            return not given.difference(source.facts.bindings.get("", ())).isdisjoint(read(out))
+    return False
 
 
 def is_asked_for(node: cst.CSTNode, source: Source) -> bool:

@@ -10,21 +10,23 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.callbacks import (
     CALLBACKS,
     PRINT,
-    RETURNS,
-    is_a_bar,
+    Body,
+    gives_back,
+    is_arithmetic,
     is_asked_for,
     is_printed,
     is_progress,
     is_rare,
-    is_shown,
+    is_returned,
     is_summary,
     is_switched,
     is_tried,
     loop_around,
-    only_tells,
     runs_a_loop,
 )
+from fusionlint.patterns.loop_bodies import is_small
 from fusionlint.rule import Rule
+from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="transfer")
@@ -37,19 +39,29 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     body = loop_around(node, source) if name in CALLBACKS else None
     if body is None:
         return
-    # What is printed where somebody asked for it, or once in many small steps, is printed to be read.
-    if name == PRINT and (is_switched(node, source) or is_tried(node, source) or runs_a_loop(body, source)):
-        return
-    if name not in RETURNS and any(asked(node, source) for asked in (is_asked_for, is_printed)):
-        return
-    if is_a_bar(node, source) or (is_progress(node, source) and (name not in RETURNS or only_tells(node, source))):
-        return
-    if is_summary(node, body, source) or is_rare(node, body, source) or is_shown(node, source):
-        return
-    if name in RETURNS:
+    if gives_back(node, source):
+        if not is_arithmetic(node, source):
+            return
         message = "each step of the loop waits for Python on the host"
         write = "write it with jax.numpy; or call once, before or after the loop, with all steps' values"
     else:
+        if _is_meant(node, body, source):
+            return
         message = "each step of the loop hands its values to Python on the host"
         write = "return the values as outputs of the scan, reduced, and report them once after it"
     yield source.finding(node, message, write=write)
+
+
+def _is_meant(node: cst.Call, body: Body, source: Source) -> bool:
+    """Whether somebody asked for what `node` hands out, or it costs little beside the step: a print or a report behind
+    a setting, a few numbers of many small steps, what a training step has to say. Where the loop returns the values as
+    well, all of it can be said after the loop."""
+    if source.calls(node, PRINT):
+        return is_switched(node, source) or is_tried(node, source) or runs_a_loop(body, source)
+    if is_asked_for(node, source) or is_printed(node, source) or is_progress(node, source):
+        return True
+    if is_summary(node, body, source) or is_rare(node, body, source):
+        return True
+    if is_returned(node, body, source):
+        return False
+    return is_switched(node, source) or not is_small(source.project, Place(source.path, source.body_scope(body)))

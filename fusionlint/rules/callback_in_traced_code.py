@@ -14,6 +14,7 @@ from fusionlint.patterns.callbacks import (
     PRINT,
     RETURNS,
     SETTINGS,
+    is_arithmetic,
     is_left_before,
     loop_around,
     only_tells,
@@ -22,13 +23,12 @@ from fusionlint.patterns.callbacks import (
 )
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.host import CLOCKS
-from fusionlint.patterns.jit import value
 from fusionlint.patterns.loop_bodies import LOOPS
 from fusionlint.patterns.often import is_called_as_once, runs_often
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import PARTIAL, Place
+from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
 
@@ -47,7 +47,6 @@ _SCRIPT = regex(
 _SAYS_SO = regex(r"jax\.debug\.|\bdebug(ging)? (output|print)|\bprints? debug", re.I)
 # What is called before or after many steps.
 _AT_THE_END = regex(r"^_?on_(?!.*(step|batch)).*(end|start|begin|finish)$")
-_NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 
 
 @rule.source("Call", calls=CALLBACKS, where="used")
@@ -63,7 +62,7 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     ways = list(switches(node, source))
     if not all(_is_default(*switch, name, function) for switch in ways):
         return
-    if name not in RETURNS and not ways and _is_told_once(node, place, source):
+    if name not in RETURNS and not ways and (_is_told_once(node, place, source) or _is_recorded(node, source)):
         return
     if name not in RETURNS and (is_left_before(node, source) or _AT_THE_END.match(last_name(place.scope))):
         return
@@ -106,6 +105,12 @@ def _is_told_once(node: cst.Call, place: Place, source: Source) -> bool:
     if not only_tells(node, source):
         return False
     return not runs_often(source.project, place) and place not in reached_from(source.project, LOOPS)
+
+
+def _is_recorded(node: cst.Call, source: Source) -> bool:
+    """Whether nobody sees that what `node` calls on the host only checks or prints: what it keeps, or sends somewhere,
+    is what it is called for, in every run."""
+    return not source.calls(node, PRINT) and not only_tells(node, source)
 
 
 def _says_what_python_knows(node: cst.Call, source: Source) -> bool:
@@ -181,21 +186,6 @@ def _default(flag: str, function: cst.FunctionDef) -> str:
 
 def _is_numeric(node: cst.Call, source: Source) -> bool:
     """Whether the host function is seen to do nothing but arithmetic, one element at a time under vmap."""
-    called = argument(node, 0, "callback")
     mapped = argument(node, 9, "vmap_method")
-    if called is None or not isinstance(mapped, cst.SimpleString) or mapped.evaluated_value != "sequential":
-        return False
-    name = source.qualified_name(called)
-    if name is not None and _NUMERIC.match(name):
-        return True
-    found = list(source.project.functions_behind(source.place(node), value(called), PARTIAL))
-    return bool(found) and all(_computes(place, source) for place in found)
-
-
-def _computes(place: Place, source: Source) -> bool:
-    scope = f"{place.scope}."
-    calls = [c for c in source.project.files[place.path].calls if f"{c.scope}.".startswith(scope)]
-    names = [source.project.callee(Place(place.path, c.scope), c.value) for c in calls]
-    return any(n and n.startswith(("numpy.", "scipy.")) for n in names) and all(
-        n is None or _NUMERIC.match(n) for n in names
-    )
+    is_sequential = isinstance(mapped, cst.SimpleString) and mapped.evaluated_value == "sequential"
+    return is_sequential and is_arithmetic(node, source)

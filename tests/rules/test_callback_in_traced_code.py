@@ -37,7 +37,9 @@ def rollout(x):
         ("edges_of", 'jax.debug.callback(lambda x: print("sum", x), x.sum())', 0),
         # Whatever the step finds is told in each.
         ("step", "jax.debug.callback(warn, x.sum() > 1)", 1),
-        ("edges_of", "jax.debug.callback(keep, x.sum())", 1),
+        # What is kept on the host, or sent somewhere, is what the callback is for.
+        ("step", "jax.debug.callback(keep, x.sum())", 0),
+        ("step", "jax.debug.callback(HISTORY.append, x.sum())", 0),
         ("precompile", 'jax.debug.print("compiled")', 0),
         ("potential", 'jax.debug.print("ignores the line of sight")', 1),
         ("precompile", 'jax.debug.print("sum {}", x.sum())', 1),

@@ -151,8 +151,7 @@ def found(code: str, rule: str) -> list[int]:
     ("code", "rule", "old", "new", "count"),
     [
         (BAR, "callback-in-loop-body", "", "", 0),
-        (BAR, "callback-in-loop-body", "(progress_bar", "(solve_on_host", 1),
-        (BAR, "callback-in-loop-body", "if print_progress", "if on_host", 1),
+        (BAR, "callback-in-loop-body", "(progress_bar", "(np.cbrt", 1),
         (PRINTS, "callback-in-traced-code", "", "", 0),
         (PRINTS, "callback-in-traced-code", "One search, with debug output by jax.debug.print.", "One search.", 1),
         (SPARED, "lax-map-for-vmap", "BRANCH", "jax.jit(integral)", 0),
