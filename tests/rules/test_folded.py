@@ -172,6 +172,25 @@ def rewarded(x, depth):
     reward = reward.at[1, inner - 2, depth].set(0.5)
     return reward * x
 """
+SCALES = """
+def scaled(x, config, begin, end):
+    scales = list(config.scales)
+    row = jnp.ones((1, 1, int(config.width)))
+    row = row.at[:, :, begin:end].multiply(scales[0])
+    row = row.at[:, :, end:].multiply(scales[1])
+    return x * row
+"""
+EQUILIBRIUM = """
+def step(x):
+    return x
+
+class Drone:
+    @property
+    def hover(self):
+        u = jnp.zeros((self.dim,))
+        u = u.at[Drone.F_1].set(self.params["m"] * 9.81 / 4)
+        return u.at[Drone.F_2].set(self.params["m"] * 9.81 / 4)
+"""
 ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
 TWO = """\
     if n > 3:
@@ -205,6 +224,9 @@ CASES = {
     "ranges, but not in steps": (("chained-at-set",), START, (("[:n]", "[n:]"), ("[::2]", "[1::2]")), 1),
     "after many writes": (("chained-at-set",), MANY, ("cells.LEAF].set(2.0)", "cells.LEAF].set(x[0])"), 1),
     "what sizes are made of": (("chained-at-set",), TREE, ("nodes = 2 * inner - 1", "nodes = len(x)"), 1),
+    "settings in a list": (("chained-at-set",), SCALES, ("list(config.scales)", "x[0, 0]"), 1),
+    "a row of settings": (("chained-at-set",), SCALES, ("(1, 1, int(", "(2, 2, int("), 1),
+    "what an object is set up with": (("chained-at-set",), EQUILIBRIUM, ("hover(self)", "hover(self, x)"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 
