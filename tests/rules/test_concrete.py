@@ -157,3 +157,26 @@ def moistened(state, other, c, d):
     return moist.at[d, 2].set(dry)
 """
     assert len(rules(code)) == count
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        pytest.param("n: int, k: int = 1", [], id="sizes"),
+        pytest.param("n: int, parts: dict[int, list[int]], eps=1e-6", [], id="a table and a number"),
+        pytest.param("n: int, name: str | None", [], id="a size and a name"),
+        pytest.param("depth: int", [], id="what a size is made of"),
+        pytest.param("n: int, p: float", ["chained-at-set"], id="a float, which may be traced"),
+        pytest.param("n: int, p", ["chained-at-set"], id="something"),
+        pytest.param("n: int, *p: int", ["chained-at-set"], id="any number of things"),
+        pytest.param("m: int, k: int", ["chained-at-set"], id="places"),
+    ],
+)
+def test_what_is_made_of_sizes_alone_is_made_once(parameters: str, expected: list[str]) -> None:
+    code = f"""\
+def table({parameters}):
+    size = 2 ** depth - 1
+    rewards = jnp.zeros((n, size)).at[0, 1].set(0.3)
+    return rewards.at[1, k].set(0.5)
+"""
+    assert rules(code) == expected

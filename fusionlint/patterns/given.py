@@ -1,0 +1,75 @@
+"""What a function is handed: nothing but sizes, names and tables of Python, or arrays too.
+
+In: a function of a Source. What is made of sizes alone is the same in every call: it runs when something is set up, or
+is computed while something else is compiled.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.at import FRESH_BY_SHAPE, RANGES, inside, is_none, names_read
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# A float or a bool is often a tracer where the annotation says otherwise; an int is when it is only a place.
+_PYTHON = frozenset(("int", "str", "bytes", "bool", "None", "slice", "pathlib.Path", "os.PathLike"))
+_HOLD = frozenset(
+    ("list", "tuple", "dict", "set", "frozenset", "typing.List", "typing.Tuple", "typing.Dict", "typing.Set",
+     "typing.Sequence", "typing.Mapping", "typing.Iterable", "typing.Optional", "typing.Union",
+     "collections.abc.Sequence", "collections.abc.Mapping", "collections.abc.Iterable")
+)  # fmt: skip
+
+_BY_SIZE = ("range", *RANGES, *FRESH_BY_SHAPE, "jax.numpy.eye", "jax.numpy.identity", "jax.numpy.linspace")
+
+
+def is_given_no_array(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function of a file's own level says of all that it is handed that Python knows it: sizes, strings and
+    tables of such; or is handed nothing at all."""
+    if source.scope(function):  # what stands around it may hold arrays, and so may `self`
+        return False
+    parameters = function.params
+    if isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg is not None:
+        return False
+    each = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+    if not all(_is_of_python(one, function, source) for one in each):
+        return False
+    # Where none is a size, they may be places, which a trace hands over as well.
+    return not each or not _sizes(function, source).isdisjoint(one.name.value for one in each)
+
+
+def _sizes(function: cst.FunctionDef, source: Source) -> set[str]:
+    """The names that ranges and new arrays of a function are made of, at once or by what was assigned before."""
+    made = (part for part in inside(function.body) if source.calls(part, *_BY_SIZE))
+    todo = [name for call in made for name in names_read(call)]
+    found: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name.value not in found:
+            found.add(name.value)
+            value = source.value(name)
+            todo += names_read(value) if value is not None else ()
+    return found
+
+
+def _is_of_python(parameter: cst.Param, at: cst.FunctionDef, source: Source) -> bool:
+    if parameter.annotation is not None and _says_python(parameter.annotation.annotation, at, source):
+        return True
+    # Of a number written out nobody asks a gradient, where the others are sizes.
+    return isinstance(parameter.default, cst.Integer | cst.Float | cst.SimpleString)
+
+
+def _says_python(annotation: cst.BaseExpression, at: cst.CSTNode, source: Source) -> bool:
+    match annotation:
+        case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
+            return _says_python(left, at, source) and _says_python(right, at, source)
+        case cst.Subscript(value=value, slice=slices):
+            parts = [e.slice.value for e in slices if isinstance(e.slice, cst.Index)]
+            of_python = (isinstance(p, cst.Ellipsis) or _says_python(p, at, source) for p in parts)
+            return _meaning(value, at, source) in _HOLD and all(of_python)
+    return is_none(annotation) or _meaning(annotation, at, source) in _PYTHON
+
+
+def _meaning(node: cst.BaseExpression, at: cst.CSTNode, source: Source) -> str:
+    name = dotted(node)
+    return (source.project.qualified_name(source.place(at), name) or name) if name else ""
