@@ -53,7 +53,8 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
         outer = above
     name = source.assigned_name(outer)
     subscripts = [(source.parent(read), read) for read in source.reads(name)] if name else [(above, outer)]
-    if any(source.function(value) is not source.function(call) for _, value in subscripts):
+    around = (source.function(call), source.loop(call))
+    if any((source.function(value), source.loop(value)) != around for _, value in subscripts):
         return None  # a loop's body, which may read another place each time
     read = [taken(above, value, found) for above, value in subscripts]
     plain = [one for one in read if one is not None]

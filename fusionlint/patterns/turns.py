@@ -170,20 +170,20 @@ def _kinds(loop: cst.Call, turn: Turn, source: Source) -> set[str]:
     for part, value, start in zip(turn.carried, turn.returned, first, strict=True):
         if part is turn.counter or (isinstance(value, cst.Name) and source.written(value) is part):
             continue
-        if _is_written(value, source):
+        if is_written(value, source):
             kinds.add("written")
         else:
             kinds.add("scalar" if _is_scalar(start, source) else "other")
     return kinds
 
 
-def _is_written(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+def is_written(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
     """Whether `value` is an array with one place written, or a choice between that and what was there."""
     if isinstance(value, cst.Name) and depth:
         meant = source.value(value)
-        return meant is not None and _is_written(meant, source, depth - 1)
+        return meant is not None and is_written(meant, source, depth - 1)
     if isinstance(value, cst.Call) and source.calls(value, *_CHOICES):
-        return bool(depth) and any(_is_written(arg.value, source, depth - 1) for arg in value.args[1:])
+        return bool(depth) and any(is_written(arg.value, source, depth - 1) for arg in value.args[1:])
     write = at_write(value)
     return write is not None and not any(isinstance(part, cst.Slice) for part in write.index)
 

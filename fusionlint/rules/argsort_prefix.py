@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_one_of_several
-from fusionlint.patterns.at import constant
+from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import SORTS, Sorted, Taken, end_cut, is_order, reads_of, sorting
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _FEW = 8
+# What is sorted is seldom made in more steps than this.
+_VALUES = 4
+_SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
 _REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
@@ -46,7 +51,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     ends = {one.end for one in taken}
     if "smallest" in ends and (len(ends) > 1 or not made.is_order or not _is_of_rows(node, counted[0], source)):
         return
-    if is_one_of_several(node, source, *_TOP_KS):
+    if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
         return
     shown = source.code(counted[0].count) if counted[0].count is not None else "k"
     yield source.finding(
@@ -86,6 +91,40 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     """A sort whose readers cut several elements from it."""
     length = sliced_to(barrier, module) if "sort" in barrier.opcodes else None
     return "lax.top_k instead of a part of a whole sort" if length is not None and length > 1 else None
+
+
+def _keeps_its_own_size(made: Sorted, count: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether those that survive are chosen from what there is and something new, `concatenate([self.x, new])`, and
+    are `self.size` again: nearly all of them, of which `top_k` is a sort as well."""
+    match count:
+        case cst.Attribute(value=cst.Name(owner), attr=cst.Name(name)) if _SIZE.search(name):
+            return _joins_what_is_held(made.array, owner, source)
+    return False
+
+
+def _joins_what_is_held(node: cst.BaseExpression, owner: str, source: Source, depth: int = _VALUES) -> bool:
+    """Whether `node` is made of an attribute of `owner` with something behind it, as far as can be seen."""
+    for part in inside(node):
+        if isinstance(part, cst.Call) and source.calls(part, "jax.numpy.concatenate"):
+            listed = part.args[0].value if part.args else None
+            joined = listed.elements if isinstance(listed, cst.Tuple | cst.List) else ()
+            if any(dotted(one.value).startswith(f"{owner}.") for one in joined):
+                return True
+    if depth == 0:
+        return False
+    made = (_made(name, source) for name in names_read(node))
+    return any(one is not None and _joins_what_is_held(one, owner, source, depth - 1) for one in made)
+
+
+def _made(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What gave `name` its value, alone or with others: `_, novelty = scores(fitness)`."""
+    written = source.written(name)
+    for above in source.ancestors(written) if written is not None else ():
+        if isinstance(above, cst.Assign):
+            return above.value
+        if isinstance(above, cst.BaseStatement):
+            return None
+    return None
 
 
 def _reads(node: cst.Subscript, source: Source) -> list[cst.CSTNode]:

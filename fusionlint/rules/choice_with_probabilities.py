@@ -19,6 +19,9 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
+_FACTORIZATIONS = tuple(
+    f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
+)
 _OF_LOGITS = ("jax.numpy.exp", "jax.nn.softmax")
 
 
@@ -28,7 +31,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if not _is_given(made.p, source):
+    if not _is_given(made.p, source) or _is_beside_a_factorization(node, source):
         return
     is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(
@@ -52,6 +55,15 @@ def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]
             write=_few(made, made.p, source),
             pair=2,
         )
+
+
+def _is_beside_a_factorization(node: cst.Call, source: Source) -> bool:
+    """Whether the function that draws here, in no loop that is seen, factors a matrix as well: beside that no draw
+    counts."""
+    function = source.function(node)
+    if function is None or source.context(node) == "traced" or source.in_loop(node):
+        return False
+    return any(source.function(call) is function for call in source.calls_of(_FACTORIZATIONS))
 
 
 def _is_given(p: cst.BaseExpression, source: Source) -> bool:

@@ -71,6 +71,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return
+    if _is_for_nobody(found, source):
+        return
     message, pair = _case(found, source)
     if is_update and pair == 0:
         pair = _UPDATE
@@ -91,6 +93,15 @@ def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment above says what the conditional costs: "O(length) in each step, but the checks are cheap"."""
     said = said_above(node, _ABOVE, source)
     return bool(_ORDER.search(said) and _CONDITION.search(said))
+
+
+def _is_for_nobody(found: Conditional, source: Source) -> bool:
+    """Whether nothing is done where no element asks for it, `cond(jnp.any(scale != 1.0), rescale, lambda x: x, x)`: the
+    conditional is there to spare all of them the work."""
+    match source.meant(found.test):
+        case cst.Call(func=cst.Attribute(attr=cst.Name("any"))):
+            return any(map(is_unchanged, found.branches))
+    return False
 
 
 def _is_inside_another(node: cst.Call, source: Source) -> bool:

@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.annotations import axes_said
+from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, small_matrix
@@ -65,6 +66,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # solving is no less than inverting: small-linear-algebra says what is
     if not found.is_right and _is_of_points(found.other, source):
         return
+    if _is_spread(found.other):
+        return  # one matrix for many: solving would factor it for each of them
     if (number := _of_identity(matrix, source)) is not None:
         shown = _shown(number, source)
         as_divisor = shown if isinstance(number, cst.Name | cst.Attribute | cst.Call) else f"({shown})"
@@ -120,6 +123,15 @@ def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
     made = source.meant(other)
     rows = argument(made, 0, "arrays") if isinstance(made, cst.Call) and source.calls(made, *_STACKS) else None
     return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
+
+
+def _is_spread(other: cst.BaseExpression) -> bool:
+    """Whether the other factor has axes made for the occasion, `grads[None, :, :, None, :]`, that the inverse is to be
+    spread along; one at the end makes a column."""
+    match other:
+        case cst.Subscript(slice=[*before, _]):
+            return any(is_none(part.slice.value) for part in before if isinstance(part.slice, cst.Index))
+    return False
 
 
 def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

@@ -9,6 +9,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import Function, function_named
 from fusionlint.patterns.callbacks import RETURNS
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Carry
@@ -32,6 +34,7 @@ _BY_VALUE = "equinox.filter_jit"
 _COMPARED = regex(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
 # What is called before and after what is measured, and to wait for it.
 _MEASURES = (CLOCKS, ("jax.block_until_ready",))
+_MODEL = regex(r"(^|_)(models?|modules?|net|nets|networks?|layers?|policy|actor|critic|agent)(_|$)")
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
 
@@ -57,6 +60,8 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return
     elif any(_is_laid_out_by(arg.value, calls, source) for arg in node.args if arg.keyword):
         return
+    if _calls_what_is_given(_wrapped(node.args[0].value, source), where, source):
+        return
     if _is_for_the_host(node.args[0].value, source) or all(_is_only_waited_for(call, source) for call in calls):
         return
     if source.calls(node, _BY_VALUE):
@@ -77,7 +82,8 @@ def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
     if facts is None or facts.owner or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
         return
     calls = list(_only_calls(node.name, source))
-    if calls and _again_and_again(node, calls, source) and not is_called_jitted(node, source):
+    where = _again_and_again(node, calls, source) if calls else None
+    if where and not _calls_what_is_given(node, where, source) and not is_called_jitted(node, source):
         message = f"`{node.name.value}`, defined anew here every time, is compiled every time"
         yield source.finding(node.name, message, write=_WRITE)
 
@@ -144,6 +150,34 @@ def _is_for_the_host(function: cst.BaseExpression, source: Source) -> bool:
         return False
     name = source.qualified_name(function.body.func) or ""
     return name in RETURNS or name.startswith("jax.experimental.host_callback.")
+
+
+def _wrapped(function: cst.BaseExpression, source: Source) -> Function | None:
+    """The def or lambda of this file that `function` is, or that wrappers are put around."""
+    while isinstance(function, cst.Call) and source.calls(function, *_WRAPPERS) and function.args:
+        function = function.args[0].value
+    return function_named(function, source)
+
+
+def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Source) -> bool:
+    """Whether a function that is defined in the function `where` calls another that `where` is handed, or what `vmap`
+    makes of it: another one is other code, and who hands the same one again is not seen."""
+    if body is None or not isinstance(where, cst.FunctionDef) or where not in source.ancestors(body):
+        return False
+    called = (part.func for part in inside(body.body) if isinstance(part, cst.Call))
+    return any(_is_handed(each, where, source) for each in called if isinstance(each, cst.Name))
+
+
+def _is_handed(name: cst.Name, where: cst.FunctionDef, source: Source) -> bool:
+    """Whether `name` is a parameter of `where`, or what a wrapper makes of one; a model can be handed to a jit."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param() as parameter if not _MODEL.search(name.value):
+            return next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef)), None) is where
+    match source.value(name):
+        case cst.Call(args=[cst.Arg(value=cst.Name() as wrapped), *_]) as made if source.calls(made, *_WRAPPERS):
+            return _is_handed(wrapped, where, source)
+    return False
 
 
 def _is_a_barrier(function: cst.BaseExpression, source: Source) -> bool:

@@ -135,13 +135,21 @@ def _is_light(place: Place, source: Source, depth: int = _HELPERS) -> bool:
     found = definitions([place], source)
     if not found or not is_small(source.project, place):
         return False
-    if any(isinstance(node, cst.MatrixMultiply) for function in found for node in inside(function)):
+    if any(_is_heavy(node) for function in found for node in inside(function)):
         return False
     names = [source.project.callee(where, call) or "" for where, call in _calls(source.project, place)]
     if any(map(_BIG.match, names)):
         return False
     helpers = [helper for name in names if (helper := source.project.find(name)) is not None]
     return all(depth > 0 and _is_light(helper, source, depth - 1) for helper in helpers)
+
+
+def _is_heavy(node: cst.CSTNode) -> bool:
+    """A matrix product, or a call of what is looked up, `self.kernels[mode](x)`, which nobody sees."""
+    match node:
+        case cst.MatrixMultiply() | cst.Call(func=cst.Subscript()):
+            return True
+    return False
 
 
 def _is_cond(project: Project, place: Place, depth: int = 2) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
-from fusionlint.patterns.turns import FORI, WHILE, Walk, walk
+from fusionlint.patterns.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -22,7 +22,9 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, FORI, WHILE) or not source.is_traced(node):
         return
     found = walk(node, source)
-    if found is None or _is_said(node, found, source):
+    if found is None or _is_said(node, found, source) or _needs_all_so_far(found, source):
+        return
+    if _makes_up_for_rounding(found, source):
         return
     array = source.code(found.read.value)
     shown = f"`{array}`" if "\n" not in array and len(array) <= 40 else "an array"
@@ -49,6 +51,31 @@ def _is_said(loop: cst.Call, found: Walk, source: Source) -> bool:
     loops = (call for call in source.calls_of((FORI, WHILE)) if isinstance(call, cst.Call) and source.is_traced(call))
     same = (call for call in loops if body in definitions(bodies_of(call, source), source))
     return next((call for call in same if call is loop or walk(call, source) is not None), loop) is not loop
+
+
+def _needs_all_so_far(found: Walk, source: Source) -> bool:
+    """Whether a turn computes with the whole array that the turns write, `f.at[i].set((cost[i] + f).min())`: each needs
+    all before it, and no array form gives the same."""
+    carry = zip(found.turn.carried, found.turn.returned, strict=True)
+    written = [part for part, value in carry if is_written(value, source)]
+    return any(isinstance(source.parent(read), cst.BinaryOperation) for part in written for read in source.reads(part))
+
+
+def _makes_up_for_rounding(found: Walk, source: Source) -> bool:
+    """Whether a turn keeps what the last sum lost, `lost = (total - before) - term`: added up at once, all of that is
+    lost."""
+    for part in inside(found.turn.body.body):
+        match part:
+            case cst.BinaryOperation(
+                left=cst.BinaryOperation(left=cst.Name() as total, operator=cst.Subtract(), right=before),
+                operator=cst.Subtract(),
+                right=term,
+            ):
+                match source.value(total):
+                    case cst.BinaryOperation(left=one, operator=cst.Add(), right=other):
+                        if {source.code(one), source.code(other)} == {source.code(before), source.code(term)}:
+                            return True
+    return False
 
 
 def _looks_further_back(found: Walk) -> bool:

@@ -107,16 +107,20 @@ def _settles(function: Body, source: Source) -> bool:
 
 
 def _converges(function: Body, source: Source) -> bool:
-    """Whether the loop goes on until a step is small enough, `jnp.abs(term) < tol * jnp.abs(total)`: a series or an
-    iterative solver, of which nobody knows how many turns it takes."""
+    """Whether the loop goes on until a step is small enough, `jnp.abs(term) < tol * jnp.abs(total)`, `old - new > tol`:
+    a series or an iterative solver, of which nobody knows how many turns it takes."""
     return any(isinstance(node, cst.Comparison) and _is_of_sizes(node, source) for node in inside(function.body))
 
 
 def _is_of_sizes(comparison: cst.Comparison, source: Source) -> bool:
     sides = [comparison.left, *(target.comparator for target in comparison.comparisons)]
-    sized = [any(source.calls(part, *_SIZES) for part in inside(side)) for side in sides]
+    sized = [_is_difference(side) or any(source.calls(part, *_SIZES) for part in inside(side)) for side in sides]
     tolerated = [any(map(_is_tolerance, inside(side))) for side in sides]
     return len(sides) == 2 and ((sized[0] and tolerated[1]) or (sized[1] and tolerated[0]))
+
+
+def _is_difference(side: cst.BaseExpression) -> bool:
+    return isinstance(side, cst.BinaryOperation) and isinstance(side.operator, cst.Subtract)
 
 
 def _is_tolerance(node: cst.CSTNode) -> bool:

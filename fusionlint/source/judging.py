@@ -5,6 +5,7 @@ Nothing imports this, and with it libcst and the rules, before a file has to be 
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding, Problem
+from fusionlint.lazily import regex
 from fusionlint.rule import Rule, SourceSensor, all_rules
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.project import Project
@@ -24,6 +26,15 @@ from fusionlint.source.scope import Scope, matters, speaking
 from fusionlint.source.texts import text_of
 from fusionlint.source.tree import Source
 from fusionlint.source.world import World, join
+
+# What a module says of itself, below what stands in comments; and how it says that tests use it.
+_HEAD = regex(r'(?:\s|#[^\n]*\n)*[rR]?("""|\'\'\')(.*?)\1', re.S)
+_TESTED = regex(
+    r"\b(used?|only|meant|written)\s+(for|in|by)\s+(the\s+|our\s+)?(unit[- ]?)?test(s|ing)?(\s+(cases|purposes|only))?"
+    r"\s*([.,;:)\n]|$)",
+    re.I,
+)
+_LONGEST = 4000
 
 
 class Checked(NamedTuple):
@@ -80,9 +91,15 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
         yield from unused(comments, used, rules, _rule_names())
 
 
+def _is_for_tests(source: Source) -> bool:
+    """Whether a module says first of all that tests use it: "External implementations, to use for unit tests"."""
+    said = _HEAD.match(source.data[:_LONGEST].decode(errors="ignore"))
+    return said is not None and _TESTED.search(said[2].strip().partition("\n\n")[0]) is not None
+
+
 def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Finding]:
     """What `rules` say of a file, on whatever target."""
-    if not rules:
+    if not rules or _is_for_tests(source):
         return
     for rule, sensor in _looking_for(source.names):
         if rule.name not in rules:

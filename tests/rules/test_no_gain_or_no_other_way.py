@@ -1,0 +1,155 @@
+"""Where the other form would gain nothing, or does something else: each beside a case that is one."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\n"
+
+COORDINATES = """
+def updated(f, cost):
+    def one(i, f):
+        best = jnp.min(cost[i, :] + f)
+        return f.at[i].set(best)
+
+    return jax.lax.fori_loop(0, len(f), one, f)
+"""
+RESCALED = """
+@jax.jit
+def sampled(logits, temperatures):
+    def rescaled(x):
+        return x * temperatures
+
+    needed = jnp.any(temperatures != 1.0)
+    return jax.lax.cond(needed, rescaled, lambda x: x, logits)
+"""
+KERNELS = """
+@jax.jit
+def spectrum(self, grid, coefficients):
+    def part(i, c):
+        return i + 1, self.kernels[self.mode](c, grid)
+
+    return jax.lax.scan(part, 0, coefficients)[1]
+"""
+GRADIENTS = """
+@jax.jit
+def physical(self, points):
+    jacobian = jnp.sum(points[:, None, :, :, None], axis=2, keepdims=True)
+    inverse = jnp.linalg.inv(jacobian)
+    return self.reference[None, :, :, None, :] @ inverse
+"""
+SURVIVORS = """
+class Population:
+    @jax.jit
+    def add(self, scores, genes):
+        joined = jnp.concatenate((self.scores, scores), axis=0)
+        _, novelty = novelties(scores=joined[:, 0])
+        kept = jnp.argsort(jnp.where(joined[:, 0] > 0, novelty, -jnp.inf))[::-1]
+        return genes[kept[: self.size]]
+"""
+ACTED = """
+def loss(params, x, action):
+    logits = network(params, x)
+    chosen = jax.nn.log_softmax(logits)[jnp.arange(8), action]
+    spread = jax.nn.softmax(logits)
+    return chosen.mean() - spread.max()
+
+step = jax.jit(jax.grad(loss))
+"""
+NYSTROEM = """
+def low_rank(key, cost, p):
+    rows = jax.random.choice(key, 1000, shape=(n,), p=p)
+    return jnp.linalg.svd(cost[rows])
+"""
+OF_TESTS = '''
+# Copyright.
+"""External implementations of filters to use for unit tests.
+Taken from a book.
+"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def gain(P, H, S):
+    return P @ H.T @ jnp.linalg.inv(S)
+'''
+
+KAHAN = """
+@jax.jit
+def dot(x, y):
+    def add(i, val):
+        total, lost = val
+        term = x[i] * y[i] - lost
+        more = total + term
+        lost = (more - total) - term
+        return more, lost
+
+    return jax.lax.fori_loop(0, len(x), add, (0.0, 0.0))[0]
+"""
+PREFIXES = """
+@jax.jit
+def curve(scores, hits, lengths):
+    order = jnp.argsort(scores)[::-1]
+    return jnp.asarray([hits[order[:n]].mean() for n in lengths])
+"""
+CLUSTERS = """
+def clustered(starts, x, tol):
+    def run(mu):
+        def turn(state):
+            mu, new, old, n = state
+            return (mu + x) / 2, jnp.sum(mu * x), new, n + 1
+
+        def goes_on(state):
+            _, new, old, n = state
+            return (old - new > tol) & (n < 300)
+
+        return jax.lax.while_loop(goes_on, turn, (mu, jnp.inf, jnp.inf, 0))[0]
+
+    return jax.vmap(run)(starts)
+"""
+QUALITY = """
+def evaluate_step(sampler, keys, model):
+    sample = jax.vmap(sampler, in_axes=[None, 0])
+
+    def estimate(key):
+        return sample(model.x, key).mean()
+
+    estimates = jax.jit(jax.vmap(estimate))
+    return estimates(keys)
+
+for keys in sequence:
+    evaluate_step(sampler, keys, model)
+"""
+
+CASES = {
+    "all coordinates so far": ("scalar-loop", COORDINATES, ("cost[i, :] + f)", "cost[i, :] + 2.0 * f[i - 1])")),
+    "work that nobody asked for": ("cond-for-where", RESCALED, ("jnp.any(temperatures != 1.0)", "temperatures[0] > 0")),
+    "a kernel that is looked up": ("lax-map-for-vmap", KERNELS, ("self.kernels[self.mode](c, grid)", "c * grid")),
+    "an inverse for many nodes": ("inverse-then-matmul", GRADIENTS, ("[None, :, :, None, :]", "[..., None]")),
+    "nearly all": ("argsort-prefix", SURVIVORS, ("self.size", "self.elite")),
+    "an entropy beside it": ("log-softmax-then-pick", ACTED, ("softmax(logits)\n    return", "softmax(x)\n    return")),
+    "a draw beside an SVD": ("choice-with-probabilities", NYSTROEM, ("jnp.linalg.svd(cost[rows])", "cost[rows]")),
+    "a sum that keeps what it lost": ("scalar-loop", KAHAN, ("(more - total) - term", "(more - total) * term")),
+    "one order for many prefixes": ("argsort-prefix", PREFIXES, (".mean() for n in lengths", "")),
+    "until it gains little": ("while-loop-under-vmap", CLUSTERS, ("old - new > tol", "old > new")),
+    "a function that is handed in": ("jit-per-call", QUALITY, ("sample(model.x, key)", "model(key)")),
+    "what tests use": ("inverse-then-matmul", OF_TESTS, ("to use for unit tests", "to use for testing hypotheses")),
+}  # fmt: skip
+
+
+def found(rule: str, code: str) -> int:
+    head = "" if "import jax\n" in code else HEAD
+    return len(check_text((head + dedent(code)).encode(), "m.py", Scope((rule,))))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
+    rule, code, (written, otherwise) = CASES[name]
+    assert found(rule, code) == 0
+    assert written in code
+    assert found(rule, code.replace(written, otherwise)) == 1
