@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.files import imported_files, module_name, path_in_project, python_files
+from fusionlint.source.files import beside, imported_files, module_name, path_in_project, python_files
 
 
 def tree(root: Path, *names: str) -> None:
@@ -100,6 +100,28 @@ def test_modules_are_named_by_the_packages_around_them(tmp_path: Path) -> None:
     assert module_name(tmp_path / "src/brax/envs/ant.py") == "brax.envs.ant"
     assert module_name(tmp_path / "src/brax/envs/__init__.py") == "brax.envs"
     assert module_name(tmp_path / "script.py") == "script"
+
+
+def test_a_folder_without_an_init_is_a_part_of_the_package_around_it(tmp_path: Path) -> None:
+    tree(
+        tmp_path, "src/maze/__init__.py", "src/maze/core/grid.py", "src/maze/core/deep/a.py", "src/main.py", "run/b.py"
+    )
+    assert module_name(tmp_path / "src/maze/core/grid.py") == "maze.core.grid"
+    assert module_name(tmp_path / "src/maze/core/deep/a.py") == "maze.core.deep.a"
+    assert module_name(tmp_path / "src/main.py") == "main"
+    assert module_name(tmp_path / "run/b.py") == "b"
+
+
+def test_a_package_that_a_project_lies_in_says_nothing_about_its_folders(tmp_path: Path) -> None:
+    tree(tmp_path, "work/__init__.py", "work/maze/pyproject.toml", "work/maze/core/grid.py")
+    assert module_name(tmp_path / "work/maze/core/grid.py") == "grid"
+
+
+def test_scripts_in_a_folder_of_a_package_import_one_another_by_their_names_alone(tmp_path: Path) -> None:
+    tree(tmp_path, "lib/__init__.py", "lib/runs/train.py", "lib/runs/models.py", "lib/runs/math.py", "lib/a.py", "b.py")
+    assert beside(f"{tmp_path}/lib/runs/train.py") == {"train", "models"}  # `math` is Python's own
+    assert beside(f"{tmp_path}/lib/a.py") == frozenset()
+    assert beside(f"{tmp_path}/b.py") == frozenset()
 
 
 def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from fusionlint.source.facts import Value
+from fusionlint.source.facts import Facts, Value
 from fusionlint.source.files import module_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.reading import read_facts
@@ -234,6 +234,18 @@ def test_methods_are_found_on_self_on_instances_and_in_bases() -> None:
     assert qualified(project, "app.py", "f", "cart.physics") == "env:Cart.physics"
     assert qualified(project, "app.py", "f", "Cart.step") == "env:Base.step"
     assert qualified(project, "app.py", "f", "unknown.step") is None
+
+
+def test_a_base_that_is_said_to_be_of_a_type_is_that_base() -> None:
+    project = project_of(env=METHODS, app="from env import Base\nclass Cart(Base[int, str]):\n  def f(self): ...")
+    assert qualified(project, "app.py", "Cart.f", "self.step") == "env:Base.step"
+
+
+def test_scripts_beside_one_another_are_meant_by_their_names_alone() -> None:
+    import_, near = "import models\nfrom steps import step\nimport other", frozenset(("models", "steps"))
+    facts = read_facts(import_, "lib/runs/train.py", "lib.runs.train")
+    facts = Facts(facts.path, facts.inside, facts.module, facts.raw, beside=near)
+    assert list(facts.imports()) == ["lib.runs.models", "lib.runs.steps.step", "other"]
 
 
 @pytest.mark.parametrize("name", ["cart.step", "cart.reset", "Cart.step", "bound"])

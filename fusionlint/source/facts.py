@@ -134,17 +134,27 @@ class Facts:
     """Everything `check` knows of a file before libcst parses it. Scope "" is the module's own. What was kept of the
     text may be packed: after a small change few files are asked about."""
 
-    def __init__(self, path: str, inside: str, module: str, raw: Raw | bytes, *, is_package: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        inside: str,
+        module: str,
+        raw: Raw | bytes,
+        *,
+        is_package: bool = False,
+        beside: frozenset[str] = frozenset(),
+    ) -> None:
         self.path = path
         self.inside = inside  # the path as the file's project writes it
         self.module = module  # dotted name, "" when unknown
         self.is_package = is_package
+        self.beside = beside  # the modules that it imports by their last names
         self._kept = raw
         self._bound: dict[tuple[str, str], Binding | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         packed = self._kept if isinstance(self._kept, bytes) else self._kept.packed()
-        return _facts, (self.path, self.inside, self.module, packed, self.is_package)
+        return _facts, (self.path, self.inside, self.module, packed, self.is_package, self.beside)
 
     @cached_property
     def raw(self) -> Raw:
@@ -236,7 +246,7 @@ class Facts:
 
     def absolute(self, target: str) -> str:
         """`..math.rotate`, imported in brax.envs.ant, is `brax.math.rotate`."""
-        return absolute(target, self.module, is_package=self.is_package)
+        return absolute(target, self.module, self.beside, is_package=self.is_package)
 
 
 def last_name(scope: str) -> str:
@@ -244,11 +254,12 @@ def last_name(scope: str) -> str:
     return scope.rpartition(".")[2].partition("#")[0]
 
 
-def absolute(target: str, module: str, *, is_package: bool) -> str:
+def absolute(target: str, module: str, beside: frozenset[str], *, is_package: bool) -> str:
     """What `target`, imported in `module`, is called everywhere."""
     dots = len(target) - len(target.lstrip("."))
     if not dots:
-        return target
+        is_near = bool(beside) and target.partition(".")[0] in beside
+        return f"{module.rpartition('.')[0]}.{target}" if is_near else target
     parts = module.split(".")
     keep = len(parts) - dots + (1 if is_package else 0)
     return ".".join([*parts[: max(keep, 0)], target[dots:]]).strip(".")
@@ -259,5 +270,5 @@ def unpacked_call(raw: RawCall) -> Call:
     return Call(unpacked(value), scope, loops, line)
 
 
-def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool) -> Facts:
-    return Facts(path, inside, module, raw, is_package=is_package)
+def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool, beside: frozenset[str]) -> Facts:
+    return Facts(path, inside, module, raw, is_package=is_package, beside=beside)

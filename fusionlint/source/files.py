@@ -7,6 +7,7 @@ out, and without tests, benchmarks and pictures. A file named by itself is alway
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from fusionlint.lazily import regex
 if TYPE_CHECKING:
     import pathspec
 
+# What these call their functions is known, and means the same where their source happens to be among the files.
+LIBRARIES = frozenset(("jax", "flax", "equinox", "haiku", "optax", "numpy"))
 _NEVER = frozenset(
     (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "site-packages", "__pycache__", ".eggs", "build",
      "dist", ".mypy_cache", ".pytest_cache", ".ruff_cache")
@@ -163,7 +166,16 @@ _ROOT_FILES = (".git", "pyproject.toml", "setup.py")
 def look_again() -> None:
     """Forget what folders hold: a run sees them as they are."""
     _LISTED.clear()
-    for known in (_real, _project_root, _folder_in_project, _package_root, _package_of, _imported_from, _imported_file):
+    for known in (
+        _real,
+        _project_root,
+        _folder_in_project,
+        _package_root,
+        _package_of,
+        _scripts,
+        _imported_from,
+        _imported_file,
+    ):
         known.cache_clear()
 
 
@@ -198,9 +210,41 @@ def _names_in(folder: str) -> list[str]:
 @cache
 def _package_root(folder: Path) -> Path:
     """The folder that holds the outermost package of the files in `folder`; a package has a name to be imported by."""
-    while "__init__.py" in _entries(str(folder)) and folder.name.isidentifier():
+    package = _package_around(folder)
+    if package is None:
+        return folder
+    while _has_init(package):
+        package = package.parent
+    return package
+
+
+def _package_around(folder: Path) -> Path | None:
+    """The package that the files of a folder are in: its own, or the nearest around it, of which a folder without an
+    __init__.py is a part as well. None beyond the root of a project."""
+    while not _has_init(folder):
+        if not folder.name.isidentifier() or not _entries(str(folder)).isdisjoint(_ROOT_FILES):
+            return None
         folder = folder.parent
     return folder
+
+
+def _has_init(folder: Path) -> bool:
+    return "__init__.py" in _entries(str(folder)) and folder.name.isidentifier()
+
+
+def beside(path: str) -> frozenset[str]:
+    """The names of the modules beside a file of a package's folder without an __init__.py, where scripts lie that
+    import one another by these alone."""
+    return _scripts(os.path.split(path)[0])
+
+
+@cache
+def _scripts(folder: str) -> frozenset[str]:
+    real = _real(Path(folder))
+    if _has_init(real) or _package_around(real) is None:
+        return frozenset()
+    names = {name.removesuffix(".py") for name in _entries(str(real)) if name.endswith(".py")}
+    return frozenset(names - sys.stdlib_module_names - LIBRARIES)
 
 
 def module_name(path: str | Path) -> str:

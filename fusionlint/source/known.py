@@ -10,7 +10,7 @@ from fusionlint.rule import definition
 from fusionlint.source.cache import Cache, Text, digest
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts, absolute
-from fusionlint.source.files import is_package, module_name, path_in_project
+from fusionlint.source.files import beside, is_package, module_name, path_in_project
 from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
 from fusionlint.source.texts import text_of
@@ -46,7 +46,8 @@ class Known:
     def leaf(self, path: str) -> Leaf:
         """What of a file says which others it is connected with."""
         text, module, of_package = self.texts[path], module_name(path), is_package(path)
-        imports = tuple(absolute(target, module, is_package=of_package) for target in text.imports)
+        near = beside(path)
+        imports = tuple(absolute(target, module, near, is_package=of_package) for target in text.imports)
         return Leaf(module, path_in_project(path), imports, text.outline)
 
     def leaf_around(self, name: str) -> Leaf | None:

@@ -36,6 +36,7 @@ from fusionlint.source.facts import (
     unpacked,
     unpacked_call,
 )
+from fusionlint.source.files import LIBRARIES
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
@@ -45,8 +46,6 @@ TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map")
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
                        "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip
-# What these call their functions is known, and means the same where their source happens to be among the files.
-LIBRARIES = frozenset(("jax", "flax", "equinox", "haiku", "optax", "numpy"))
 # The calls of so many names are found one by one.
 _FEW = 64
 # Re-exports and definitions without a cycle are never deeper than this.

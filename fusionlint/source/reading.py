@@ -264,7 +264,8 @@ def _class(reader: _Reader, node: ast.ClassDef) -> None:
     reader.bind(node.name, ("class", scope, None))
     reader.visit_all(node.bases)
     reader.visit_all(keyword.value for keyword in node.keywords)
-    reader.classes[scope] = tuple(map(reader.value, node.bases)), tuple(map(reader.value, node.decorator_list))
+    bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]  # Base, of `Base[State]`
+    reader.classes[scope] = tuple(map(reader.value, bases)), tuple(map(reader.value, node.decorator_list))
     reader.within(scope, (), node.body)
 
 
