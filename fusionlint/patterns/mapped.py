@@ -20,6 +20,7 @@ from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
 from fusionlint.source.project import Place
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
@@ -168,7 +169,29 @@ def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool
     if calls and parameter.name.value in names:
         place = names.index(parameter.name.value)
         return any(not isinstance(call, cst.Call) or _differs_by(call, place, source, depth) for call in calls)
-    return in_environment(function.body, source)
+    if not in_environment(function.body, source):
+        return False
+    given = _given(function, parameter.name.value, source)
+    return not given or any(differs(each, source, depth - 1) for each in given)
+
+
+def _given(function: Function, name: str, source: Source) -> list[cst.BaseExpression]:
+    """What a helper is handed for a parameter by all that call it, where they stand in this file, outside of classes:
+    none where one of them is not seen."""
+    if not isinstance(function, cst.FunctionDef) or any(
+        isinstance(a, cst.ClassDef) for a in source.ancestors(function)
+    ):
+        return []
+    project = source.project
+    place = Place(source.path, source.body_scope(function))
+    called = project.name_of(place)
+    callers = [caller for caller in project.callers(called) if not is_idle(project, caller)]
+    calls = [call for call in source.calls_of((called,)) if isinstance(call, cst.Call)]
+    if not calls or any(caller.path != source.path for caller in callers):
+        return []
+    names = [p.name.value for p in parameters(function)]
+    given = [argument(call, names.index(name), name) if name in names else None for call in calls]
+    return [] if None in given or any(a.star for call in calls for a in call.args) else [g for g in given if g]
 
 
 def _is_partial_of_vmap(node: cst.BaseExpression, source: Source) -> bool:

@@ -1,4 +1,5 @@
-"""What `@functools.partial(jax.vmap, in_axes=...)` maps differs from element to element, unless it is known."""
+"""What `@functools.partial(jax.vmap, in_axes=...)` maps differs from element to element, unless it is known; what an
+environment's helper is handed differs where one of its calls hands what does."""
 
 from __future__ import annotations
 
@@ -40,3 +41,32 @@ def test_a_window_of_each_element(axes: str, call: str, count: int) -> None:
 def test_axes_by_a_name_are_several(axes: str, count: int) -> None:
     code = f"import jax, jax.numpy as jnp\n@jax.vmap\ndef f(x, shift):\n    return jnp.roll(x, -shift, {axes})\n"
     assert len(check_text(code.encode(), "m.py", Scope(("vmapped-roll",)))) == count
+
+
+GAME = """
+import jax
+import jax.numpy as jnp
+
+class Game:
+    def init(self, key):
+        return jnp.zeros(64)
+
+    def step(self, state, action):
+        return moved(state, action)
+
+def moved(state, action):
+    shifts = jnp.array([1, -1, 8, -8])
+
+    def turn(i, board):
+        return board | rolled(state.board, HANDED)
+
+    return jax.lax.fori_loop(0, 4, turn, state.board)
+
+def rolled(board, shift):
+    return jnp.roll(board, shift)
+"""
+
+
+@pytest.mark.parametrize(("handed", "count"), [("action", 1), ("shifts[i]", 0), ("8", 0), ("*state.moves", 1)])
+def test_what_a_helper_of_a_game_is_handed(handed: str, count: int) -> None:
+    assert len(check_text(GAME.replace("HANDED", handed).encode(), "m.py", Scope(("vmapped-roll",)))) == count
