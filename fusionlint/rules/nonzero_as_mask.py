@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.at import constant, elements, is_none
 from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
@@ -44,6 +44,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     if read and all(_is_printed(outer, source) for outer, _ in read):
         return
     fill = argument(node, 99, "fill_value")
+    fill = None if fill is not None and is_none(fill) else fill  # its default
     if constant(size) == 1 or (read and all(depth >= _TO_FIRST[name] for _, depth in read)):
         if fill is None or constant(fill) == 0:
             yield source.finding(

@@ -14,6 +14,7 @@ from fusionlint.source.scope import Scope
         ("jnp.nonzero(m, size=1)[0][0]", "jnp.argmax(m), of a mask with one axis"),
         ("jnp.where(m, size=1)[0][0]", "jnp.argmax(m), of a mask with one axis"),
         ("jnp.flatnonzero(m, size=1)[0]", "jnp.argmax(m)"),
+        ("jnp.flatnonzero(m, size=1, fill_value=None)[0]", "jnp.argmax(m)"),
     ],
 )
 def test_the_first_hit_is_argmax_of_a_mask_with_one_axis(first: str, advice: str) -> None:
