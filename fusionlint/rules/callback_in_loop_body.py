@@ -22,7 +22,6 @@ from fusionlint.patterns.callbacks import (
     is_switched,
     is_tried,
     loop_around,
-    runs_a_loop,
 )
 from fusionlint.patterns.loop_bodies import is_small
 from fusionlint.rule import Rule
@@ -56,12 +55,13 @@ def _is_meant(node: cst.Call, body: Body, source: Source) -> bool:
     """Whether somebody asked for what `node` hands out, or it costs little beside the step: a print or a report behind
     a setting, a few numbers of many small steps, what a training step has to say. Where the loop returns the values as
     well, all of it can be said after the loop."""
+    is_large = not is_small(source.project, Place(source.path, source.body_scope(body)))
     if source.calls(node, PRINT):
-        return is_switched(node, source) or is_tried(node, source) or runs_a_loop(body, source)
+        return is_large or is_switched(node, source) or is_tried(node, source)
     if is_asked_for(node, source) or is_printed(node, source) or is_progress(node, source):
         return True
     if is_summary(node, body, source) or is_rare(node, body, source):
         return True
     if is_returned(node, body, source):
         return False
-    return is_switched(node, source) or not is_small(source.project, Place(source.path, source.body_scope(body)))
+    return is_large or is_switched(node, source)

@@ -216,6 +216,8 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
         made = value if isinstance(value, cst.Call) and source.loop(value) is loop else made
     if isinstance(made, cst.Call):
         others = [arg for arg in made.args if arg.keyword is None or arg.keyword.value != "name"]
+        if any(_is_numbered_setting(arg.value, counter, source) for arg in call.args):
+            return False
         if _uses(others, counter, loop) or any(_is_of_a_level(arg.value, source) for arg in others):
             return False
         return _is_module(loop, source) and _is_block(made.func, source)
@@ -225,6 +227,14 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
     rows = [arg.value for arg in call.args[1:] if isinstance(arg.value, cst.Subscript)]
     is_all = bool(rows) and len(rows) == len(call.args) - 1 and len(_recurring(carry)) == 1
     return is_all and all(_is_layer_of(row, counter, source) for row in rows)
+
+
+def _is_numbered_setting(given: cst.BaseExpression, counter: str, source: Source) -> bool:
+    """Whether a layer is handed what is computed from its number, `drop_rate(i, depth)`: no row of something."""
+    made = source.meant(given)
+    parts = [arg.value for arg in made.args] if isinstance(made, cst.Call) else [made]
+    numbers = (part for part in parts if isinstance(part, cst.Name | cst.BinaryOperation))
+    return any(name.value == counter for part in numbers for name in names_read(part))
 
 
 def _recurring(carry: Carry) -> set[str]:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import comments_above, is_asked_for
+from fusionlint.patterns.alternatives import comments_above, is_asked_for, is_beside
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
@@ -35,14 +35,18 @@ _WAY = regex(r"one_?hot|mat_?mul|iota", re.I)
 _CHOSEN = regex(r"\bTPUs?\b|\b[Gg]athers?\b")
 # As many lines as making the one-hot takes.
 _CLOSE = 8
+_GATHERS = ("jax.numpy.take", "jax.numpy.take_along_axis")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
 @rule.source("BinaryOperation", "Call", when=making_one_hots)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot; not where a
-    setting asks for that, or a comment says that it is for TPUs, where it is no harm, or instead of a gather."""
+    setting asks for that, or for a gather otherwise, or a comment says that it is for TPUs, where it is no harm, or
+    instead of a gather."""
     found = list(_products(node, source))
+    if is_beside(node, source, *_GATHERS):
+        return
     if found and not is_asked_for(node, _WAY, source) and not _is_said_to_be_meant(found[0].location.line, source):
         yield from found
 

@@ -30,7 +30,7 @@ _NEVER = frozenset(
 # code of jax, flax, brax, maxtext and numpyro.
 _IDLE_FILE = regex(
     r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
-    r"|reference|_?deprecated|outdated|obsolete|bugs?(_\w+)?|repros?)/"
+    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"

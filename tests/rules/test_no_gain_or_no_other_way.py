@@ -126,6 +126,43 @@ for keys in sequence:
     evaluate_step(sampler, keys, model)
 """
 
+LOOKED_UP = """
+class Embedding:
+    def embed(self, table, ids):
+        if self.use_lookup:
+            return jnp.take(table, ids, axis=0)
+        else:
+            return jnp.dot(jax.nn.one_hot(ids, self.vocabulary), table)
+"""
+DROPPED = """
+import flax.linen as nn
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, drop=0.0):
+        y = nn.SelfAttention(8)(nn.LayerNorm()(x))
+        return x + nn.Dense(64)(nn.relu(nn.Dense(256)(y)))
+
+class Model(nn.Module):
+    depth: int = 12
+
+    @nn.compact
+    def __call__(self, x):
+        for i in range(self.depth):
+            rate = drop_rate(i, self.depth)
+            x = Block(name=f"block_{i}")(x, drop=rate)
+        return x
+"""
+TRAINED = """
+def train(params, batches, loss):
+    def step(params, batch):
+        value, grads = jax.value_and_grad(loss)(params, batch)
+        jax.debug.print("loss {}", value)
+        return params - 0.1 * grads, None
+
+    return jax.lax.scan(step, params, batches)[0]
+"""
+
 CASES = {
     "all coordinates so far": ("scalar-loop", COORDINATES, ("cost[i, :] + f)", "cost[i, :] + 2.0 * f[i - 1])")),
     "work that nobody asked for": ("cond-for-where", RESCALED, ("jnp.any(temperatures != 1.0)", "temperatures[0] > 0")),
@@ -138,6 +175,9 @@ CASES = {
     "one order for many prefixes": ("argsort-prefix", PREFIXES, (".mean() for n in lengths", "")),
     "until it gains little": ("while-loop-under-vmap", CLUSTERS, ("old - new > tol", "old > new")),
     "a function that is handed in": ("jit-per-call", QUALITY, ("sample(model.x, key)", "model(key)")),
+    "a lookup that may be asked for": ("one-hot-matmul", LOOKED_UP, ("jnp.take(table, ids, axis=0)", "table")),
+    "layers that drop more and more": ("layer-loop", DROPPED, ("drop_rate(i, self.depth)", "drop_rate(self.depth)")),
+    "a print of a training step": ("callback-in-loop-body", TRAINED, ("jax.value_and_grad(loss)(params, ", "(")),
     "what tests use": ("inverse-then-matmul", OF_TESTS, ("to use for unit tests", "to use for testing hypotheses")),
 }  # fmt: skip
 
