@@ -6,16 +6,14 @@ the one before is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import takewhile
 
 import libcst as cst
 
-from fusionlint.lazily import regex
 from fusionlint.patterns.at import (
     Part,
     Write,
-    constant,
     elements,
     inside,
     is_literal,
@@ -26,16 +24,19 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise, counted_by
-from fusionlint.patterns.at_loop_slices import are_rectangles, of_slices
+from fusionlint.patterns.at_loop_slices import are_rectangles, is_the_same_each_turn, of_slices, over_one_block
+from fusionlint.patterns.at_loop_turns import counts_down, is_branched, is_cut_by_the_counter, needs_the_one_before
 from fusionlint.patterns.at_many import is_one_of_many
 from fusionlint.patterns.at_stands import Stands, stands
-from fusionlint.patterns.carry import Carry, read
-from fusionlint.patterns.carry import Write as Assigned
+from fusionlint.patterns.calls import brief
+from fusionlint.patterns.carry import calls
+from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _SUMS = tuple(f"jax.numpy.{name}" for name in ("logical_or", "logical_and", "maximum", "minimum", "add"))
-_KEYS = regex(r"(^|[._])(rngs?|keys?)\d*$")
+# A value longer than this says less than its outline.
+_LONG = 30
 
 
 def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
@@ -61,8 +62,12 @@ def _is_kept_under_a_key(part: Part, loop: cst.For) -> bool:
 def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:
     array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
     pieces = [write, *(w for w in found.writes if dotted(root(w)) == array and w is not write)]
-    if not are_rectangles(pieces, source) and (_is_ragged(write, loop) or _is_a_part_of_a_row(write, loop)):
+    if not are_rectangles(pieces, source) and (_is_ragged(write, loop) or _is_a_part_of_a_row(write, loop, source)):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"
+    is_one_value = write.value is not None and _is_one_value(write.value, loop, source)
+    over = None if is_one_value or _is_left_out(write, loop, source) else over_one_block(write, pieces, loop, source)
+    if over is not None:
+        return f"a list of the values, and one `{array}.at[{over}].{write.method}(...)` of one {jnp}.stack of them"
     if (joined := of_slices(write, pieces, array, loop, source)) is not None:
         return joined
     if write.method == "set" and _adds_up(write, loop, source):
@@ -74,16 +79,16 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         listed = f"a list of the places that are written and one of their values{_joined(write, source)}"
         return f"{listed}, then one `{array}.at[indices].{write.method}(values)`"
     values = {source.code(w.value) for w in pieces if w.value is not None}
-    if is_literal(write.value) and len(values) == 1:
-        one = f"one `{array}.at[indices].{write.method}({values.pop()})`"
-        return f"{one} of the places of all {found.counter}{_joined(write, source)}"
+    if len(values) == 1 and is_one_value:
+        one = f"one `{array}.at[indices].{write.method}({brief(values.pop(), _LONG)})`"
+        return f"{one} of the places of all {found.counter}{_joined(write, source)}{_behind(write, source, jnp)}"
     written = f"one `{array}.at[indices].{write.method}(values)`"
     is_counted = _is_counted(write, loop)
-    if _needs_the_one_before(write, found, loop, source):
+    if needs_the_one_before(write, found, loop, source):
         if write.method != "set" or not is_counted:
             return f"a list of the values, then {written} of one {jnp}.stack of them"
-        turned = " of it turned round" if _counts_down(loop, source) else ""
-        or_scan = "" if _is_cut_by_the_counter(loop) else "; or jax.lax.scan, which hands them out"
+        turned = " of it turned round" if counts_down(loop, source) else ""
+        or_scan = "" if is_cut_by_the_counter(loop) else "; or jax.lax.scan, which hands them out"
         return f"a list of the values, and one {jnp}.stack{turned}{_stacked(write)}{or_scan}"
     parts = [part for piece in pieces for part in piece.index]
     if unseen := [part for part in parts if not _is_one_place_each(part, source)]:
@@ -91,7 +96,7 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         names = (part for part in unseen if isinstance(part, cst.Name) and source.value(part) is None)
         slices = f"; of slices one {jnp}.concatenate" if any(True for _ in names) else ""
         return f"{first}, then {written}, both stacked, or joined where they are arrays{slices}"
-    if _is_cut_by_the_counter(loop):
+    if is_cut_by_the_counter(loop) or is_branched(write, loop, source):
         listed = f"a list of the values, and one {jnp}.stack"
         is_whole_of_it = write.method == "set" and is_counted
         return f"{listed}{_stacked(write)}" if is_whole_of_it else f"{listed} of it, then {written}"
@@ -117,37 +122,6 @@ def _is_counted(write: Write, loop: cst.For) -> bool:
     return all(is_whole(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
 
 
-def _needs_the_one_before(write: Write, found: Piecewise, loop: cst.For, source: Source) -> bool:
-    """Whether what is written is made of what an earlier turn left, `state = step(state)`: no vmap makes it. A key that
-    each turn splits could be split before, and of the array a turn reads no more than the piece that it writes."""
-    if write.value is None:
-        return False
-    carry, around = Carry(loop), {write.value, *source.ancestors(write.value)}
-    before = list(takewhile(lambda made: made.value not in around, carry.writes))
-    left = _left_by_the_last(write.value, before, source)
-    known = {name for made in carry.writes if _is_counted_on(made, source) for name in made.names}
-    changed = {name for made in carry.writes for name in made.names}.difference(carry.targets, found.arrays, known)
-    return any(name in changed and not _KEYS.search(name) for name in left)
-
-
-def _is_counted_on(made: Assigned, source: Source) -> bool:
-    """`count += 1`, which Python knows of all turns at once."""
-    return isinstance(source.parent(made.value), cst.AugAssign) and is_literal(made.value)
-
-
-def _left_by_the_last(value: cst.BaseExpression, before: Sequence[Assigned], source: Source) -> set[str]:
-    """The names that a value is made of, through the assignments before it, as they were when the turn began."""
-    begun: dict[str, set[str]] = {}
-    for made in before:
-        names = {each for name in read(made.value) for each in begun.get(name, {name})}
-        is_added = isinstance(source.parent(made.value), cst.AugAssign)
-        for name in made.names:
-            # What only one branch writes another one may, too.
-            kept = begun.get(name, {name} if is_added else set())
-            begun[name] = names | (kept if is_added or not made.always else set())
-    return {each for name in read(value) for each in begun.get(name, {name})}
-
-
 def _is_left_out(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether some turns write nothing: the write is under an `if`, or behind one that goes on to the next turn."""
     around = list(source.ancestors(write.call))
@@ -157,19 +131,24 @@ def _is_left_out(write: Write, loop: cst.For, source: Source) -> bool:
     return any(isinstance(node, cst.Continue) and source.loop(node) is loop for node in before)
 
 
-def _counts_down(loop: cst.For, source: Source) -> bool:
-    """`reversed(range(n))`, and `range(n - 1, -1, -1)`."""
-    match loop.iter:
-        case cst.Call(args=[_, _, cst.Arg(value=step)]) if source.calls(loop.iter, "range"):
-            return (constant(step) or 1) < 0
-    return source.calls(loop.iter, "reversed")
+def _is_one_value(value: cst.BaseExpression, loop: cst.For, source: Source) -> bool:
+    """Whether all turns write one value: made of nothing that the loop writes, by nothing but jax, and no field of an
+    object that is called in the loop, `problem.value` behind `problem.solve()`."""
+    if not is_the_same_each_turn(value, loop):
+        return False
+    if any(not (source.qualified_name(call.func) or "").startswith("jax.") for call in calls(value)):
+        return False
+    asked = {dotted(call.func).partition(".")[0] for call in calls(loop.body) if isinstance(call.func, cst.Attribute)}
+    fields = (dotted(node) for node in inside(value) if isinstance(node, cst.Attribute))
+    return not any(field.partition(".")[0] in asked for field in fields)
 
 
-def _is_cut_by_the_counter(loop: cst.For) -> bool:
-    """Whether a turn works on a part as long as its number says, `work[j:, j]`: no scan does."""
-    counted = counted_by(loop)
-    cut = (node for node in inside(loop.body) if isinstance(node, cst.Slice))
-    return any(name.value in counted for part in cut for name in names_read(part))
+def _behind(write: Write, source: Source, jnp: str) -> str:
+    """What an array that each turn writes needs, if other axes come before the one of the places."""
+    first = next((i for i, part in enumerate(write.index) if not is_whole(part)), 0)
+    if first == 0 or is_literal(write.value) or (write.value is not None and kind(write.value, source) == "scalar"):
+        return ""
+    return f"; an array with {jnp}.expand_dims for them"
 
 
 def _stacked(write: Write) -> str:
@@ -181,11 +160,18 @@ def _stacked(write: Write) -> str:
     return f" along axis {places[0] - len(write.index) if is_open else places[0]}"
 
 
-def _is_a_part_of_a_row(write: Write, loop: cst.For) -> bool:
+def _is_a_part_of_a_row(write: Write, loop: cst.For, source: Source) -> bool:
     """`[i, slice(0, x.shape[0])]`: a row for each, as much of it as there is."""
     counted = counted_by(loop)
-    is_row = any(isinstance(part, cst.Name) and part.value in counted for part in write.index)
-    return is_row and any(_asks_for_shape(part, counted) for part in write.index)
+    rows = [part for part in write.index if isinstance(part, cst.Name) and part.value in counted]
+    others = [part for part in write.index if part not in rows]
+    return bool(rows) and any(_asks_for_shape(part, counted) or _is_cut_by_name(part, loop, source) for part in others)
+
+
+def _is_cut_by_name(part: Part, loop: cst.For, source: Source) -> bool:
+    """Whether each turn is handed a slice of its own: `cut = slice_of(offset)`."""
+    is_named = not isinstance(part, cst.Slice) and stands(part, source) is Stands.SLICE
+    return is_named and not is_the_same_each_turn(part, loop)
 
 
 def works_on_what_is_there(found: Piecewise, source: Source) -> bool:

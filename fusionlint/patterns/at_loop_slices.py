@@ -15,6 +15,7 @@ from fusionlint.patterns.at_chain import is_added
 from fusionlint.patterns.at_loop import are_windows_apart, counted_by
 from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.at_stands import Stands, holds_slices, stands
+from fusionlint.patterns.carry import Carry
 from fusionlint.source.tree import Source
 
 
@@ -38,7 +39,7 @@ def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, 
             minus = ", what is subtracted with a minus" if any(piece.method != "add" for piece in pieces) else ""
             return f"{array}, and to it one sum of the pieces, each brought to its place by {jnp}.pad{minus}"
         return None
-    moved = [part for piece in pieces for part in piece.index if not _is_the_same_each_turn(part, loop, source)]
+    moved = [part for piece in pieces for part in piece.index if not is_the_same_each_turn(part, loop)]
     if any(_is_a_slice_by_name(part, source) for part in moved):
         along = f"one {jnp}.concatenate where they lie along one axis"
         return f"a list of the pieces, and {along}, else {jnp}.where of masks, each brought to its place by {jnp}.pad"
@@ -89,12 +90,44 @@ def _is_a_slice_by_name(part: Part, source: Source) -> bool:
     return stands(part, source) is Stands.SLICE or holds_slices(part, source)
 
 
-def _is_the_same_each_turn(part: Part, loop: cst.For, source: Source) -> bool:
-    """Whether a name stands for a slice that was made before the loop: `inner = slice(1, n)`."""
-    written = source.written(part) if isinstance(part, cst.Name) else None
-    return written is not None and loop not in source.ancestors(written)
+def is_the_same_each_turn(part: cst.CSTNode, loop: cst.For) -> bool:
+    """Whether nothing that the loop counts or writes says what this is: `1:-1`, `self.inner`."""
+    return not Carry(loop).varies(part)
 
 
 def _is_cut_to_size(part: Part) -> bool:
     """`at : at + size`."""
     return isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part)
+
+
+def over_one_block(write: Write, pieces: Sequence[Write], loop: cst.For, source: Source) -> str | None:
+    """The index of one write, `places, *block`, where each turn takes another number on one axis and the same slices of
+    the others: a field of some components, of which a part is written."""
+    moved = [not is_the_same_each_turn(part, loop) for part in write.index]
+    first, *rest = write.index
+    if len(pieces) > 1 or moved != [True, *(False for _ in rest)] or not _is_one_number(first, loop, source):
+        return None
+    if not all(stands(part, source) in (Stands.SLICE, Stands.WHOLE) for part in rest) or all(map(is_whole, rest)):
+        return None
+    return ", ".join((_all_of(loop, source), *(_starred(part, source) for part in rest)))
+
+
+def _all_of(loop: cst.For, source: Source) -> str:
+    """The places of all turns: of a TPU a slice asks far less than an array of them."""
+    match loop.iter:
+        case cst.Call(args=[cst.Arg(keyword=None, star="", value=end)]) if source.calls(loop.iter, "range"):
+            return f":{source.code(end)}"
+    return "places"
+
+
+def _starred(part: Part, source: Source) -> str:
+    """A part of an index as it is written, `*self.inner` with its star."""
+    above = source.parent(part)
+    is_starred = isinstance(above, cst.StarredElement) or (isinstance(above, cst.Index) and above.star == "*")
+    return f"*{source.code(part)}" if is_starred else source.code(part)
+
+
+def _is_one_number(part: Part, loop: cst.For, source: Source) -> bool:
+    """Whether each turn has one number there: `i`, and `axis` of `for axis in (0, a, b)`."""
+    is_listed = isinstance(loop.iter, cst.Tuple | cst.List) and isinstance(loop.target, cst.Name)
+    return stands(part, source) is Stands.NUMBER or (is_listed and source.code(part) == source.code(loop.target))

@@ -48,6 +48,8 @@ _OF_AXES = tuple(
 _WHERE = ("numpy.where", "jax.numpy.where")
 # A name seldom stands for more names than this.
 _DEPTH = 8
+# What says what an array holds, and of which shape.
+_TYPES = frozenset(("Bool", "Complex", "Float", "Inexact", "Int", "Integer", "Num", "Real", "Shaped", "UInt"))
 _LISTS = regex(r"(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
 _FINDS = tuple(
     f"{module}.{name}"
@@ -177,14 +179,17 @@ def _given(call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _has_axes(name: cst.Name, source: Source) -> bool:
-    """Whether this is a parameter that jaxtyping says has axes: `rows: Int[Array, "n"]`."""
+    """Whether this is a parameter that jaxtyping says has axes: `rows: Int[Array, "n"]`, `rows: Int["n"]`."""
     written = source.written(name)
     match source.parent(written) if written is not None else None:
         case cst.Param(
             annotation=cst.Annotation(
-                annotation=cst.Subscript(slice=[_, cst.SubscriptElement(slice=cst.Index(cst.SimpleString() as axes))])
+                annotation=cst.Subscript(
+                    value=cst.Name(of) | cst.Attribute(attr=cst.Name(of)),
+                    slice=[*before, cst.SubscriptElement(slice=cst.Index(cst.SimpleString() as axes))],
+                )
             )
-        ):
+        ) if len(before) == 1 or (not before and of in _TYPES):
             return bool(str(axes.evaluated_value).strip(" ."))
     return False
 

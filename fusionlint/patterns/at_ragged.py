@@ -45,15 +45,27 @@ def _is_a_rectangle(write: Write) -> bool:
 
 
 def _is_counted_off(part: Part, loop: cst.For, counted: set[str], source: Source) -> bool:
-    """Whether each turn makes its places by a range of another length than the last: `j + jnp.arange(n - j)`."""
+    """Whether each turn makes its places by a range of another length than the last: `j + jnp.arange(n - j)`,
+    `n + jnp.arange(-j, j + 1)`, under names of their own too."""
     if not source.calls(loop.iter, "range"):
         return False
-    made: list[cst.CSTNode] = [part]
-    if isinstance(part, cst.Name):
-        made += [node.value for node in inside(loop.body) if isinstance(node, cst.Assign) and _is_set(part.value, node)]
-    ranges = (node for value in made for node in inside(value) if isinstance(node, cst.Call))
-    lengths = (source.meant(one.args[0].value) for one in ranges if source.calls(one, *RANGES) and len(one.args) == 1)
-    return any(not counted.isdisjoint(name.value for name in names_read(length)) for length in lengths)
+    names = {name.value for name in names_read(part)}
+    assigned = [node for node in inside(loop.body) if isinstance(node, cst.Assign)]
+    made: list[cst.CSTNode] = [part, *(node.value for node in assigned if any(_is_set(name, node) for name in names))]
+    ranges = [node for value in made for node in inside(value) if source.calls(node, *RANGES)]
+    return any(isinstance(one, cst.Call) and _is_of_another_length(one, counted, source) for one in ranges)
+
+
+def _is_of_another_length(made: cst.Call, counted: set[str], source: Source) -> bool:
+    match [arg.value for arg in made.args if arg.keyword is None]:
+        case [begin, cst.BinaryOperation(left=left, operator=cst.Add(), right=length)] if left.deep_equals(begin):
+            lengths = [length]
+        case [_] | [_, _] as lengths:
+            pass
+        case _:
+            return False
+    meant = [source.meant(length) for length in lengths]
+    return any(not counted.isdisjoint(name.value for name in names_read(length)) for length in meant)
 
 
 def _is_set(name: str, node: cst.Assign) -> bool:

@@ -60,7 +60,7 @@ def stands(part: Part, source: Source) -> Stands:
     if is_whole(part):
         return Stands.WHOLE
     meant = source.meant(part)
-    if isinstance(meant, cst.Slice) or _makes_a_slice(meant) or _is_called_a_slice(part, source):
+    if isinstance(meant, cst.Slice) or _makes_a_slice(meant, source) or _is_called_a_slice(part, source):
         return Stands.SLICE
     if _is_an_index(meant) and not (isinstance(meant, cst.Tuple) and is_many(part, source)):
         return Stands.INDEX
@@ -88,12 +88,18 @@ def holds_slices(part: Part, source: Source) -> bool:
     match source.meant(part):
         case cst.Call(func=cst.Name("tuple"), args=[cst.Arg(value=parts)]):
             made = inside(source.meant(parts))
-            return is_called_a_slice(parts) or any(isinstance(node, cst.Call) and _makes_a_slice(node) for node in made)
+            return is_called_a_slice(parts) or any(
+                isinstance(node, cst.Call) and _makes_a_slice(node, source) for node in made
+            )
     return False
 
 
-def _makes_a_slice(meant: cst.CSTNode) -> bool:
-    return isinstance(meant, cst.Call) and dotted(meant.func) == "slice"
+def _makes_a_slice(meant: cst.CSTNode, source: Source) -> bool:
+    """Whether this is `slice(a, b)`, or a function of the project that is called so: `_slice_of(offset)`."""
+    if not isinstance(meant, cst.Call):
+        return False
+    name = source.qualified_name(meant.func) or ""
+    return dotted(meant.func) == "slice" or (":" in name and SLICES.search(dotted(meant.func)) is not None)
 
 
 def _is_called_a_slice(part: Part, source: Source) -> bool:

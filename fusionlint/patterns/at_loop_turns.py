@@ -1,0 +1,84 @@
+"""How one turn of a Python loop comes by what it writes: of what the turn before left, in an order, by a number that
+Python asks for.
+
+In: the writes of a loop of a Source. Out: what keeps the turns from being worked out at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+import libcst as cst
+
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import Write, constant, inside, is_literal, names_read
+from fusionlint.patterns.at_loop import Piecewise, counted_by
+from fusionlint.patterns.carry import Carry, calls, read
+from fusionlint.patterns.carry import Write as Assigned
+from fusionlint.source.tree import Source
+
+_KEYS = regex(r"(^|[._])(rngs?|keys?)\d*$")
+
+
+def needs_the_one_before(write: Write, found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether what is written is made of what an earlier turn left, `state = step(state)`: no vmap makes it. A key that
+    each turn splits could be split before, and of the array a turn reads no more than the piece that it writes."""
+    if write.value is None:
+        return False
+    carry, around = Carry(loop), {write.value, *source.ancestors(write.value)}
+    before = list(takewhile(lambda made: made.value not in around, carry.writes))
+    left = _left_by_the_last(write.value, before, source)
+    known = {name for made in carry.writes if _is_counted_on(made, source) for name in made.names}
+    changed = {name for made in carry.writes for name in made.names}.difference(carry.targets, found.arrays, known)
+    return any(name in changed and not _KEYS.search(name) for name in left)
+
+
+def _is_counted_on(made: Assigned, source: Source) -> bool:
+    """`count += 1`, which Python knows of all turns at once."""
+    return isinstance(source.parent(made.value), cst.AugAssign) and is_literal(made.value)
+
+
+def _left_by_the_last(value: cst.BaseExpression, before: Sequence[Assigned], source: Source) -> set[str]:
+    """The names that a value is made of, through the assignments before it, as they were when the turn began."""
+    begun: dict[str, set[str]] = {}
+    for made in before:
+        names = {each for name in read(made.value) for each in begun.get(name, {name})}
+        is_added = isinstance(source.parent(made.value), cst.AugAssign)
+        for name in made.names:
+            # What only one branch writes another one may, too.
+            kept = begun.get(name, {name} if is_added else set())
+            begun[name] = names | (kept if is_added or not made.always else set())
+    return {each for name in read(value) for each in begun.get(name, {name})}
+
+
+def counts_down(loop: cst.For, source: Source) -> bool:
+    """`reversed(range(n))`, and `range(n - 1, -1, -1)`."""
+    match loop.iter:
+        case cst.Call(args=[_, _, cst.Arg(value=step)]) if source.calls(loop.iter, "range"):
+            return (constant(step) or 1) < 0
+    return source.calls(loop.iter, "reversed")
+
+
+def is_cut_by_the_counter(loop: cst.For) -> bool:
+    """Whether a turn works on a part as long as its number says, `work[j:, j]`, or cut where it says, `x[p0:p1]` of
+    `p0, p1 = places[j]`: no scan does, and no vmap."""
+    carry = Carry(loop)
+    return any(carry.varies(node) for node in inside(loop.body) if isinstance(node, cst.Slice))
+
+
+def is_branched(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether a function of this file is asked for the value by what the loop counts, and Python asks that first,
+    `if m < 0`: of the turns of a vmap it knows no number."""
+    counted = counted_by(loop)
+    for call in calls(write.value) if write.value is not None else ():
+        given = [arg.value.value if isinstance(arg.value, cst.Name) else "" for arg in call.args if not arg.keyword]
+        place = source.project.find(source.qualified_name(call.func) or "") if counted & {*given} else None
+        function = source.definition(place.scope) if place is not None and place.path == source.path else None
+        if isinstance(function, cst.FunctionDef):
+            pairs = zip(function.params.params, given, strict=False)
+            asked = {parameter.name.value for parameter, name in pairs if name in counted}
+            tests = (node.test for node in inside(function.body) if isinstance(node, cst.If | cst.IfExp | cst.While))
+            if any(name.value in asked for test in tests for name in names_read(test)):
+                return True
+    return False
