@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from fusionlint.source.asked import (
     CALLERS,
@@ -65,6 +65,7 @@ class Place(NamedTuple):
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+F = TypeVar("F", bound="Callable[..., Any]")
 # What was found out, and what it took to ask.
 Memo: TypeAlias = "dict[K, tuple[T, frozenset[Asked]]]"
 
@@ -107,6 +108,7 @@ class Project:
     _starred_files: Memo[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     answers: Memo[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
     rests: dict[str, frozenset[Asked]] = field(default_factory=dict, repr=False)
+    kept: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
     _calls: dict[str, list[tuple[Place, str | None]]] = field(default_factory=dict, repr=False)
     _sought: dict[str, list[tuple[Place, int]]] = field(default_factory=dict, repr=False)
     _resting_on: dict[str, list[ByPath]] = field(default_factory=dict, repr=False)
@@ -554,6 +556,18 @@ class Project:
         if isinstance(called, str):
             return called if called.startswith(".") else self.qualified_name(place, called)
         return self.callee(place, Value("", unpacked(called))) if called else None
+
+
+def found_once(function: F) -> F:
+    """For what a project alone says and other answers are made of: found out once, and there as long as the project."""
+
+    @wraps(function)
+    def answer(project: Project) -> Any:
+        if function not in project.kept:
+            project.kept[function] = function(project)
+        return project.kept[function]
+
+    return cast("F", answer)
 
 
 def modules_of(names: Mapping[str, str]) -> dict[str, str]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import marshal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.project import JIT, PARTIAL, Place, Project
+from fusionlint.source.project import JIT, PARTIAL, Place, Project, found_once
 
 # What traces the functions handed to it.
 TRANSFORMS = JIT | frozenset(
@@ -134,7 +134,7 @@ class Seen(NamedTuple):
         return cls(is_idle, functions, host, setting_up, traced, called_back, kernels, handed_out, called, *pairs)
 
 
-@lru_cache(maxsize=2)
+@found_once
 def seen(project: Project) -> dict[str, Seen]:
     """What each file of a project shows, by path."""
     known = project.known.seen

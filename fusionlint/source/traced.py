@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Literal, TypeAlias
 
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import EVERYWHERE, METHODS
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.project import Place, Project
+from fusionlint.source.project import Place, Project, found_once
 from fusionlint.source.seen import TRANSFORMS, is_called_idle, seen
 
 Context = Literal["traced", "host", "library"]
@@ -82,7 +81,7 @@ def _of_subclasses(project: Project, owner: Place, name: str) -> Iterator[Place]
             yield place
 
 
-@lru_cache(maxsize=2)
+@found_once
 def _derived(project: Project) -> dict[Place, list[Place]]:
     """The classes of the project that are derived from each, as they name it."""
     found: dict[Place, list[Place]] = defaultdict(list)
@@ -100,7 +99,7 @@ def is_idle(project: Project, place: Place) -> bool:
     return is_idle_file(facts.inside) or is_called_idle(facts, place.scope) or place in kernels(project)
 
 
-@lru_cache(maxsize=2)
+@found_once
 def _taken_along(project: Project) -> tuple[Edges, ...]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
@@ -111,7 +110,7 @@ def _taken_along(project: Project) -> tuple[Edges, ...]:
     return _calls(project), _defined(project)[1], overridden
 
 
-@lru_cache(maxsize=2)
+@found_once
 def _callback_functions(project: Project) -> frozenset[Place]:
     """What a trace hands to the host, and initializers, which run once before there is anything to speed up."""
     return frozenset(place for one in seen(project).values() for place in one.called_back)
@@ -122,7 +121,7 @@ def _inside(project: Project) -> Edges:
     return _defined(project)[0]
 
 
-@lru_cache(maxsize=2)
+@found_once
 def _defined(project: Project) -> tuple[Edges, Edges]:
     """The functions that are defined in each scope, and of them those that a trace of it goes on into."""
     callbacks = _callback_functions(project)
@@ -137,18 +136,18 @@ def _defined(project: Project) -> tuple[Edges, Edges]:
     return every, traced
 
 
-@lru_cache(maxsize=2)
+@found_once
 def _functions(project: Project) -> frozenset[Place]:
     return frozenset(chain.from_iterable(_inside(project).values()))
 
 
-@lru_cache(maxsize=2)
+@found_once
 def _calls(project: Project) -> Edges:
     """The functions and classes of the project that each scope calls."""
     return {Place(path, scope): called for path, one in seen(project).items() for scope, called in one.calls}
 
 
-@lru_cache(maxsize=2)
+@found_once
 def kernels(project: Project) -> frozenset[Place]:
     """The functions that are handed to Pallas, what they hold, and what nothing but they call."""
     if project.known.kernels is not None:
