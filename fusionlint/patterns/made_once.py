@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusionlint.lazily import regex
+from fusionlint.source.facts import last_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.traced import Context, is_idle
 
@@ -18,7 +19,14 @@ _MAKES = regex(
 )
 _FACTORY = regex(r"(^|_)factory$")
 # What a file of weights is read for, and what has to be done to put them where they belong.
-_LOADS = regex(r"(^|_)(checkpoints?|ckpt|pretrained)(_|$)")
+_LOADS = regex(
+    r"(^|_)(checkpoints?|ckpt|pretrained)(_|$)"
+    # What is written down by name: a level, a robot.
+    r"|(^|_)(from|import|load|read|parse)_(\w+_)?(json|yaml|toml|xml|urdf|mjcf|sdf|csv|hdf5|files?|disk|paths?)$"
+)
+# How a class makes an object of a description, where no object is there yet.
+_BUILDS = regex(r"^_?(build|construct)(_|$)")
+_STATIC = frozenset(("staticmethod", "classmethod"))
 # A helper of a helper is seldom further away than this.
 _DEPTH = 3
 
@@ -27,10 +35,13 @@ def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Pla
     """Whether the function at `place` is not seen to be traced and says that it makes something, where all that are
     seen to call it are host code outside of loops or of that kind; or whether such functions alone call it.
 
-    Who calls a method, or a function that another hands out, is seldom seen: of those nothing is said.
+    Who calls a method, or a function that another hands out, is seldom seen: of those nothing is said, but for static
+    methods that build objects.
     """
-    if contexts.get(place) == "traced" or project.function_at(place) is None or place.outer.scope:
+    if contexts.get(place) == "traced" or project.function_at(place) is None:
         return False
+    if place.outer.scope:
+        return _is_builder(project, place)
     makes = _MAKES.match(place.scope) is not None
     if (makes or _LOADS.search(place.scope)) and contexts.get(place) == "host":
         return True
@@ -39,6 +50,14 @@ def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Pla
         return makes and not calls
     others = [(c, call) for c, call in calls if not is_made_once(project, contexts, c, depth - 1)]
     return not others or (makes and not any(call.loops or _may_be_traced(c, contexts) for c, call in others))
+
+
+def _is_builder(project: Project, place: Place) -> bool:
+    """Whether a static method builds objects of its class, `Model.build(description)`."""
+    function = project.function_at(place)
+    if function is None or not function.owner or not _BUILDS.match(last_name(place.scope)):
+        return False
+    return any(decorator.name in _STATIC for decorator in function.decorators)
 
 
 def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool:

@@ -111,3 +111,27 @@ def test_of_methods_and_what_is_handed_out_nobody_sees_who_calls_them(tmp_path: 
     inside = "\n".join(f"    {line}" for line in code.partition("\n\n")[2].splitlines())
     (tmp_path / "views.py").write_text(f"import jax.numpy as jnp\n\nclass Views:\n{inside}\n")
     assert len(check_files(sorted(tmp_path.glob("*.py")), Scope(("chained-at-set",))).findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("decorator", "name", "count"),
+    [
+        ("staticmethod", "build", 0),
+        ("classmethod", "build_from_description", 0),
+        ("staticmethod", "compose", 1),
+        ("property", "build", 1),
+    ],
+)
+def test_a_static_method_that_builds_objects_is_left_alone(
+    tmp_path: Path, decorator: str, name: str, count: int
+) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+class Model:
+    @{decorator}
+    def {name}(links):
+        return jnp.zeros((8, 8)).at[links[0], 1].set(links[1]).at[links[2], 3].set(links[3])
+"""
+    (tmp_path / "model.py").write_text(code)
+    assert len(check_files([tmp_path / "model.py"], Scope(("chained-at-set",))).findings) == count
