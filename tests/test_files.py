@@ -118,16 +118,28 @@ def test_a_folder_without_an_init_is_a_part_of_the_package_around_it(tmp_path: P
     assert module_name(tmp_path / "run/b.py") == "b"
 
 
-def test_a_package_that_a_project_lies_in_says_nothing_about_its_folders(tmp_path: Path) -> None:
-    tree(tmp_path, "work/__init__.py", "work/maze/pyproject.toml", "work/maze/core/grid.py")
-    assert module_name(tmp_path / "work/maze/core/grid.py") == "grid"
+def test_a_folder_without_an_init_is_a_part_of_its_project_or_of_its_src(tmp_path: Path) -> None:
+    tree(tmp_path, "work/__init__.py", "work/maze/pyproject.toml", "work/maze/core/grid.py", "work/maze/src/a/b.py")
+    assert module_name(tmp_path / "work/maze/core/grid.py") == "core.grid"
+    assert module_name(tmp_path / "work/maze/src/a/b.py") == "a.b"
+    assert module_name(tmp_path / "work/maze/my-runs/c.py") == "c"
 
 
-def test_scripts_in_a_folder_of_a_package_import_one_another_by_their_names_alone(tmp_path: Path) -> None:
-    tree(tmp_path, "lib/__init__.py", "lib/runs/train.py", "lib/runs/models.py", "lib/runs/math.py", "lib/a.py", "b.py")
-    assert beside(f"{tmp_path}/lib/runs/train.py") == {"train", "models"}  # `math` is Python's own
-    assert beside(f"{tmp_path}/lib/a.py") == frozenset()
-    assert beside(f"{tmp_path}/b.py") == frozenset()
+def test_scripts_import_what_lies_beside_them_by_its_name_alone(tmp_path: Path) -> None:
+    tree(
+        tmp_path, "lib/__init__.py", "lib/a.py", "lib/runs/train.py", "lib/runs/nets/mlp.py", "lib/runs/math.py", "b.py"
+    )
+    assert beside(f"{tmp_path}/lib/runs/train.py") == {
+        "train": "lib.runs",
+        "nets": "lib.runs",
+    }  # `math` is Python's own
+    assert beside(f"{tmp_path}/lib/runs/nets/mlp.py") == {
+        "mlp": "lib.runs.nets",
+        "train": "lib.runs",
+        "nets": "lib.runs",
+    }
+    assert beside(f"{tmp_path}/lib/a.py") == {}
+    assert beside(f"{tmp_path}/b.py") == {}
 
 
 def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None:

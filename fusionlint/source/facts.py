@@ -8,7 +8,7 @@ times faster than objects do; what it is asked for it hands out as the named tup
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -142,13 +142,13 @@ class Facts:
         raw: Raw | bytes,
         *,
         is_package: bool = False,
-        beside: frozenset[str] = frozenset(),
+        beside: Mapping[str, str] | None = None,
     ) -> None:
         self.path = path
         self.inside = inside  # the path as the file's project writes it
         self.module = module  # dotted name, "" when unknown
         self.is_package = is_package
-        self.beside = beside  # the modules that it imports by their last names
+        self.beside = beside or {}  # what it imports by a last name, with the package that this is in
         self._kept = raw
         self._bound: dict[tuple[str, str], Binding | None] = {}
 
@@ -254,12 +254,12 @@ def last_name(scope: str) -> str:
     return scope.rpartition(".")[2].partition("#")[0]
 
 
-def absolute(target: str, module: str, beside: frozenset[str], *, is_package: bool) -> str:
+def absolute(target: str, module: str, beside: Mapping[str, str], *, is_package: bool) -> str:
     """What `target`, imported in `module`, is called everywhere."""
     dots = len(target) - len(target.lstrip("."))
     if not dots:
-        is_near = bool(beside) and target.partition(".")[0] in beside
-        return f"{module.rpartition('.')[0]}.{target}" if is_near else target
+        package = beside.get(target.partition(".")[0]) if beside else None
+        return f"{package}.{target}" if package else target
     parts = module.split(".")
     keep = len(parts) - dots + (1 if is_package else 0)
     return ".".join([*parts[: max(keep, 0)], target[dots:]]).strip(".")
@@ -270,5 +270,5 @@ def unpacked_call(raw: RawCall) -> Call:
     return Call(unpacked(value), scope, loops, line)
 
 
-def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool, beside: frozenset[str]) -> Facts:
+def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool, beside: Mapping[str, str]) -> Facts:
     return Facts(path, inside, module, raw, is_package=is_package, beside=beside)

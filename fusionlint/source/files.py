@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -209,42 +209,45 @@ def _names_in(folder: str) -> list[str]:
 
 @cache
 def _package_root(folder: Path) -> Path:
-    """The folder that holds the outermost package of the files in `folder`; a package has a name to be imported by."""
-    package = _package_around(folder)
-    if package is None:
-        return folder
+    """The folder that the files in `folder` are imported from: it holds the outermost package, which has a name to be
+    imported by. A folder without an __init__.py is a part of the package around it, or of the project, or its src."""
+    package = folder
+    while not _has_init(package):
+        if not package.name.isidentifier() or _is_root(package):
+            return package if _project_root(folder) else folder
+        package = package.parent
     while _has_init(package):
         package = package.parent
     return package
-
-
-def _package_around(folder: Path) -> Path | None:
-    """The package that the files of a folder are in: its own, or the nearest around it, of which a folder without an
-    __init__.py is a part as well. None beyond the root of a project."""
-    while not _has_init(folder):
-        if not folder.name.isidentifier() or not _entries(str(folder)).isdisjoint(_ROOT_FILES):
-            return None
-        folder = folder.parent
-    return folder
 
 
 def _has_init(folder: Path) -> bool:
     return "__init__.py" in _entries(str(folder)) and folder.name.isidentifier()
 
 
-def beside(path: str) -> frozenset[str]:
-    """The names of the modules beside a file of a package's folder without an __init__.py, where scripts lie that
-    import one another by these alone."""
+def _is_root(folder: Path) -> bool:
+    """Whether a project is imported from this folder, as far as its own content says."""
+    root = folder.parent if folder.name == "src" else folder
+    return not _entries(str(root)).isdisjoint(_ROOT_FILES)
+
+
+def beside(path: str) -> Mapping[str, str]:
+    """The modules and folders beside a file that lies in no package of its own, and beside the folders around it: a
+    script imports them by these names alone. Each with the package that it is in."""
     return _scripts(os.path.split(path)[0])
 
 
 @cache
-def _scripts(folder: str) -> frozenset[str]:
+def _scripts(folder: str) -> Mapping[str, str]:
     real = _real(Path(folder))
-    if _has_init(real) or _package_around(real) is None:
-        return frozenset()
-    names = {name.removesuffix(".py") for name in _entries(str(real)) if name.endswith(".py")}
-    return frozenset(names - sys.stdlib_module_names - LIBRARIES)
+    root, found = _package_root(real), dict[str, str]()
+    while real != root and not _has_init(real):
+        package = ".".join(real.relative_to(root).parts)
+        for name in _entries(str(real)):
+            if name.endswith(".py") or any(inner.endswith(".py") for inner in _entries(str(real / name))):
+                found.setdefault(name.removesuffix(".py"), package)
+        real = real.parent
+    return {name: found[name] for name in found.keys() - sys.stdlib_module_names - LIBRARIES}
 
 
 def module_name(path: str | Path) -> str:
