@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
@@ -16,6 +19,13 @@ _KINDS = "array asarray bool_ int8 int16 int32 int64 uint8 uint16 uint32 float16
 _ARRAYS = tuple(f"{numpy}.{kind}" for numpy in ("jax.numpy", "numpy") for kind in _KINDS.split())
 
 
+_DATA = regex(
+    r"\b(generat|mak|creat|simulat|sampl|synthesi[sz])(es?|ing)\b (the |some |a )?(train(ing)?|toy|synthetic|fake)"
+    r"[ -](data|data ?set|labels?)\b",
+    re.I,
+)
+
+
 class Choice(NamedTuple):
     """A choice, as written; `shape` and `p` are None where they are not given."""
 
@@ -23,6 +33,18 @@ class Choice(NamedTuple):
     among: cst.BaseExpression
     shape: cst.BaseExpression | None
     p: cst.BaseExpression | None
+
+
+def makes_data(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comment above a function around `node`, or how its docstring begins, says that it makes the data to
+    train on: "Generate training data."."""
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    return any(_DATA.search(text) for function in around for text in _said_of(function))
+
+
+def _said_of(function: cst.FunctionDef) -> Iterator[str]:
+    yield (function.get_docstring() or "").partition("\n")[0]
+    yield from (line.comment.value for line in function.leading_lines if line.comment is not None)
 
 
 def choice(call: cst.Call, source: Source, *, replace: bool = True) -> Choice | None:

@@ -45,6 +45,7 @@ _SCRIPT = regex(
 )
 # What a docstring calls what is printed, where that is what the function is for.
 _SAYS_SO = regex(r"jax\.debug\.|\bdebug(ging)? (output|print)|\bprints? debug", re.I)
+_COUNTS = regex(r"(num_|n_)?(gen|generation|epoch|iter|iteration|step|round|update)s?(_(count|idx|index|num|number))?$")
 # What is called before or after many steps.
 _AT_THE_END = regex(r"^_?on_(?!.*(step|batch)).*(end|start|begin|finish)$")
 
@@ -101,10 +102,17 @@ def _is_told_once(node: cst.Call, place: Place, source: Source) -> bool:
     often: a check of a mesh, the report of a fit; or a text, of what is called as what runs once is. What is switched
     off when it costs is checked each time."""
     if source.calls(node, PRINT):
-        return len(node.args) == 1 and is_called_as_once(last_name(place.scope))
+        return _says_how_far(node) or (len(node.args) == 1 and is_called_as_once(last_name(place.scope)))
     if not only_tells(node, source):
         return False
     return not runs_often(source.project, place) and place not in reached_from(source.project, LOOPS)
+
+
+def _says_how_far(node: cst.Call) -> bool:
+    """Whether a number that counts is printed with others, `print("{} - return {}", generation, score)`: how far it is
+    is told to be read."""
+    told = [arg.value for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in SETTINGS]
+    return len(told) > 1 and any(isinstance(value, cst.Name) and _COUNTS.match(value.value) for value in told)
 
 
 def _is_recorded(node: cst.Call, source: Source) -> bool:

@@ -34,6 +34,7 @@ _FUNCTIONS = {
 }
 # One vmap more is nothing beside what calls itself so.
 _BIG = regex(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulate|compile", re.I)
+_SAVES = regex(r"(^|[._])(save|savez|savez_compressed|savetxt|dump)$")
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
@@ -95,12 +96,12 @@ def _only_picks(function: cst.BaseExpression, source: Source) -> bool:
 
 
 def _loop(call: cst.Call, source: Source) -> Loop | None:
-    """The loop of host code that makes `call` in every iteration, unless for a picture. A function that is called per
-    step proves nothing: it may be jitted elsewhere."""
+    """The loop of host code that makes `call` in every iteration, unless for a picture or a file. A function that is
+    called per step proves nothing: it may be jitted elsewhere."""
     loop = source.loop(call)
     if not isinstance(loop, cst.For | cst.While) or source.context(call) != "host" or is_gated(call, loop, source):
         return None
-    if runs_once(loop):
+    if runs_once(loop) or any(_SAVES.search(dotted(made.func)) for made in calls(loop.body)):
         return None
     return loop if repeats(call, source) is loop and not is_plotted(loop, source) else None
 

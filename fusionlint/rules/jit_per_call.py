@@ -98,12 +98,16 @@ def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -
 
 
 def _measures_itself(node: cst.CSTNode, source: Source) -> bool:
-    """Whether the function around is there to take the time of the first call: it waits for it by the clock."""
-    scope = source.place(node).scope
+    """Whether the function around is there to take the time of the first call: it waits for it by the clock; or all
+    that call it take the time."""
+    place = source.place(node)
     if source.loop(node) is not None:
         return False
     timed, waited = ({called.scope for name in names for called, _ in source.called(name)} for names in _MEASURES)
-    return scope in timed and scope in waited
+    if place.scope in timed and place.scope in waited:
+        return True
+    callers = [caller for caller, _ in source.project.calls_of(source.project.name_of(place))] if timed else []
+    return bool(callers) and all(caller.path == source.path and caller.scope in timed for caller in callers)
 
 
 def _is_only_waited_for(call: cst.Call, source: Source) -> bool:

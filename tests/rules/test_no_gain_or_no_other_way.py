@@ -163,6 +163,43 @@ def train(params, batches, loss):
     return jax.lax.scan(step, params, batches)[0]
 """
 
+TIMED = """
+import time
+
+def made(x):
+    f = jax.jit(lambda y: y * 2)
+    return f(x)
+
+for i in range(10):
+    start = time.time()
+    made(i).block_until_ready()
+    print(time.time() - start)
+"""
+SAVED = """
+def main(loss, params, n):
+    grad = jax.grad(loss)
+    for i in range(n):
+        jnp.save("grad%d.npy" % i, grad(params))
+
+main(loss, params, 64)
+"""
+TOLD = """
+class Evolution:
+    @jax.jit
+    def train_step(self, gen, metrics):
+        scores = jnp.tanh(metrics)
+        jax.debug.print("{} - return {}", gen, scores.mean())
+        return scores * 2
+"""
+LABELS = """
+def environment(key, probabilities):
+    # Generate training data.
+    def label(p, key):
+        return jax.random.choice(key, 10, p=p)
+
+    return jax.jit(jax.vmap(label))(probabilities, jax.random.split(key, 100))
+"""
+
 CASES = {
     "all coordinates so far": ("scalar-loop", COORDINATES, ("cost[i, :] + f)", "cost[i, :] + 2.0 * f[i - 1])")),
     "work that nobody asked for": ("cond-for-where", RESCALED, ("jnp.any(temperatures != 1.0)", "temperatures[0] > 0")),
@@ -178,6 +215,10 @@ CASES = {
     "a lookup that may be asked for": ("one-hot-matmul", LOOKED_UP, ("jnp.take(table, ids, axis=0)", "table")),
     "layers that drop more and more": ("layer-loop", DROPPED, ("drop_rate(i, self.depth)", "drop_rate(self.depth)")),
     "a print of a training step": ("callback-in-loop-body", TRAINED, ("jax.value_and_grad(loss)(params, ", "(")),
+    "what is timed by who calls it": ("jit-per-call", TIMED, ("time.time()", "0.0")),
+    "a file in each turn": ("eager-control-flow", SAVED, ("jnp.save(", "keep(")),
+    "how far it is": ("callback-in-traced-code", TOLD, ("}\", gen,", "}\", metrics[0],")),
+    "labels to train on": ("choice-with-probabilities", LABELS, ("Generate training data", "Draw a label")),
     "what tests use": ("inverse-then-matmul", OF_TESTS, ("to use for unit tests", "to use for testing hypotheses")),
 }  # fmt: skip
 
