@@ -19,6 +19,7 @@ _KINDS = "array asarray bool_ int8 int16 int32 int64 uint8 uint16 uint32 float16
 _ARRAYS = tuple(f"{numpy}.{kind}" for numpy in ("jax.numpy", "numpy") for kind in _KINDS.split())
 
 
+_KEYS = ("jax.random.PRNGKey", "jax.random.key")
 _DATA = regex(
     r"\b(generat|mak|creat|simulat|sampl|synthesi[sz])(es?|ing)\b (the |some |a )?(train(ing)?|toy|synthetic|fake)"
     r"[ -](data|data ?set|labels?)\b",
@@ -33,6 +34,15 @@ class Choice(NamedTuple):
     among: cst.BaseExpression
     shape: cst.BaseExpression | None
     p: cst.BaseExpression | None
+
+
+def is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node`, which no trace is seen to reach, makes a key of a number itself: in each call
+    it would draw the same, so that it is called once. Who draws in a loop does so again and again."""
+    function = source.function(node)
+    if function is None or source.context(node) == "traced" or source.in_loop(node):
+        return False
+    return any(source.function(call) is function for call in source.calls_of(_KEYS))
 
 
 def makes_data(node: cst.CSTNode, source: Source) -> bool:

@@ -9,7 +9,18 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, is_literal, is_none, names_read
-from fusionlint.patterns.choice import CHOICE, Choice, choice, coin, is_one, listed, makes_data, number, written_shape
+from fusionlint.patterns.choice import (
+    CHOICE,
+    Choice,
+    choice,
+    coin,
+    is_of_a_seed,
+    is_one,
+    listed,
+    makes_data,
+    number,
+    written_shape,
+)
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -31,7 +42,9 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if not _is_given(made.p, source) or makes_data(node, source) or _is_beside_a_factorization(node, source):
+    if not _is_given(made.p, source) or makes_data(node, source) or is_of_a_seed(node, source):
+        return
+    if _is_beside_a_factorization(node, source):
         return
     is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(

@@ -200,6 +200,12 @@ def environment(key, probabilities):
     return jax.jit(jax.vmap(label))(probabilities, jax.random.split(key, 100))
 """
 
+SEEDED = """
+def sampled(x, p, seed=0):
+    key, _ = jax.random.split(jax.random.PRNGKey(seed))
+    return x[jax.random.choice(key, 1000, (64,), p=p)]
+"""
+
 CASES = {
     "all coordinates so far": ("scalar-loop", COORDINATES, ("cost[i, :] + f)", "cost[i, :] + 2.0 * f[i - 1])")),
     "work that nobody asked for": ("cond-for-where", RESCALED, ("jnp.any(temperatures != 1.0)", "temperatures[0] > 0")),
@@ -219,6 +225,7 @@ CASES = {
     "a file in each turn": ("eager-control-flow", SAVED, ("jnp.save(", "keep(")),
     "how far it is": ("callback-in-traced-code", TOLD, ("}\", gen,", "}\", metrics[0],")),
     "labels to train on": ("choice-with-probabilities", LABELS, ("Generate training data", "Draw a label")),
+    "a draw by a seed": ("choice-with-probabilities", SEEDED, ("jax.random.PRNGKey(seed)", "seed")),
     "what tests use": ("inverse-then-matmul", OF_TESTS, ("to use for unit tests", "to use for testing hypotheses")),
 }  # fmt: skip
 
