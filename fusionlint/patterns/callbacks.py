@@ -33,6 +33,7 @@ _PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print_", re.I)
 _TREE_MAPS = (*TREE_MAPS, "tree.map_structure")
 _SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|log)$")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
+_LOG = regex(r"(^|_)(logs?|logger|logging|wandb|tensorboard|mlflow|reports?)(_|$)")
 _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 # A helper of a body is seldom further away than this.
 DEPTH = 3
@@ -184,6 +185,13 @@ def _computes(place: Place, source: Source) -> bool:
     return any(n and n.startswith(("numpy.", "scipy.")) for n in names) and all(
         n is None or _NUMERIC.match(n) for n in names
     )
+
+
+def is_logged(node: cst.Call, source: Source) -> bool:
+    """Whether a setting switches on that `node` hands values to a log: `if self.debug: callback(self.log_to_wandb,
+    logs)`. They are to be seen while the program runs."""
+    called = dotted(node.args[0].value).rpartition(".")[2] if node.args else ""
+    return bool(_LOG.search(called)) and is_switched(node, source)
 
 
 def is_returned(node: cst.Call, body: Body, source: Source) -> bool:

@@ -69,7 +69,8 @@ def test_a_few_numbers_of_many_steps_are_a_report(report: str) -> None:
     "report",
     [
         "jax.debug.callback(log, rewards)",
-        "if n: jax.debug.callback(log, rewards)",
+        "if n: jax.debug.callback(show, rewards)",
+        "jax.debug.callback(state.log_to_wandb, rewards)",
         "jax.debug.callback(log, rewards.mean(axis=0))",
         "jax.debug.callback(log, jnp.mean(rewards, 0))",
         "every = rewards * 2.0\n        jax.debug.callback(log, {'total': total, 'all': every, 'own': rewards})",
@@ -91,6 +92,11 @@ def test_what_the_loop_returns_as_well_is_told_after_it(report: str) -> None:
 )
 def test_what_a_training_step_has_to_say_costs_little_beside_it(report: str) -> None:
     assert found(report) == 0
+
+
+@pytest.mark.parametrize("called", ["log", "state.log_to_wandb", "wandb_callback"])
+def test_a_log_that_is_switched_on_is_read_while_the_program_runs(called: str) -> None:
+    assert found(f"if n: jax.debug.callback({called}, rewards)") == 0
 
 
 @pytest.mark.parametrize(

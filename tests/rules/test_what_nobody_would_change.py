@@ -215,8 +215,8 @@ def returns(rewards, ends):
 
 POSITIONS = """
 class Particles:
-    def start(self, weights, seed):
-        self.chosen = jax.random.choice(jax.random.key(seed), weights.size, (64,), p=weights)
+    def start(self, weights, key):
+        self.chosen = jax.random.choice(key, weights.size, (64,), p=weights)
         return self.chosen
 """
 CLUSTERS = """
