@@ -1,5 +1,6 @@
 """Writes that are nothing beside what is around them, or that somebody chose: a turn of a loop says how it went, takes
-the time, or has the host work on it; the array is numpy's, or goes to numpy at once; a comment says why.
+the time, or has the host work on it; the array is numpy's, goes to numpy at once, to a network or into a picture; its
+parts are worked out one by one in a list; a comment says why.
 
 In: a Python loop or a write of a Source. Out: whether it is seen to be a driver's, a study that prints an error for
 each size, or meant as it stands.
@@ -8,16 +9,19 @@ each size, or meant as it stands.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import said_above
-from fusionlint.patterns.at import at_write
+from fusionlint.patterns.at import Write, at_write, inside, is_literal
+from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.host import is_timed
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 _REPORTS = regex(r"^print$|(^|[._])(log|logger|logging)\.\w+$|(^|\.)tqdm\.write$")
 # What no trace gets through: it works on arrays of numpy, draws them, or reads files.
@@ -29,6 +33,11 @@ _OTHERWISE = regex(r"concat|\bstack|scatter|vmap|vectori[sz]|materiali[sz]|at on
 _CHOSEN = regex(r"instead of|rather than|avoid|on purpose|deliberate|slower|faster|HBM|out of memory|\bOOM\b")
 # So far above a write is said why.
 _ABOVE = 6
+# Who is handed what is written, and makes kernel after kernel of it.
+_NETWORKS = regex(r"(^|[._])(\w*network|model|net)(_fn|_apply)?$")
+_PICTURES = regex(r"(^|_)plot(_|$)")
+# So few writes are nothing beside a network.
+_FEW = 2
 _TO_THE_HOST = ("numpy.asarray", "numpy.array", "jax.device_get")
 _OF_NUMPY = frozenset(
     f"numpy.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")
@@ -77,4 +86,30 @@ def is_taken_to_the_host(value: cst.CSTNode, source: Source) -> bool:
         call = source.parent(above) if isinstance(above, cst.Arg) else None
         if isinstance(call, cst.Call) and source.calls(call, *_TO_THE_HOST):
             return source.function(call) is source.function(value)
+    return False
+
+
+def is_beside_more(writes: Sequence[Write], source: Source) -> bool:
+    """Whether what is written, or written into, is worked out one by one in a list as long as the run has it, each by
+    functions of somebody, `jnp.array([solve(R(t)) for t in range(T)])`; or whether a network alone is handed the array,
+    or a picture is made of it."""
+    made = [root(writes[0]), *(write.value for write in writes if write.value is not None)]
+    if any(_is_worked_out_one_by_one(each, source) for one in made for each in inside(source.meant(one))):
+        return True
+    name = source.assigned_name(writes[-1].call)
+    if name is None:
+        return False
+    reads = source.reads(name)
+    handed = [source.parent(above) for read in reads if isinstance(above := source.parent(read), cst.Arg)]
+    is_handed = bool(reads) and len(handed) == len(reads) and len(writes) <= _FEW
+    called = [dotted(call.func) for call in handed if isinstance(call, cst.Call)]
+    return bool(_PICTURES.search(name.value)) or (is_handed and all(map(_NETWORKS.search, called)))
+
+
+def _is_worked_out_one_by_one(node: cst.CSTNode, source: Source) -> bool:
+    match node:
+        case cst.ListComp(elt=each, for_in=cst.CompFor(iter=cst.Call(args=args) as over)):
+            is_open = source.calls(over, "range") and not all(is_literal(arg.value) for arg in args)
+            names = (source.qualified_name(call.func) or "" for call in calls(each))
+            return is_open and any(not name.startswith("jax.") or ".linalg." in name for name in names)
     return False

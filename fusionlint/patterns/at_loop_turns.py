@@ -12,10 +12,12 @@ from itertools import takewhile
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Write, constant, inside, is_literal, names_read
+from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, constant, inside, is_literal, is_static, names_read
 from fusionlint.patterns.at_loop import Piecewise, counted_by
+from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.carry import Carry, calls, read
 from fusionlint.patterns.carry import Write as Assigned
+from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
 _KEYS = regex(r"(^|[._])(rngs?|keys?)\d*$")
@@ -82,3 +84,49 @@ def is_branched(write: Write, loop: cst.For, source: Source) -> bool:
             if any(name.value in asked for test in tests for name in names_read(test)):
                 return True
     return False
+
+
+def is_in_order(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether each turn works out by jax where it sets what it has, `row = jnp.where(inside, row, H)` of one kind of
+    things after the other: where two meet the later turn wins, and no one scatter says so. What the loop counts by is a
+    place that no two turns share."""
+    counted = counted_by(loop)
+    return all(
+        write.method == "set"
+        and not any(isinstance(part, cst.Name) and part.value in counted for part in write.index)
+        and not is_literal(write.value)
+        and any(_is_worked_out(part, loop, source) for part in write.index)
+        for write in found.writes
+    )
+
+
+def _is_worked_out(part: Part, loop: cst.For, source: Source) -> bool:
+    made = source.value(part) if isinstance(part, cst.Name) else None
+    if not isinstance(made, cst.Call) or loop not in source.ancestors(made):
+        return False
+    name = source.qualified_name(made.func) or ""
+    return name.startswith("jax.numpy.") and not source.calls(made, *RANGES, *TO_ARRAY)
+
+
+def is_counted_out(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether a number that is written out goes to places that Python counts, in an array that is new: XLA folds it."""
+    if not is_literal(write.value) or not is_fresh_before(write, loop, source):
+        return False
+    loops = [loop, *(above for above in source.ancestors(loop) if isinstance(above, cst.For))]
+    counted = {name for each in loops if not _goes_over_an_array(each, source) for name in counted_by(each)}
+    return all(_is_counted(part, counted) for part in write.index)
+
+
+def _is_counted(part: Part, counted: set[str]) -> bool:
+    """`0`, `i`, `i + 1`."""
+    match part:
+        case cst.Name(value=name):
+            return name in counted
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_counted(left, counted) and _is_counted(right, counted)
+    return is_static(part)
+
+
+def _goes_over_an_array(loop: cst.For, source: Source) -> bool:
+    given = [arg.value for arg in loop.iter.args] if isinstance(loop.iter, cst.Call) else [loop.iter]
+    return any(kind(one, source) == "array" for one in given)

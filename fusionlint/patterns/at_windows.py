@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.patterns.at import Part, Write, elements, is_fresh, is_none, is_whole
 from fusionlint.patterns.at_axis import SLICES, is_called_a_slice
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_many import is_many
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -45,6 +46,14 @@ def are_grids(writes: Sequence[Write]) -> bool:
     """Whether places of several axes are laid out along new ones, `[rows[:, None], columns[None, :]]`: grids of two
     shapes, which nothing joins."""
     return all(sum(map(_is_laid_out, write.index)) > 1 for write in writes)
+
+
+def are_each_of_a_kind(writes: Sequence[Write], source: Source) -> bool:
+    """Whether arrays of places stand beside slices, other slices in each write, `.at[coming, :1].set(a)` and
+    `.at[leaving, -1:].set(b)`: two faces, which no one write takes."""
+    cuts = {tuple(source.code(p) for p in w.index if isinstance(p, cst.Slice) and not is_whole(p)) for w in writes}
+    is_apart = len(cuts) == len(writes) and () not in cuts
+    return is_apart and all(any(is_many(part, source) for part in write.index) for write in writes)
 
 
 def of_one_rank(writes: list[Write]) -> list[Write]:

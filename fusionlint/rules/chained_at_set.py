@@ -25,22 +25,28 @@ from fusionlint.patterns.at import (
     is_whole,
 )
 from fusionlint.patterns.at_advice import advice
-from fusionlint.patterns.at_beside import is_chosen, is_of_numpy, is_of_the_host, is_taken_to_the_host
+from fusionlint.patterns.at_beside import (
+    is_beside_more,
+    is_chosen,
+    is_of_numpy,
+    is_of_the_host,
+    is_taken_to_the_host,
+)
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
+from fusionlint.patterns.at_loop_turns import is_counted_out, is_in_order
 from fusionlint.patterns.at_many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary, is_fresh_before
+from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.at_ragged import is_ragged
 from fusionlint.patterns.at_stands import Stands, stands
-from fusionlint.patterns.at_windows import are_grids, are_windows, is_mirrored, of_one_rank
+from fusionlint.patterns.at_windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.readers import first_uses, value_of
-from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -75,14 +81,14 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
-    if are_grids(writes) or is_taken_to_the_host(writes[-1].call, source):
+    if are_grids(writes) or are_each_of_a_kind(writes, source) or is_taken_to_the_host(writes[-1].call, source):
         return
     if are_added_up(writes, source) or is_one_needed(writes, source) or are_as_many_as_found(writes, source):
         return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
-    if is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)) or is_beside_more(writes, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
@@ -105,11 +111,15 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
-    if all(_is_counted_out(write, node, source) for write in found.writes):
+    if all(is_counted_out(write, node, source) for write in found.writes):
         return
     if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
-    if is_ragged(found, node, source) or is_for_a_picture(source.project, source.place(node)):
+    if (
+        is_ragged(found, node, source)
+        or is_in_order(found, node, source)
+        or is_for_a_picture(source.project, source.place(node))
+    ):
         return
     if is_of_the_host(node, source) or is_chosen(node, source):
         return
@@ -250,30 +260,6 @@ def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
     keys = counted_by(loop)
     parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
     return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
-
-
-def _is_counted_out(write: Write, loop: cst.For, source: Source) -> bool:
-    """Whether a number that is written out goes to places that Python counts, in an array that is new: XLA folds it."""
-    if not is_literal(write.value) or not is_fresh_before(write, loop, source):
-        return False
-    loops = [loop, *(above for above in source.ancestors(loop) if isinstance(above, cst.For))]
-    counted = {name for each in loops if not _goes_over_an_array(each, source) for name in counted_by(each)}
-    return all(_is_counted(part, counted) for part in write.index)
-
-
-def _is_counted(part: Part, counted: set[str]) -> bool:
-    """`0`, `i`, `i + 1`."""
-    match part:
-        case cst.Name(value=name):
-            return name in counted
-        case cst.BinaryOperation(left=left, right=right):
-            return _is_counted(left, counted) and _is_counted(right, counted)
-    return is_static(part)
-
-
-def _goes_over_an_array(loop: cst.For, source: Source) -> bool:
-    given = [arg.value for arg in loop.iter.args] if isinstance(loop.iter, cst.Call) else [loop.iter]
-    return any(kind(one, source) == "array" for one in given)
 
 
 def _is_kept_under(meant: cst.BaseExpression | None, keys: set[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, at_write, is_whole
+from fusionlint.patterns.at import WRITES, at_write, elements, inside, is_whole
 from fusionlint.patterns.chosen import Chosen, chosen, chosen_chain, is_last_choice
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
@@ -32,6 +32,8 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
     choices = chosen_chain(last, source)
     if len(choices) < 2 or not _are_of_one_form(choices) or is_concrete(node, source):
         return
+    if any(_reads_another(one, source) for one in choices[1:]):
+        return
     if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
         return
     jnp, name = source.alias("jax.numpy") or "jnp", choices[0].array.value
@@ -42,6 +44,18 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
         write=f"one `{name}.at[places].{last.write.method}(values)`, where places that stay as they are lie outside: "
         f'`{jnp}.where(on, i, n)`, and mode="drop"',
     )
+
+
+def _reads_another(one: Chosen, source: Source) -> bool:
+    """Whether the value is made of another place of the array than it is written to, which a choice before may have
+    written: `xi.at[1].set(xi[0] / a)`."""
+    place = [*map(source.code, one.write.index)]
+    for node in inside(one.write.value) if one.write.value is not None else ():
+        match node:
+            case cst.Subscript(value=cst.Name(name), slice=slices) if name == one.array.value:
+                if [*map(source.code, elements(slices))] != place:
+                    return True
+    return False
 
 
 def _are_of_one_form(choices: list[Chosen]) -> bool:

@@ -1,0 +1,82 @@
+"""Writes that nobody would change: nothing beside what is around them, in an order, or of two kinds that nothing
+joins. What is next to them and is a case is found."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom solvers import solve\n\n@jax.jit\n"
+LISTED = """
+def blocks(R, Q, T):
+    J = jnp.array([solve(R(t)) for t in range(T)])
+    J = J.at[0].add(Q)
+    J = J.at[1:].add(2 * Q)
+    return J
+"""
+SWAPPED = """
+def exchanged(params, spins, signed_network, i, j):
+    xx = spins.at[i].set(spins[j])
+    xx = xx.at[j].set(spins[i])
+    return signed_network(params, xx)
+"""
+MESH = """
+def mesh(states, agent, Xs, Ys):
+    plot_states = states[None].repeat(20, axis=0)
+    plot_states = plot_states.at[:, agent, 0].set(Xs)
+    plot_states = plot_states.at[:, agent, 1].set(Ys)
+    return plot_states
+"""
+FACES = """
+def exchanged(f, a, b, coming_ids, leaving_ids):
+    f = f.at[coming_ids, :1].set(a)
+    f = f.at[leaving_ids, -1:].set(b)
+    return f
+"""
+SEEN = """
+def seen(obs, entities, H):
+    for kind in entities:
+        row, col = entities[kind].position[..., 0], entities[kind].position[..., 1]
+        row = jnp.where(row >= 0, row, H)
+        obs = obs.at[row, col].set(entities[kind].symbol, mode="drop")
+    return obs
+"""
+CLIPPED = """
+def clipped(xi, a, low, high):
+    xi = jnp.where(low, xi.at[0].set(xi[0] / a), xi)
+    xi = jnp.where(high, xi.at[1].set(1.0 + xi[0]), xi)
+    return xi
+"""
+
+
+def found(rule: str, code: str) -> int:
+    return len(list(check_text((HEAD + dedent(code).lstrip()).encode(), "m.py", Scope((rule,)))))
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "old", "new"),
+    [
+        pytest.param("chained-at-set", LISTED, "range(T)", "range(3)", id="a list that is written out"),
+        pytest.param("chained-at-set", LISTED, "solve(R(t))", "jnp.sin(R[t])", id="a list of arithmetic"),
+        pytest.param("chained-at-set", SWAPPED, "signed_network(params, xx)", "jnp.sin(xx)", id="arithmetic behind"),
+        pytest.param("chained-at-set", SWAPPED, "(params, xx)", "(params, xx), xx", id="that is read elsewhere too"),
+        pytest.param("chained-at-set", MESH, "plot_states", "plotted_states_of_all", id="no picture"),
+        pytest.param("chained-at-set", FACES, "-1:", ":1", id="one face"),
+        pytest.param("chained-at-set", FACES, ("[coming_ids", "[leaving_ids"), ("[0", "[1"), id="planes"),
+        pytest.param("chained-at-set", SEEN, "jnp.where(row >= 0, row, H)", "row % H", id="what may be known"),
+        pytest.param("chained-at-set", SEEN, "entities[kind].symbol", "1", id="one number, in any order"),
+        pytest.param("chained-at-set", SEEN, ".set(", ".add(", id="sums, in any order"),
+        pytest.param("chosen-at-set", CLIPPED, "1.0 + xi[0]", "1.0 + xi[1]", id="of its own place"),
+    ],
+)
+def test_what_nobody_would_change_is_left_alone(rule: str, code: str, old: object, new: object) -> None:
+    assert found(rule, code) == 0
+    pairs = zip(old, new, strict=True) if isinstance(old, tuple) and isinstance(new, tuple) else [(old, new)]
+    for was, now in pairs:
+        assert str(was) in code
+        code = code.replace(str(was), str(now))
+    assert found(rule, code) == 1
