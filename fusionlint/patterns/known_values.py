@@ -43,6 +43,8 @@ _PLACES = tuple(
 # What is set before a program is compiled.
 _SETTING = regex(r"^_?(config|cfg|hparams|settings|constants|consts)$", re.I)
 _ABOUT = frozenset(("ndim", "size"))
+# One number of a type, `jnp.bool_(True)`.
+_NUMBER = regex(r"^(jax\.numpy|numpy)\.(bool_?|u?int(8|16|32|64)|b?float(16|32|64))$")
 _CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma)$")
 # Functions whose result XLA knows where it knows what they are handed.
 _ELEMENTWISE = regex(
@@ -101,7 +103,8 @@ class Reader(NamedTuple):
 
     def _is_made(self, array: cst.Call, depth: int) -> bool:
         """Whether `array` is new, and of numbers that are known."""
-        if self.source.calls(array, *TO_ARRAY) or dotted(array.func).endswith("asarray"):
+        is_number = self._is_of(_NUMBER, array)
+        if is_number or self.source.calls(array, *TO_ARRAY) or dotted(array.func).endswith("asarray"):
             given = array.args[0].value if array.args else None
             return given is not None and (is_literal(given) or self.is_array(given, depth - 1))
         if self.source.calls(array, *FULL, *_FULL_LIKE):

@@ -246,3 +246,9 @@ def test_what_a_trace_knows_is_left_alone_and_what_it_does_not_know_is_found(nam
         assert old in changed
         changed = changed.replace(old, new)
     assert found(rules, changed) == times
+
+
+@pytest.mark.parametrize(("number", "count"), [("jnp.bool_(True)", 0), ("jnp.int32(-1)", 0), ("jnp.float32(x[0])", 1)])
+def test_a_number_of_a_type_is_one_that_is_written_out(number: str, count: int) -> None:
+    code = f"{HEAD}def opened(x):\n    one = {number}\n    return x * jnp.zeros(65).at[19].set(one).at[26].set(one)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count
