@@ -18,8 +18,7 @@ rule = Rule(__name__, harm="fusion")
 
 _LOG_SOFTMAX = ("jax.nn.log_softmax", "flax.linen.log_softmax", "flax.nnx.log_softmax")
 _NORMALISES = (
-    *_LOG_SOFTMAX, "jax.nn.softmax", "flax.linen.softmax", "flax.nnx.softmax", "jax.nn.logsumexp",
-    "jax.scipy.special.logsumexp",
+    "jax.nn.softmax", "flax.linen.softmax", "flax.nnx.softmax", "jax.nn.logsumexp", "jax.scipy.special.logsumexp",
 )  # fmt: skip
 _TAKE = "jax.numpy.take_along_axis"
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagonal", "jax.numpy.trace")
@@ -58,7 +57,7 @@ def _is_normalised_anyway(node: cst.Call, logits: cst.BaseExpression, source: So
     if written is None:
         return False
     for call in source.calls_of(_NORMALISES):
-        if isinstance(call, cst.Call) and call is not node and call.args:
+        if isinstance(call, cst.Call) and call.args:
             other = call.args[0].value
             if isinstance(other, cst.Name) and source.written(other) is written:
                 return True
