@@ -40,7 +40,7 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not under_gradient(node, source) and not _LOSS.search(f"{source.path}.{source.scope(node)}"):
         return  # forward alone it is no more work for a GPU
-    if _is_normalised_anyway(node, logits, source):
+    if _is_normalised_anyway(logits, source):
         return
     x = brief(source.code(logits), 40, "x")
     jax = source.alias("jax") or "jax"
@@ -51,7 +51,7 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-def _is_normalised_anyway(node: cst.Call, logits: cst.BaseExpression, source: Source) -> bool:
+def _is_normalised_anyway(logits: cst.BaseExpression, source: Source) -> bool:
     """Whether the same logits are normalised beside it, for an entropy: all of them are made, and kept, anyway."""
     written = source.written(logits) if isinstance(logits, cst.Name) else None
     if written is None:
