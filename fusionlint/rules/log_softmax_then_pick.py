@@ -17,9 +17,6 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _LOG_SOFTMAX = ("jax.nn.log_softmax", "flax.linen.log_softmax", "flax.nnx.log_softmax")
-_NORMALISES = (
-    "jax.nn.softmax", "flax.linen.softmax", "flax.nnx.softmax", "jax.nn.logsumexp", "jax.scipy.special.logsumexp",
-)  # fmt: skip
 _TAKE = "jax.numpy.take_along_axis"
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagonal", "jax.numpy.trace")
 # What is differentiated by somebody else, by the names of functions, classes and modules.
@@ -40,8 +37,6 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not under_gradient(node, source) and not _LOSS.search(f"{source.path}.{source.scope(node)}"):
         return  # forward alone it is no more work for a GPU
-    if _is_normalised_anyway(logits, source):
-        return
     x = brief(source.code(logits), 40, "x")
     jax = source.alias("jax") or "jax"
     yield source.finding(
@@ -49,19 +44,6 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         "all logits are normalised, and kept for the gradient, for the few that are picked",
         write=f"pick from {x} itself, and subtract {jax}.nn.logsumexp({x}, axis={along})",
     )
-
-
-def _is_normalised_anyway(logits: cst.BaseExpression, source: Source) -> bool:
-    """Whether the same logits are normalised beside it, for an entropy: all of them are made, and kept, anyway."""
-    written = source.written(logits) if isinstance(logits, cst.Name) else None
-    if written is None:
-        return False
-    for call in source.calls_of(_NORMALISES):
-        if isinstance(call, cst.Call) and call.args:
-            other = call.args[0].value
-            if isinstance(other, cst.Name) and source.written(other) is written:
-                return True
-    return False
 
 
 def _is_pick(read: cst.CSTNode, along: int, source: Source) -> bool:

@@ -52,15 +52,6 @@ class Population:
         kept = jnp.argsort(jnp.where(joined[:, 0] > 0, novelty, -jnp.inf))[::-1]
         return genes[kept[: self.size]]
 """
-ACTED = """
-def loss(params, x, action):
-    logits = network(params, x)
-    chosen = jax.nn.log_softmax(logits)[jnp.arange(8), action]
-    spread = jax.nn.softmax(logits)
-    return chosen.mean() - spread.max()
-
-step = jax.jit(jax.grad(loss))
-"""
 NYSTROEM = """
 def low_rank(key, cost, p):
     rows = jax.random.choice(key, 1000, shape=(n,), p=p)
@@ -212,7 +203,6 @@ CASES = {
     "a kernel that is looked up": ("lax-map-for-vmap", KERNELS, ("self.kernels[self.mode](c, grid)", "c * grid")),
     "an inverse for many nodes": ("inverse-then-matmul", GRADIENTS, ("[None, :, :, None, :]", "[..., None]")),
     "nearly all": ("argsort-prefix", SURVIVORS, ("self.size", "self.elite")),
-    "an entropy beside it": ("log-softmax-then-pick", ACTED, ("softmax(logits)\n    return", "softmax(x)\n    return")),
     "a draw beside an SVD": ("choice-with-probabilities", NYSTROEM, ("jnp.linalg.svd(cost[rows])", "cost[rows]")),
     "a sum that keeps what it lost": ("scalar-loop", KAHAN, ("(more - total) - term", "(more - total) * term")),
     "one order for many prefixes": ("argsort-prefix", PREFIXES, (".mean() for n in lengths", "")),
