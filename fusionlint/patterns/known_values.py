@@ -220,7 +220,8 @@ class Reader(NamedTuple):
     def _is_known_name(self, name: cst.Name, depth: int) -> bool:
         value = self.source.value(name)
         if name.value not in self.sizes and value is not None:
-            return self.is_known(value, depth - 1)
+            # A list that begins empty is filled by what nobody sees here.
+            return not _is_empty(value) and self.is_known(value, depth - 1)
         if name.value in self.sizes or (name.value.isupper() and len(name.value) > 1):
             return True
         written = self.source.written(name)
@@ -272,6 +273,10 @@ def _is_of_a_class(said: Sequence[str]) -> bool:
     if owner[:1].isupper():
         return constant.isupper() and len(constant) > 1
     return constant.isupper() and len(constant) > _LETTERS and owner != "self"
+
+
+def _is_empty(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.List | cst.Tuple) and not value.elements
 
 
 def _is_static_or_new(part: Part) -> bool:

@@ -191,6 +191,16 @@ class Drone:
         u = u.at[Drone.F_1].set(self.params["m"] * 9.81 / 4)
         return u.at[Drone.F_2].set(self.params["m"] * 9.81 / 4)
 """
+FILLED = """
+def observed(x, n):
+    rows = []
+    for i in range(n):
+        rows.append(x[i])
+    rows = jnp.array([1.0, 2.0])
+    rows = rows.at[0].set(1.0)
+    rows = rows.at[2].set(2.0)
+    return rows * x
+"""
 ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
 TWO = """\
     if n > 3:
@@ -227,6 +237,7 @@ CASES = {
     "settings in a list": (("chained-at-set",), SCALES, ("list(config.scales)", "x[0, 0]"), 1),
     "a row of settings": (("chained-at-set",), SCALES, ("(1, 1, int(", "(2, 2, int("), 1),
     "what an object is set up with": (("chained-at-set",), EQUILIBRIUM, ("hover(self)", "hover(self, x)"), 1),
+    "what is stacked, but of no list": (("chained-at-set",), FILLED, ("jnp.array([1.0, 2.0])", "jnp.stack(rows)"), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(4.0)", ".set(x)"), 1),
 }  # fmt: skip
 
