@@ -1,0 +1,99 @@
+"""A few columns worked on by themselves: `x.at[:, :3].divide(c)`, a scatter where arithmetic with all of them fuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import Part, Write, at_write, constant, is_literal, is_whole
+from fusionlint.patterns.at_beside import is_of_numpy, is_taken_to_the_host
+from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.calls import brief
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.folded import is_folded, is_set_up
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+# What leaves a number as it is, with the operator that says so.
+_NEUTRAL = {
+    "multiply": ("*", 1), "mul": ("*", 1), "divide": ("/", 1), "div": ("/", 1), "power": ("**", 1),
+    "add": ("+", 0), "subtract": ("-", 0),
+}  # fmt: skip
+_CHOICES = {"max": "maximum", "min": "minimum"}
+_LONG = 30
+
+
+@rule.source("Call", calls=tuple(f".at.{method}" for method in (*_NEUTRAL, *_CHOICES)))
+def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """One number, and places along a later axis that are written out: no other write goes before or follows."""
+    write = at_write(node)
+    if write is None or not _is_along_a_later_axis(write) or not source.is_traced(node):
+        return
+    if not _is_a_number(write.value, source) or not is_last(write, source) or len(chain(write, source)) > 1:
+        return
+    if source.in_loop(node) or is_folded([write], source) or is_set_up([write], source):
+        return
+    if is_never_read(root(write), source) or is_of_numpy(root(write), source):
+        return
+    if is_concrete(node, source) or is_taken_to_the_host(node, source):
+        return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
+    yield source.finding(
+        node,
+        "a part of each row is read, changed and written back by a scatter, which fuses with nothing after it",
+        write=_instead(write, source),
+    )
+
+
+def _is_along_a_later_axis(write: Write) -> bool:
+    """`.at[:, :3]`, `.at[..., 0]`, `.at[:, 1, :]`: one part is not all of its axis, and comes after one that is. Whole
+    rows are changed in place."""
+    parts = [part for part in write.index if not is_whole(part)]
+    return len(parts) == 1 and is_whole(write.index[0]) and _is_written_out(parts[0])
+
+
+def _is_written_out(part: Part) -> bool:
+    """`0`, `-1`, `:3`, `a:b`: a trace knows the ends of a slice."""
+    return part.step is None if isinstance(part, cst.Slice) else constant(part) is not None
+
+
+def _is_a_number(value: cst.BaseExpression | None, source: Source) -> bool:
+    return value is not None and (is_literal(source.meant(value)) or kind(value, source) == "scalar")
+
+
+def _instead(write: Write, source: Source) -> str:
+    """`x / jnp.where(i < 3, c, 1)`, and what `i` is."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    array = brief(source.code(root(write)), _LONG, "x")
+    value = brief(source.code(write.value), _LONG, "c") if write.value is not None else "c"
+    place = _compared(next(part for part in write.index if not is_whole(part)), source)
+    if write.method in _NEUTRAL:
+        sign, neutral = _NEUTRAL[write.method]
+        text = f"{array} {sign} {jnp}.where({place}, {value}, {neutral})"
+    else:
+        text = f"{jnp}.where({place}, {jnp}.{_CHOICES[write.method]}({array}, {value}), {array})"
+    return f"{text}, with `i = {jnp}.arange(n)` along that axis"
+
+
+def _compared(part: Part, source: Source) -> str:
+    """`i == 0`, `i < 3`, `(i >= a) & (i < b)`."""
+    if not isinstance(part, cst.Slice):
+        return f"i == {_counted(part, source)}"
+    bounds = ((">=", part.lower), ("<", part.upper))
+    asked = [f"i {sign} {_counted(bound, source)}" for sign, bound in bounds if bound is not None]
+    return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)
+
+
+def _counted(place: cst.BaseExpression | cst.BaseSlice, source: Source) -> str:
+    """A place as it is counted from the front: `-1` is `n - 1`."""
+    number = constant(place)
+    if number is not None and number < 0:
+        return f"n - {-number}"
+    return brief(source.code(place), _LONG)

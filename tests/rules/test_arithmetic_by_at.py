@@ -1,0 +1,58 @@
+"""arithmetic-by-at: what is written instead, and of what nothing is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+LIMIT = 20.0
+
+@jax.jit
+def seen(x, part, k):
+    y = jnp.tanh(x)
+    y = {write}
+    return y + 1
+"""
+
+
+def found(write: str) -> list[str]:
+    findings = check_text(CODE.format(write=write).encode(), "m.py", Scope(("arithmetic-by-at",)))
+    return [finding.suggestion.text if finding.suggestion else "" for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("write", "instead"),
+    [
+        ("y.at[:, :3].divide(LIMIT)", "y / jnp.where(i < 3, LIMIT, 1)"),
+        ("y.at[..., 0].multiply(-1.0)", "y * jnp.where(i == 0, -1.0, 1)"),
+        ("y.at[:, 2:5, :].add(0.5)", "y + jnp.where((i >= 2) & (i < 5), 0.5, 0)"),
+        ("y.at[:, -2:].min(LIMIT)", "jnp.where(i >= n - 2, jnp.minimum(y, LIMIT), y)"),
+        ("y.at[:, :k].power(2)", "y ** jnp.where(i < k, 2, 1)"),
+    ],
+)
+def test_the_same_arithmetic_with_all_of_the_axis_is_written_out(write: str, instead: str) -> None:
+    assert found(write) == [f"{instead}, with `i = jnp.arange(n)` along that axis"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "y.at[0].multiply(2.0)",
+        "y.at[:3].multiply(2.0)",
+        "y.at[:, k].multiply(2.0)",
+        "y.at[:, ::2].multiply(2.0)",
+        "y.at[:, :].multiply(2.0)",
+        "y.at[:, :3].multiply(part)",
+        "y.at[:, :3].set(2.0)",
+        "y.at[:, :3].multiply(2.0).at[:, 3:].multiply(3.0)",
+        "jnp.ones((4, 4)).at[:, 0].multiply(2.0)",
+    ],
+)
+def test_rows_places_that_vary_and_parts_that_are_arrays_are_left_alone(write: str) -> None:
+    assert found(write) == []
