@@ -1,7 +1,7 @@
 """What a function is handed: nothing but sizes, names and tables of Python, or arrays too.
 
 In: a function of a Source. What is made of sizes alone is the same in every call: it runs when something is set up, or
-is computed while something else is compiled.
+XLA computes it while something else is compiled.
 """
 
 from __future__ import annotations
@@ -26,16 +26,25 @@ _BY_SIZE = ("range", *RANGES, *FRESH_BY_SHAPE, "jax.numpy.eye", "jax.numpy.ident
 def is_given_no_array(function: cst.FunctionDef, source: Source) -> bool:
     """Whether a function of a file's own level says of all that it is handed that Python knows it: sizes, strings and
     tables of such; or is handed nothing at all."""
-    if source.scope(function):  # what stands around it may hold arrays, and so may `self`
-        return False
-    parameters = function.params
-    if isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg is not None:
-        return False
-    each = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
-    if not all(_is_of_python(one, function, source) for one in each):
-        return False
+    given = _given_by_python(function, source)
     # Where none is a size, they may be places, which a trace hands over as well.
-    return not each or not _sizes(function, source).isdisjoint(one.name.value for one in each)
+    return given is not None and (not given or not given.isdisjoint(_sizes(function, source)))
+
+
+def is_given_sizes(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether ranges and new arrays are made of all that such a function is handed: no trace hands over a size."""
+    given = _given_by_python(function, source)
+    return given is not None and given <= _sizes(function, source)
+
+
+def _given_by_python(function: cst.FunctionDef, source: Source) -> set[str] | None:
+    """The parameters of a function, where Python knows what it hands to all of them. Else None: so too where a scope
+    around it may hold arrays, or `self` does."""
+    parameters = function.params
+    if source.scope(function) or isinstance(parameters.star_arg, cst.Param) or parameters.star_kwarg is not None:
+        return None
+    each = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+    return {one.name.value for one in each} if all(_is_of_python(one, function, source) for one in each) else None
 
 
 def _sizes(function: cst.FunctionDef, source: Source) -> set[str]:

@@ -26,6 +26,7 @@ _LOADS = regex(
 )
 # How a class makes an object of a description, where no object is there yet.
 _BUILDS = regex(r"^_?(build|construct)(_|$)")
+_CONSTRUCTORS = frozenset(("__init__", "__post_init__", "__new__"))
 _STATIC = frozenset(("staticmethod", "classmethod"))
 # A helper of a helper is seldom further away than this.
 _DEPTH = 3
@@ -58,6 +59,12 @@ def _is_builder(project: Project, place: Place) -> bool:
     if function is None or not function.owner or not _BUILDS.match(last_name(place.scope)):
         return False
     return any(decorator.name in _STATIC for decorator in function.decorators)
+
+
+def is_for_constructors(project: Project, place: Place) -> bool:
+    """Whether constructors alone call the function at `place`, each once."""
+    calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
+    return bool(calls) and all(last_name(c.scope) in _CONSTRUCTORS and not call.loops for c, call in calls)
 
 
 def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool:

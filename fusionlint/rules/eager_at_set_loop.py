@@ -14,6 +14,7 @@ from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.collected import is_few, target_names
 from fusionlint.patterns.host import is_timed
+from fusionlint.patterns.made_once import is_for_constructors
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -52,6 +53,8 @@ def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     if _is_of_epochs(node) or _is_of_events(node) or is_timed(node, source):
         return
     if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
+        return
+    if is_for_constructors(source.project, source.place(node)):
         return
     found = piecewise(node, source)
     if found is None or not all(is_fresh_before(write, node, source) for write in found.writes):

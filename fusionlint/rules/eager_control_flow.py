@@ -77,6 +77,8 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 continue
             if is_tried(call, source) and any(source.calls(c, "print") for c in calls(loop.body)):
                 continue  # a trial of the module, which somebody looks at step by step
+            if _is_checked(call, loop, source):
+                continue
             name = source.code(node.func)
             yield source.finding(
                 call.func,
@@ -84,6 +86,17 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function",
                 pair=1,
             )
+
+
+def _is_checked(call: cst.Call, loop: Loop, source: Source) -> bool:
+    """Whether all that the loop wants of a call is to know if it fails: `try: grad(f)(x)`, `except Exception as error:
+    raise ValueError(...) from error`. A user's function is tried so, once, before it is used."""
+    for above in source.ancestors(call):
+        if above is loop:
+            return False
+        if isinstance(above, cst.Try):
+            return any(isinstance(part, cst.Raise) for handler in above.handlers for part in inside(handler.body))
+    return False
 
 
 def _only_picks(function: cst.BaseExpression, source: Source) -> bool:

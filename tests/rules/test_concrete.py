@@ -180,3 +180,38 @@ def table({parameters}):
     return rewards.at[1, k].set(0.5)
 """
     assert rules(code) == expected
+
+
+TABLE = """\
+def table({parameters}):
+    return jnp.zeros((n, n)).at[0, 1].set(jnp.sqrt({of})).at[1, 2].set(jnp.sqrt(2 * {of}))
+
+@jax.jit
+def scaled(x, p):
+    return x * table({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "of", "given", "expected"),
+    [
+        pytest.param("n: int", "n", "x.shape[0]", [], id="a size"),
+        pytest.param("n: int, p: int", "p", "x.shape[0], p", ["chained-at-set"], id="a number that may be traced"),
+    ],
+)
+def test_what_is_made_of_sizes_alone_under_a_trace_is_folded(
+    parameters: str, of: str, given: str, expected: list[str]
+) -> None:
+    assert rules(TABLE.format(parameters=parameters, of=of, given=given)) == expected
+
+
+def test_what_is_computed_while_something_is_compiled_is_left_alone() -> None:
+    code = """\
+@jax.jit
+def scaled(x, scales):
+    with {}:
+        table = jnp.sqrt(scales).at[0, 1].set(scales[0]).at[1, 3].set(scales[1])
+    return x * table
+"""
+    assert rules(code.format("jax.ensure_compile_time_eval()")) == []
+    assert rules(code.format("jax.named_scope('table')")) == ["chained-at-set"]

@@ -38,6 +38,20 @@ def test_what_makes_something_is_called_once(name: str, number: int) -> None:
     assert len(check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))) == number
 
 
+@pytest.mark.parametrize(("caller", "number"), [("__init__", 0), ("__post_init__", 0), ("reset", 1)])
+def test_what_constructors_alone_call_runs_once(caller: str, number: int) -> None:
+    body = "y = jnp.zeros(n)\nfor i in range(n):\n    y = y.at[i].set(xs[i])\nprint(y)\nreturn y"
+    code = f"{HEAD}def load_table(xs, n):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    code += f"class Env:\n    def {caller}(self, xs, n):\n        self.table = load_table(xs, n)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))) == number
+
+
+@pytest.mark.parametrize(("handler", "number"), [("raise ValueError('no gradient') from e", 0), ("continue", 1)])
+def test_what_is_only_tried_for_its_error_runs_once(handler: str, number: int) -> None:
+    body = f"for x in xs:\n    try:\n        jax.grad(fns)(x)\n    except Exception as e:\n        {handler}"
+    assert found("eager-control-flow", body) == number
+
+
 @pytest.mark.parametrize(("pressed", "number"), [("fns.event.get()", 0), ("fns.get_events()", 0), ("xs.get()", 1)])
 def test_a_key_is_pressed_now_and_then(pressed: str, number: int) -> None:
     body = f"y = jnp.zeros(n)\nfor key in {pressed}:\n    y = y.at[key.code].set(key.down)\nreturn y"
