@@ -49,7 +49,7 @@ def of_fields(found: Conditional, numpy: str) -> str | None:
             case cst.Call(func=cst.Attribute(value=cst.Name(whole), attr=cst.Name(method)), args=[*args]) if (
                 method in _REPLACES and args and all(arg.keyword is not None for arg in args)
             ):
-                if any(is_unchanged(other) for other in found.branches):
+                if any(is_unchanged(other) and _is_same(whole, branch, other) for other in found.branches):
                     fields = [arg.keyword.value for arg in args if arg.keyword is not None]
                     old = f"{whole}.{fields[0]}"
                     chosen = f"{numpy}.where(p, new, {old})"
@@ -57,6 +57,16 @@ def of_fields(found: Conditional, numpy: str) -> str | None:
                         chosen = f"jax.tree.map(lambda a, b: {numpy}.where(p, a, b), new, {old})"
                     return f"{whole}.{method}({fields[0]}={chosen}{', ...' if fields[1:] else ''})"
     return None
+
+
+def _is_same(whole: str, branch: Branch, other: Branch) -> bool:
+    """Whether `other` hands on what `branch` calls `whole`: the same name of the code around both, or what both are
+    given at the same place."""
+    handed = other.result.value if isinstance(other.result, cst.Name) else ""
+    ours, theirs = ([each.name.value for each in parameters(one.function)] for one in (branch, other))
+    if whole in ours and handed in theirs:
+        return ours.index(whole) == theirs.index(handed)
+    return handed == whole and whole not in ours and handed not in theirs
 
 
 def _as_test(found: Conditional, numpy: str, source: Source) -> str | None:

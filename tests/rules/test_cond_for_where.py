@@ -80,6 +80,11 @@ def test_a_division_by_what_is_asked_about_or_by_a_part_of_it_is_guarded(divided
         ),
         ("lambda s: s, lambda s: s._replace(a=s.a * 2, b=s.b)", "s._replace(a=jnp.where(p, new, s.a), ...)"),
         (
+            "lambda _: more, lambda s: s.replace(pc=0)",
+            "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)",
+        ),
+        ("lambda _: state, lambda _: state.replace(pc=0)", "state.replace(pc=jnp.where(p, new, state.pc))"),
+        (
             "lambda s: s.replace(pc=s.pc + 2), lambda s: s.replace(pc=0)",
             "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)",
         ),
