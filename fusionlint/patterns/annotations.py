@@ -40,8 +40,8 @@ def annotated(annotation: cst.BaseExpression, name: str, at: cst.CSTNode, source
             return _either([left, right], name, at, source)
         case cst.Subscript(value=value, slice=slices):
             parts = [e.slice.value for e in slices if isinstance(e.slice, cst.Index)]
-            return _subscripted(_meaning(value, at, source), parts, name, at, source)
-    meaning = _meaning(annotation, at, source)
+            return _subscripted(meaning_of(value, at, source), parts, name, at, source)
+    meaning = meaning_of(annotation, at, source)
     if meaning in _ARRAYS:
         return "key" if _KEY_NAME.match(name) and meaning != "chex.Array" else "array"
     if meaning in _KEYS:
@@ -51,7 +51,7 @@ def annotated(annotation: cst.BaseExpression, name: str, at: cst.CSTNode, source
     return "scalar" if meaning in _SCALARS else None
 
 
-def _meaning(node: cst.BaseExpression, at: cst.CSTNode, source: Source) -> str:
+def meaning_of(node: cst.BaseExpression, at: cst.CSTNode, source: Source) -> str:
     """The qualified name of an annotation, which may have stood in quotes."""
     name = dotted(node)
     return (source.project.qualified_name(source.place(at), name) or name) if name else ""

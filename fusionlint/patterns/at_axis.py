@@ -137,7 +137,7 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
     """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
     along = f"`k = {jnp}.arange(n)` along that axis{_behind(writes[0], source, jnp)}"
     methods = {write.method for write in writes}
-    told = [(_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
+    told = [(as_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
     text = array
     for place, value in told:
         text = f"{jnp}.where(k == {place}, {value}, {text})"
@@ -160,7 +160,7 @@ def _behind(write: Write, source: Source, jnp: str) -> str:
     return f"; of an array {jnp}.expand_dims(value, {axis - len(write.index) if is_open else axis})"
 
 
-def _counted(place: Part, source: Source) -> str:
+def as_counted(place: Part, source: Source) -> str:
     """A place as `arange` counts it: -1 is n - 1, and -h - 1 is n - h - 1."""
     text = source.code(place)
     if _is_from_the_end(place):

@@ -36,7 +36,13 @@ class Choice(NamedTuple):
     p: cst.BaseExpression | None
 
 
-def is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:
+def is_drawn_once(node: cst.CSTNode, source: Source) -> bool:
+    """Whether what is drawn is said to be the data to train on, or a key that is made for it says that it is drawn in
+    one call alone."""
+    return _makes_data(node, source) or _is_of_a_seed(node, source)
+
+
+def _is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around `node`, which no trace is seen to reach, makes a key of a number itself: in each call
     it would draw the same, so that it is called once. Who draws in a loop does so again and again."""
     function = source.function(node)
@@ -45,7 +51,7 @@ def is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:
     return any(source.function(call) is function for call in source.calls_of(_KEYS))
 
 
-def makes_data(node: cst.CSTNode, source: Source) -> bool:
+def _makes_data(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment above a function around `node`, or how its docstring begins, says that it makes the data to
     train on: "Generate training data."."""
     around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))

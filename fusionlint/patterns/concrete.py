@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.given import is_given_no_array, is_given_sizes
+from fusionlint.patterns.given import is_given_no_array
 from fusionlint.patterns.host import CLOCKS, held_open
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
@@ -58,12 +58,11 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     calls = list(_own(function, source))
     if any(_is_past(node, call, source) or _counts_to_a_result(call, function, source) for call in calls):
         return True
-    if is_given_sizes(function, source) or is_known_early(node, source):
+    is_traced = source.context(node) == "traced"
+    if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
         return True  # under a trace too, where XLA folds what it is given whole
-    if source.context(node) == "traced":
+    if is_traced:
         return False
-    if is_given_no_array(function, source):
-        return True
     if _SETS_UP.search(source.facts.inside) or _is_factory(function, source) or _is_said_to_run_once(node, source):
         return True
     if is_made_once(source.project, source.contexts, source.place(node)):

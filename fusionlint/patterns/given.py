@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, RANGES, inside, is_none, names_read
+from fusionlint.patterns.annotations import meaning_of
+from fusionlint.patterns.array_sizes import FILLED, FULL
+from fusionlint.patterns.at import RANGES, inside, is_none, names_read
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 # A float or a bool is often a tracer where the annotation says otherwise; an int is when it is only a place.
 _PYTHON = frozenset(("int", "str", "bytes", "bool", "None", "slice", "pathlib.Path", "os.PathLike"))
@@ -20,21 +21,18 @@ _HOLD = frozenset(
      "collections.abc.Sequence", "collections.abc.Mapping", "collections.abc.Iterable")
 )  # fmt: skip
 
-_BY_SIZE = ("range", *RANGES, *FRESH_BY_SHAPE, "jax.numpy.eye", "jax.numpy.identity", "jax.numpy.linspace")
+_BY_SIZE = ("range", *RANGES, *FILLED, *FULL, "jax.numpy.linspace")
 
 
-def is_given_no_array(function: cst.FunctionDef, source: Source) -> bool:
+def is_given_no_array(function: cst.FunctionDef, source: Source, *, is_traced: bool) -> bool:
     """Whether a function of a file's own level says of all that it is handed that Python knows it: sizes, strings and
-    tables of such; or is handed nothing at all."""
+    tables of such; or is handed nothing at all. Under a trace ranges and new arrays have to be made of all of it: a
+    trace hands over no size, but an int that is a place."""
     given = _given_by_python(function, source)
-    # Where none is a size, they may be places, which a trace hands over as well.
-    return given is not None and (not given or not given.isdisjoint(_sizes(function, source)))
-
-
-def is_given_sizes(function: cst.FunctionDef, source: Source) -> bool:
-    """Whether ranges and new arrays are made of all that such a function is handed: no trace hands over a size."""
-    given = _given_by_python(function, source)
-    return given is not None and given <= _sizes(function, source)
+    if given is None:
+        return False
+    sizes = _sizes(function, source)
+    return given <= sizes or not (is_traced or given.isdisjoint(sizes))
 
 
 def _given_by_python(function: cst.FunctionDef, source: Source) -> set[str] | None:
@@ -75,10 +73,5 @@ def _says_python(annotation: cst.BaseExpression, at: cst.CSTNode, source: Source
         case cst.Subscript(value=value, slice=slices):
             parts = [e.slice.value for e in slices if isinstance(e.slice, cst.Index)]
             of_python = (isinstance(p, cst.Ellipsis) or _says_python(p, at, source) for p in parts)
-            return _meaning(value, at, source) in _HOLD and all(of_python)
-    return is_none(annotation) or _meaning(annotation, at, source) in _PYTHON
-
-
-def _meaning(node: cst.BaseExpression, at: cst.CSTNode, source: Source) -> str:
-    name = dotted(node)
-    return (source.project.qualified_name(source.place(at), name) or name) if name else ""
+            return meaning_of(value, at, source) in _HOLD and all(of_python)
+    return is_none(annotation) or meaning_of(annotation, at, source) in _PYTHON

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fusionlint.lazily import regex
 from fusionlint.source.facts import NOTHING, Call, Function, Value
 from fusionlint.source.project import JIT, Place, Project
-from fusionlint.source.traced import is_idle
+from fusionlint.source.traced import calls_in_use
 
 # What is set before a program is compiled.
 SETTING = regex(
@@ -33,7 +33,7 @@ def is_handed_settings(project: Project, place: Place, parameter: str, depth: in
     function = project.function_at(place)
     if function is None or not depth or parameter not in function.parameters or traces_numbers(project, place):
         return False
-    calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
+    calls = calls_in_use(project, place)
     said = [_is_setting(project, caller, _handed(call, function, parameter), depth) for caller, call in calls]
     return True in said and False not in said
 

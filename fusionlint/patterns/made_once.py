@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import last_name
+from fusionlint.source.facts import Function, last_name
 from fusionlint.source.project import Place, Project
-from fusionlint.source.traced import Context, is_idle
+from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(
     r"^_*(make|build|create|construct|gen|initiali[sz]e|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
@@ -39,31 +39,30 @@ def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Pla
     Who calls a method, or a function that another hands out, is seldom seen: of those nothing is said, but for static
     methods that build objects.
     """
-    if contexts.get(place) == "traced" or project.function_at(place) is None:
+    function = project.function_at(place)
+    if contexts.get(place) == "traced" or function is None:
         return False
     if place.outer.scope:
-        return _is_builder(project, place)
+        return _is_builder(function)
     makes = _MAKES.match(place.scope) is not None
     if (makes or _LOADS.search(place.scope)) and contexts.get(place) == "host":
         return True
-    calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
+    calls = calls_in_use(project, place)
     if not calls or not depth:
         return makes and not calls
     others = [(c, call) for c, call in calls if not is_made_once(project, contexts, c, depth - 1)]
     return not others or (makes and not any(call.loops or _may_be_traced(c, contexts) for c, call in others))
 
 
-def _is_builder(project: Project, place: Place) -> bool:
+def _is_builder(function: Function) -> bool:
     """Whether a static method builds objects of its class, `Model.build(description)`."""
-    function = project.function_at(place)
-    if function is None or not function.owner or not _BUILDS.match(last_name(place.scope)):
-        return False
-    return any(decorator.name in _STATIC for decorator in function.decorators)
+    is_static = any(decorator.name in _STATIC for decorator in function.decorators)
+    return is_static and bool(function.owner) and _BUILDS.match(last_name(function.scope)) is not None
 
 
 def is_for_constructors(project: Project, place: Place) -> bool:
     """Whether constructors alone call the function at `place`, each once."""
-    calls = [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
+    calls = calls_in_use(project, place)
     return bool(calls) and all(last_name(c.scope) in _CONSTRUCTORS and not call.loops for c, call in calls)
 
 
@@ -73,8 +72,8 @@ def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool
         return False
     if _FACTORY.search(place.scope):
         return True
-    callers = [caller for caller, _ in project.calls_of(project.name_of(place)) if not is_idle(project, caller)]
-    return bool(callers) and all(is_of_a_factory(project, caller, depth - 1) for caller in callers)
+    calls = calls_in_use(project, place)
+    return bool(calls) and all(is_of_a_factory(project, caller, depth - 1) for caller, _ in calls)
 
 
 def _may_be_traced(caller: Place, contexts: Mapping[Place, Context]) -> bool:

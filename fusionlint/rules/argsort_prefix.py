@@ -16,6 +16,7 @@ from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import SORTS, Sorted, Taken, end_cut, is_order, reads_of, sorting
 from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.unpacked import assigned, unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -119,12 +120,7 @@ def _joins_what_is_held(node: cst.BaseExpression, owner: str, source: Source, de
 def _made(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     """What gave `name` its value, alone or with others: `_, novelty = scores(fitness)`."""
     written = source.written(name)
-    for above in source.ancestors(written) if written is not None else ():
-        if isinstance(above, cst.Assign):
-            return above.value
-        if isinstance(above, cst.BaseStatement):
-            return None
-    return None
+    return None if written is None else assigned(written, source) or unpacked(written, source)
 
 
 def _reads(node: cst.Subscript, source: Source) -> list[cst.CSTNode]:

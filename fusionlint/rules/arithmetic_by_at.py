@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Part, Write, at_write, constant, is_literal, is_whole
+from fusionlint.patterns.at_axis import as_counted
 from fusionlint.patterns.at_beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.calls import brief
@@ -84,16 +85,6 @@ def _instead(write: Write, source: Source) -> str:
 
 def _compared(part: Part, source: Source) -> str:
     """`i == 0`, `i < 3`, `(i >= a) & (i < b)`."""
-    if not isinstance(part, cst.Slice):
-        return f"i == {_counted(part, source)}"
-    bounds = ((">=", part.lower), ("<", part.upper))
-    asked = [f"i {sign} {_counted(bound, source)}" for sign, bound in bounds if bound is not None]
+    bounds = ((">=", part.lower), ("<", part.upper)) if isinstance(part, cst.Slice) else (("==", part),)
+    asked = [f"i {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
     return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)
-
-
-def _counted(place: cst.BaseExpression | cst.BaseSlice, source: Source) -> str:
-    """A place as it is counted from the front: `-1` is `n - 1`."""
-    number = constant(place)
-    if number is not None and number < 0:
-        return f"n - {-number}"
-    return brief(source.code(place), _LONG)

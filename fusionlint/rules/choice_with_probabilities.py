@@ -14,10 +14,9 @@ from fusionlint.patterns.choice import (
     Choice,
     choice,
     coin,
-    is_of_a_seed,
+    is_drawn_once,
     is_one,
     listed,
-    makes_data,
     number,
     written_shape,
 )
@@ -42,7 +41,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if not _is_given(made.p, source) or makes_data(node, source) or is_of_a_seed(node, source):
+    if not _is_given(made.p, source) or is_drawn_once(node, source):
         return
     if _is_beside_a_factorization(node, source):
         return

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import elements, inside, is_none
 from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.choice import CHOICE, is_of_a_seed, is_one, makes_data
+from fusionlint.patterns.choice import CHOICE, is_drawn_once, is_one
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.lengths import are_equal
@@ -35,7 +35,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not _is_distinct(node, source) or not source.is_traced(node) or is_concrete(node, source):
         return
     key, among, shape = (argument(node, i, name) for i, name in enumerate(("key", "a", "shape")))
-    if key is None or among is None or makes_data(node, source) or is_of_a_seed(node, source):
+    if key is None or among is None or is_drawn_once(node, source):
         return
     random = source.alias("jax.random") or "jax.random"
     k, n = source.code(key), _length(among, source)

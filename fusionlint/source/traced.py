@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import EVERYWHERE, METHODS
+from fusionlint.source.facts import Call
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import Place, Project, found_once
 from fusionlint.source.seen import TRANSFORMS, is_called_idle, seen
@@ -97,6 +98,12 @@ def is_idle(project: Project, place: Place) -> bool:
     facts = project.files[place.path]
     project.log.add(*place)
     return is_idle_file(facts.inside) or is_called_idle(facts, place.scope) or place in kernels(project)
+
+
+def calls_in_use(project: Project, place: Place) -> list[tuple[Place, Call]]:
+    """The calls of the function at `place`, each with the scope that it stands in, but for those whose own speed is
+    nobody's concern."""
+    return [(c, call) for c, call in project.calls_of(project.name_of(place)) if not is_idle(project, c)]
 
 
 @found_once

@@ -34,6 +34,7 @@ def found(write: str) -> list[str]:
         ("y.at[:, 2:5, :].add(0.5)", "y + jnp.where((i >= 2) & (i < 5), 0.5, 0)"),
         ("y.at[:, -2:].min(LIMIT)", "jnp.where(i >= n - 2, jnp.minimum(y, LIMIT), y)"),
         ("y.at[:, :k].power(2)", "y ** jnp.where(i < k, 2, 1)"),
+        ("y.at[:, -k:].min(LIMIT)", "jnp.where(i >= n - k, jnp.minimum(y, LIMIT), y)"),
     ],
 )
 def test_the_same_arithmetic_with_all_of_the_axis_is_written_out(write: str, instead: str) -> None:
