@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.files import beside, imported_files, module_name, path_in_project, python_files
+from fusionlint.source.files import beside, imported_files, look_again, module_name, path_in_project, python_files
 
 
 def tree(root: Path, *names: str) -> None:
@@ -149,6 +149,28 @@ def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None
         f"{tmp_path}/lib/steps.py",
         f"{tmp_path}/lib/deep/__init__.py",
     ]
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("lib/steps.py", "lib/deep/__init__.py"),
+        ("./lib/deep/__init__.py", "lib/deep/__init__.py"),
+        ("linked/steps.py", "{}/lib/deep/__init__.py"),
+        ("away/lib/steps.py", "away/lib/deep/__init__.py"),
+        ("{}/lib/steps.py", "{}/lib/deep/__init__.py"),
+    ],
+)
+def test_imported_files_are_called_as_the_file_that_imports_them(
+    named: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree(tmp_path, "lib/__init__.py", "lib/steps.py", "lib/deep/__init__.py", "main.py")
+    (tmp_path / "linked").symlink_to(tmp_path / "lib")
+    (tmp_path / "away").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    look_again()
+    path = str(Path(named.format(tmp_path)))
+    assert [*imported_files(path, ["lib.deep.thing"])] == [found.format(tmp_path)]
 
 
 def test_folders_above_a_project_say_nothing_about_it(tmp_path: Path) -> None:

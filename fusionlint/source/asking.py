@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fusionlint.lazily import load, postpone
 from fusionlint.source.answers import rests_of
 from fusionlint.source.asked import ByPath, by_path
+from fusionlint.source.borrowed import borrowed
 from fusionlint.source.cache import Cache, packed, packed_problem
-from fusionlint.source.components import Component
+from fusionlint.source.components import Component, heard
 from fusionlint.source.known import Known, died, size
 from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, shared, sharing
 from fusionlint.source.read import facts_of
@@ -109,8 +110,9 @@ def _world(group: Component, known: Known, cache: Cache | None) -> World:
         return join(facts)
     if (packed := cache.world(group.key, group.digest)) is not None:
         return World.unpacked(facts, Packed(*packed))
-    world = join(facts)
-    cache.keep_world(group.key, group.digest, tuple(world.packed()))
+    leaves = {path: known.leaf(path) for path in group.paths}
+    world = join(facts, borrowed(facts, leaves, cache.other_worlds(group.key)))
+    cache.keep_world(group.key, group.digest, {path: heard(leaf) for path, leaf in leaves.items()}, world.packed())
     return world
 
 

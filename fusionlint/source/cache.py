@@ -11,9 +11,10 @@ import contextlib
 import marshal
 import os
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.source.asked import ByPath
@@ -23,9 +24,14 @@ FOLDER = ".fusionlint_cache"
 _RUNS = 16
 # Of so many large components it is kept how they hang together.
 _WORLDS = 32
+# So many of them, the newest, are looked into for what is known of the files of another component.
+_NEAR = 4
 # What is new in less than one file of so many is kept beside what is known of all: to write that takes a while.
 _FEW = 8
 _SIZE = 16
+
+# What one file of a component said: the name of its module, and a digest of all that it says to others.
+Heard: TypeAlias = "tuple[str, bytes]"
 
 
 def digest(*parts: bytes) -> bytes:
@@ -125,19 +131,28 @@ class Cache:
         self._leave(self.folder.glob("run-*"), _RUNS)
         self._leave(self.folder.glob("notes-*"), _RUNS)
 
-    def world(self, key: bytes, said: bytes) -> Any:
+    def world(self, key: tuple[bytes, bytes], said: bytes) -> Any:
         """What the files of a component say together, as plain values; None where that is not known. `said` is a digest
         of what each of them says."""
-        then, packed = self._read(self._world_file(key)) or (b"", None)
+        then, _, packed = self._read(self._world_file(key)) or (b"", None, None)
         return packed if then == said else None
 
-    def keep_world(self, key: bytes, said: bytes, packed: Any) -> None:
-        """Keeps that in place of what the component said before."""
-        self._write(self._world_file(key), (said, packed))
+    def other_worlds(self, key: tuple[bytes, bytes]) -> Iterator[tuple[Mapping[str, Heard], Any]]:
+        """What other components said that were kept lately, the newest first: by path what each file said, and what
+        they said together."""
+        own = self._world_file(key)
+        for file in _by_age(self.folder.glob(f"{own.name.partition('.')[0]}.*"))[:_NEAR]:
+            if file != own and (found := self._read(file)) is not None:
+                _, heard, packed = found
+                yield heard, packed
+
+    def keep_world(self, key: tuple[bytes, bytes], said: bytes, heard: Mapping[str, Heard], packed: Any) -> None:
+        """Keeps that in place of what the component said before, with what each of its files said."""
+        self._write(self._world_file(key), (said, dict(heard), tuple(packed)))
         self._leave(self.folder.glob("world-*"), _WORLDS)
 
-    def _world_file(self, key: bytes) -> Path:
-        return self.folder / f"world-{key.hex()}"
+    def _world_file(self, key: tuple[bytes, bytes]) -> Path:
+        return self.folder / f"world-{key[0].hex()}.{key[1].hex()}"
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"
@@ -187,8 +202,15 @@ class Cache:
     def _leave(self, paths: Any, count: int) -> None:
         """Delete all but the newest of `paths`; another run may be doing the same."""
         with contextlib.suppress(OSError):
-            for path in sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)[count:]:
+            for path in _by_age(paths)[count:]:
                 path.unlink()
+
+
+def _by_age(paths: Iterable[Path]) -> list[Path]:
+    """The newest first; none where one went meanwhile."""
+    with contextlib.suppress(OSError):
+        return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+    return []
 
 
 def _keys(run: Run) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fusionlint.rule import definition
-from fusionlint.source.cache import digest
+from fusionlint.source.cache import Heard, digest
 from fusionlint.source.files import imported_files, real_path
 from fusionlint.source.project import home_of, is_elsewhere, modules_of
 
@@ -41,9 +41,9 @@ class Component(NamedTuple):
         return len(self.paths) >= _LARGE
 
     @property
-    def key(self) -> bytes:
-        """Which component this is, whatever its files say."""
-        return digest(definition(), *(path.encode() for path in self.paths))
+    def key(self) -> tuple[bytes, bytes]:
+        """Which component this is, whatever its files say; first what is asked of it."""
+        return definition(), digest(*(path.encode() for path in self.paths))
 
 
 def components(leaves: Mapping[str, Leaf]) -> list[Component]:
@@ -77,18 +77,25 @@ def said_by(paths: Iterable[str], leaves: Mapping[str, Leaf]) -> bytes:
     return digest(*parts)
 
 
+def heard(leaf: Leaf) -> Heard:
+    """What one file says to others, and what it imports."""
+    inside, *imports = (name.encode() for name in (leaf.inside, *leaf.imports))
+    return leaf.module, digest(inside, leaf.outline, *imports)
+
+
 def neighbours(leaves: Mapping[str, Leaf], read: Callable[[str], Leaf | None]) -> dict[str, Leaf]:
     """The files that are not among `leaves` but say what names mean that these import; of their own packages alone.
     `read` gives None for a file that cannot be read."""
-    known = {real_path(path) for path in leaves}
+    known, met = {real_path(path) for path in leaves}, {*leaves}
     found: dict[str, Leaf] = {}
     todo = [*leaves.items()]
     while todo:
         path, leaf = todo.pop()
         for other in imported_files(path, leaf.imports):
-            if other not in known:
-                known.add(other)
+            if other not in met and (real := real_path(other)) not in known:
+                known.add(real)
                 if (new := read(other)) is not None:
                     found[other] = new
                     todo.append((other, new))
+            met.add(other)
     return found

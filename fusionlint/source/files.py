@@ -281,14 +281,21 @@ def imported_files(path: str, names: Iterable[str]) -> Iterator[str]:
 
 @cache
 def _imported_from(folder: str) -> str:
-    return str(_package_root(_real(Path(folder))))
+    """The folder that the files of a folder import from, as its own path writes it where that goes through it: what is
+    known of a project's files is found again whichever of them are named."""
+    real = _real(Path(folder))
+    root = _package_root(real)
+    above = Path(folder)
+    for part in reversed(real.relative_to(root).parts):
+        above = above.parent if above.name == part else root
+    return "" if (above := above if _real(above) == root else root) == Path() else str(above)
 
 
 @cache
 def _imported_file(root: str, name: str) -> str | None:
     found, folder = None, root
     for part in name.split("."):
-        entries, inside = _entries(folder), f"{folder}/{part}"
+        entries, inside = _entries(folder or "."), f"{folder}/{part}" if folder else part
         if f"{part}.py" in entries:
             found = f"{inside}.py"
         elif part in entries and "__init__.py" in _entries(inside):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fusionlint.source.cache import Cache, Notes, Run, digest
-from fusionlint.source.components import Component, Leaf, said_by
+from fusionlint.source.components import Component, Leaf, heard, said_by
 from fusionlint.source.known import Known
 from fusionlint.source.read import facts_of
 from fusionlint.source.stale import rejoined, stale
@@ -52,7 +52,7 @@ def since(
         return Since(then, None)
     facts = {path: known.facts(path) for path in group.paths}
     now = rejoined(facts, {path: facts_of(before[path].facts, path) for path in changed}, Packed(*packed))
-    cache.keep_world(group.key, group.digest, tuple(now.world.packed()))
+    cache.keep_world(group.key, group.digest, {path: heard(leaves[path]) for path in group.paths}, now.world.packed())
     true_then = [path for path, key in kept.items() if key == digest(seen[path], then)]
     asked = {path: notes.asked[path] for path in true_then if path in notes.asked}
     perhaps = stale(now, asked, notes.rests.get(group.paths[0], {}))

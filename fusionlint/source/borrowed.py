@@ -1,0 +1,63 @@
+"""What is known of the files of a component from another one that they are in as well: of a file with what it imports,
+from the whole project; of a project, from what it was before a file came or went.
+
+What a file shows rests on what it says itself, on what it asked of other files, and on which modules there are to find
+by the names that these import. Where all three are as they were, it need not be found out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from fusionlint.source.cache import Heard
+from fusionlint.source.components import Leaf, heard
+from fusionlint.source.facts import Facts
+from fusionlint.source.project import NONE_KNOWN, Known, modules_of
+from fusionlint.source.world import Packed, known_of
+
+
+def borrowed(
+    facts: Mapping[str, Facts], leaves: Mapping[str, Leaf], worlds: Iterable[tuple[Mapping[str, Heard], Any]]
+) -> Known:
+    """What is known of the files from one of `worlds`: the first that knows most of them, else the best."""
+    best = NONE_KNOWN
+    for then, packed in worlds:
+        world = Packed(*packed)
+        paths = as_they_were(facts, leaves, then, world)
+        if len(paths) > len(best.names):
+            best = known_of(world, paths)
+        if 2 * len(paths) > len(leaves):
+            break
+    return best
+
+
+def as_they_were(
+    facts: Mapping[str, Facts], leaves: Mapping[str, Leaf], then: Mapping[str, Heard], world: Packed
+) -> set[str]:
+    """The files of which what a world knew holds still; `then` is what each of its own files said."""
+    before = modules_of({path: module for path, (module, _) in then.items()})
+    now = modules_of({path: leaf.module for path, leaf in leaves.items()})
+    moved = {module for module, path in now.items() if before.get(module) != path}
+    same = {path for path, leaf in leaves.items() if path in then and then[path] == heard(leaf)}
+    same -= {path for path in same if leaves[path].module in moved or _imports(leaves[path], moved)}
+    # `import a` and `a.b.f` find the module `a.b`, by whatever names on the way: who writes its last one may mean it.
+    around = {package for module in moved for package in _prefixes(module)}
+    near = {path for path in same if not around.isdisjoint(leaves[path].imports)}
+    last = {module.rpartition(".")[2] for module in moved}
+    for path in same.copy():
+        if not near.isdisjoint((path, *world.asked[path])) and not last.isdisjoint(facts[path].attributes):
+            same.remove(path)
+    return {path for path in same if same.issuperset(world.asked[path])}
+
+
+def _imports(leaf: Leaf, moved: set[str]) -> bool:
+    """Whether a file imports one of the modules, or something of it."""
+    return any(not moved.isdisjoint(_prefixes(name)) for name in leaf.imports)
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """`a.b.c` of itself, `a.b` and `a`."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
