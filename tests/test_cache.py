@@ -165,6 +165,9 @@ def test_edits_of_a_real_project_are_found_out_as_without_a_cache(
     for _ in range(5):
         for path in chance.choices(files, k=chance.choice((1, 1, 3))):
             path.write_text(edited(path.read_text(), chance))
+        moved = chance.choice(files)
+        moved.rename(moved.with_stem(f"{moved.stem}_moved"))
+        files = [path for path in files if path != moved] + [moved.with_stem(f"{moved.stem}_moved")]
         judged.clear()
         found = checked(folder, Cache(cache))
         again += len(judged)
@@ -213,6 +216,16 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (lambda folder: append(folder / "physics.py", "def other():\n    pass\n"), ["physics.py"]),
         (lambda folder: (folder / "notes.txt").write_text("no code"), []),
         (lambda folder: (folder / "alone.py").write_text("x = 1\n"), ["alone.py"]),
+        (lambda folder: (folder / "more.py").write_text("from tools import lift\n"), ["more.py"]),
+        (
+            lambda folder: (folder / "more.py").write_text("from physics import stages\n\nstages(3)\n"),
+            ["more.py", "physics.py"],
+        ),
+        (lambda folder: (folder / "driver.py").rename(folder / "pilot.py"), ["pilot.py"]),
+        (lambda folder: (folder / "driver.py").unlink(), []),
+        (lambda folder: (folder / "games.py").unlink(), ["physics.py", "tools.py"]),
+        (lambda folder: (folder / "tools.py").unlink(), ["driver.py", "games.py", "physics.py"]),
+        (lambda folder: (folder / "jax.py").write_text("def jit(f):\n    return f\n"), ["jax.py"]),
     ],
     ids=[
         "nothing",
@@ -227,6 +240,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "a function that nobody calls",
         "no code",
         "a file that nothing imports",
+        "a file that imports one",
+        "a file that calls what one has",
+        "a file is called otherwise",
+        "a file goes",
+        "a file goes that had others traced",
+        "a file goes that others import",
+        "a file comes that is called as a library is",
     ],
 )
 def test_only_what_may_have_changed_is_judged_again(

@@ -108,8 +108,8 @@ def _world(group: Component, known: Known, cache: Cache | None) -> World:
     facts = {path: known.facts(path) for path in group.paths}
     if cache is None:
         return join(facts)
-    if (packed := cache.world(group.key, group.digest)) is not None:
-        return World.unpacked(facts, Packed(*packed))
+    if (kept := cache.world(group.key, group.digest)) is not None:
+        return World.unpacked(facts, Packed(*kept[1]))
     leaves = {path: known.leaf(path) for path in group.paths}
     world = join(facts, borrowed(facts, leaves, cache.other_worlds(group.key)))
     cache.keep_world(group.key, group.digest, {path: heard(leaf) for path, leaf in leaves.items()}, world.packed())

@@ -7,7 +7,7 @@ by the names that these import. Where all three are as they were, it need not be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from fusionlint.source.cache import Heard
@@ -36,19 +36,31 @@ def as_they_were(
     facts: Mapping[str, Facts], leaves: Mapping[str, Leaf], then: Mapping[str, Heard], world: Packed
 ) -> set[str]:
     """The files of which what a world knew holds still; `then` is what each of its own files said."""
+    same = {path for path, leaf in leaves.items() if path in then and then[path] == heard(leaf)}
+    same -= finding_otherwise(facts, leaves, then, {path: world.asked[path] for path in same})
+    return {path for path in same if same.issuperset(world.asked[path])}
+
+
+def finding_otherwise(
+    facts: Mapping[str, Facts],
+    leaves: Mapping[str, Leaf],
+    then: Mapping[str, Heard],
+    asked: Mapping[str, Collection[str]],
+) -> set[str]:
+    """The files of those that `asked` others which may find a module by what they write that was not there, or another
+    one; `then` is what each file said."""
     before = modules_of({path: module for path, (module, _) in then.items()})
     now = modules_of({path: leaf.module for path, leaf in leaves.items()})
     moved = {module for module, path in now.items() if before.get(module) != path}
-    same = {path for path, leaf in leaves.items() if path in then and then[path] == heard(leaf)}
-    same -= {path for path in same if leaves[path].module in moved or _imports(leaves[path], moved)}
+    found = {path for path in asked if leaves[path].module in moved or _imports(leaves[path], moved)}
     # `import a` and `a.b.f` find the module `a.b`, by whatever names on the way: who writes its last one may mean it.
     around = {package for module in moved for package in _prefixes(module)}
-    near = {path for path in same if not around.isdisjoint(leaves[path].imports)}
+    near = {path for path, leaf in leaves.items() if not around.isdisjoint(leaf.imports)}
     last = {module.rpartition(".")[2] for module in moved}
-    for path in same.copy():
-        if not near.isdisjoint((path, *world.asked[path])) and not last.isdisjoint(facts[path].attributes):
-            same.remove(path)
-    return {path for path in same if same.issuperset(world.asked[path])}
+    for path in asked.keys() - found:
+        if not near.isdisjoint((path, *asked[path])) and not last.isdisjoint(facts[path].attributes):
+            found.add(path)
+    return found
 
 
 def _imports(leaf: Leaf, moved: set[str]) -> bool:

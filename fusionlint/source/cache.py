@@ -71,10 +71,11 @@ class Run(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What a run has asked. For a file of a large component, what of the others, and the digest of what the file held;
-    by component, its first path, for questions about the whole of it what their answers rest on."""
+    """What a run has asked. For a file of a large component, what of the others; by component, its first path, a digest
+    of what it said and those of what its files held, and for questions about the whole of it what their answers rest
+    on."""
 
-    contents: dict[str, bytes]
+    contents: dict[str, tuple[bytes, dict[str, bytes]]]
     asked: dict[str, ByPath]
     rests: dict[str, dict[str, ByPath]]
 
@@ -131,11 +132,11 @@ class Cache:
         self._leave(self.folder.glob("run-*"), _RUNS)
         self._leave(self.folder.glob("notes-*"), _RUNS)
 
-    def world(self, key: tuple[bytes, bytes], said: bytes) -> Any:
-        """What the files of a component say together, as plain values; None where that is not known. `said` is a digest
-        of what each of them says."""
-        then, _, packed = self._read(self._world_file(key)) or (b"", None, None)
-        return packed if then == said else None
+    def world(self, key: tuple[bytes, bytes], said: bytes) -> tuple[Mapping[str, Heard], Any] | None:
+        """What each file of a component says, and what they say together, as plain values; None where that is not
+        known. `said` is a digest of it all."""
+        then, heard, packed = self._read(self._world_file(key)) or (b"", {}, None)
+        return (heard, packed) if then == said else None
 
     def other_worlds(self, key: tuple[bytes, bytes]) -> Iterator[tuple[Mapping[str, Heard], Any]]:
         """What other components said that were kept lately, the newest first: by path what each file said, and what

@@ -124,7 +124,8 @@ def _run(
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
     large = {path: group.paths[0] for group in groups if group.is_large for path in group.paths}
-    notes = Notes({path: known.texts[path].digest for path in large}, {}, {})
+    held = {g.paths[0]: (g.digest, {path: known.texts[path].digest for path in g.paths}) for g in groups if g.is_large}
+    notes = Notes(held, {}, {})
     worlds: dict[Component, World] = {}
     if last is not None and cache is not None:
         before = cache.notes(last)
@@ -134,8 +135,8 @@ def _run(
                 kept[path] = Kept(keys[path], found)
                 if path in before.asked:
                     notes.asked[path] = before.asked[path]
-            if became.stale is not None and group.paths[0] in before.rests:
-                notes.rests[group.paths[0]] = before.rests[group.paths[0]]
+            if became.stale is not None and group.is_large:
+                notes.rests[group.paths[0]] = {**became.rests}
             if became.world is not None:
                 worlds[group] = became.world
                 notes.rests.setdefault(group.paths[0], {}).update(rests_of(became.world.project))

@@ -43,7 +43,7 @@ class Component(NamedTuple):
     @property
     def key(self) -> tuple[bytes, bytes]:
         """Which component this is, whatever its files say; first what is asked of it."""
-        return definition(), digest(*(path.encode() for path in self.paths))
+        return key_of(self.paths)
 
 
 def components(leaves: Mapping[str, Leaf]) -> list[Component]:
@@ -65,6 +65,11 @@ def components(leaves: Mapping[str, Leaf]) -> list[Component]:
     for path in sorted(leaves):
         members[root(path)].append(path)
     return [Component(tuple(paths), said_by(paths, leaves)) for paths in members.values()]
+
+
+def key_of(paths: Iterable[str]) -> tuple[bytes, bytes]:
+    """The key of the component of these files, in order."""
+    return definition(), digest(*(path.encode() for path in paths))
 
 
 def said_by(paths: Iterable[str], leaves: Mapping[str, Leaf]) -> bytes:

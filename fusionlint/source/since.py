@@ -7,10 +7,13 @@ decides (`stale.py`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from fusionlint.source.asked import ByPath
+from fusionlint.source.borrowed import finding_otherwise
 from fusionlint.source.cache import Cache, Notes, Run, digest
-from fusionlint.source.components import Component, Leaf, heard, said_by
+from fusionlint.source.components import Component, Leaf, heard, key_of, said_by
 from fusionlint.source.known import Known
 from fusionlint.source.read import facts_of
 from fusionlint.source.stale import rejoined, stale
@@ -19,11 +22,24 @@ from fusionlint.source.world import Packed, World
 
 class Since(NamedTuple):
     """What became of a component since the last run: the digest that it had then, the files for which what was found
-    may no longer hold, None for any, and how the component hangs together now, where that was found out."""
+    may no longer hold, None for any, how the component hangs together now, where that was found out, and by question
+    about the whole of it what the answers rested on."""
 
     digest: bytes
     stale: Collection[str] | None
     world: World | None = None
+    rests: Mapping[str, ByPath] = MappingProxyType({})
+
+
+class _Then(NamedTuple):
+    """A component of the last run: its first path, a digest of what it said, and digests of what its files held."""
+
+    first: str
+    said: bytes
+    contents: Mapping[str, bytes]
+
+
+_UNKNOWN = Since(b"", None)
 
 
 def since(
@@ -37,26 +53,46 @@ def since(
 ) -> Since:
     """What became of `group`: of the `last` run, `notes` is what was asked in it; `seen`, a digest of each file now."""
     kept = {path: last.kept[path].key for path in group.paths if path in last.kept and path in seen}
+    then = _then(group, notes)
+    rests = notes.rests.get(then.first, {})
     if all(key == digest(seen[path], group.digest) for path, key in kept.items()):
-        return Since(group.digest, ())
-    held = {path: notes.contents[path] for path in group.paths if path in notes.contents}
-    before = {path: text for path, content in held.items() if (text := known.of_content(content)) is not None}
-    if len(before) < len(group.paths):
-        return Since(b"", None)
-    then = said_by(group.paths, {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths})
-    changed = [path for path in group.paths if before[path].outline != leaves[path].outline]
-    if not changed:
-        return Since(then, ())
-    packed = cache.world(group.key, then)
-    if packed is None:
-        return Since(then, None)
+        return Since(group.digest, (), None, rests)
+    before = {path: text for path, content in then.contents.items() if (text := known.of_content(content)) is not None}
+    come_or_gone = then.contents.keys() ^ {*group.paths}
+    if len(before) < len(then.contents) or len(come_or_gone) >= len(kept):
+        return _UNKNOWN
+    changed = [path for path in group.paths if path in before and before[path].outline != leaves[path].outline]
+    if not come_or_gone:
+        was = {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths}
+        if said_by(group.paths, was) != then.said:
+            return _UNKNOWN  # something is called otherwise
+        if not changed:
+            return Since(then.said, (), None, rests)
+    found = cache.world(key_of(then.contents), then.said)
+    if found is None:
+        return _UNKNOWN
+    said, packed = found[0], Packed(*found[1])
+    mine = {path: leaves[path] for path in group.paths}
+    same = [path for path in group.paths if path in before and path not in changed]
+    if any(said[path] != heard(mine[path]) for path in same) or any(said[p][0] != mine[p].module for p in changed):
+        return _UNKNOWN
     facts = {path: known.facts(path) for path in group.paths}
-    now = rejoined(facts, {path: facts_of(before[path].facts, path) for path in changed}, Packed(*packed))
-    cache.keep_world(group.key, group.digest, {path: heard(leaves[path]) for path in group.paths}, now.world.packed())
-    true_then = [path for path, key in kept.items() if key == digest(seen[path], then)]
-    asked = {path: notes.asked[path] for path in true_then if path in notes.asked}
-    perhaps = stale(now, asked, notes.rests.get(group.paths[0], {}))
-    return Since(then, perhaps.union(path for path in true_then if path not in asked), now.world)
+    old = {path: facts_of(before[path].facts, path) for path in before if path in changed or path not in facts}
+    asked = {path: (*packed.asked[path], *notes.asked.get(path, ())) for path in group.paths if path in packed.asked}
+    elsewhere = finding_otherwise(facts, mine, said, asked) if come_or_gone else ()
+    now = rejoined(facts, old, packed, elsewhere)
+    cache.keep_world(group.key, group.digest, {path: heard(leaf) for path, leaf in mine.items()}, now.world.packed())
+    true_then = [path for path, key in kept.items() if key == digest(seen[path], then.said)]
+    questions = {path: notes.asked[path] for path in true_then if path in notes.asked}
+    perhaps = stale(now, questions, rests)
+    return Since(then.said, perhaps.union(path for path in true_then if path not in questions), now.world, rests)
+
+
+def _then(group: Component, notes: Notes) -> _Then:
+    """The component of the last run that most files of one were in."""
+    shared = {first: sum(path in held for path in group.paths) for first, (_, held) in notes.contents.items()}
+    first = max(shared, key=lambda first: shared[first], default="")
+    return _Then(first, *notes.contents[first]) if shared.get(first) else _Then("", b"", {})
 
 
 def still_true(

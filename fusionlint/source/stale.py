@@ -10,7 +10,7 @@ is looked into again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from fusionlint.source.answers import otherwise
@@ -34,6 +34,9 @@ from fusionlint.source.seen import Seen, seen
 from fusionlint.source.world import Packed, World, join, known_of
 
 Changes: TypeAlias = "dict[str, set[str]]"
+# What a file says and shows that is not there.
+_EMPTY = Raw({"": {}}, {}, {}, (), frozenset(), frozenset())
+_NOTHING = Seen(False, *((),) * (len(Seen._fields) - 1))
 
 
 class Rejoined(NamedTuple):
@@ -44,18 +47,25 @@ class Rejoined(NamedTuple):
     changes: Changes
 
 
-def rejoined(facts: dict[str, Facts], changed: Mapping[str, Facts], then: Packed) -> Rejoined:
-    """How files hang together now; `changed` are those that have said something else when it was as in `then`, as they
-    were."""
-    said = [one for path, was in changed.items() for one in _said_otherwise(path, was.raw, facts[path].raw)]
+def rejoined(
+    facts: dict[str, Facts], was: Mapping[str, Facts], then: Packed, elsewhere: Collection[str] = ()
+) -> Rejoined:
+    """How files hang together now; `was` are those that have said something else when it was as in `then`, as they
+    were, and those that are gone. The names that the files `elsewhere` write may find other modules."""
+    there = {path: facts[path] for path in facts if path in then.names}
+    changed = {*was, *(facts.keys() - there.keys())}
+    old = {**there, **was}
+    said = [one for path in sorted(changed) for one in _said_otherwise(path, _raw(old, path), _raw(facts, path))]
+    said += ((path, name) for path in elsewhere for name in _by_name(facts[path].raw))
     means = about(said)
-    again = sorted(path for path in facts if path in changed or asks(then.asked[path], means))
-    world = join(facts, known_of(then, facts.keys() - set(again)))
-    before = World.unpacked({**facts, **changed}, then).project
+    again = {path for path in there if path in changed or path in elsewhere or asks(then.asked[path], means)}
+    world = join(facts, known_of(then, there.keys() - again))
+    before = World.unpacked(old, then).project
     shown = seen(world.project)
-    for path in again:
+    for path in sorted(again | changed):
         said += _called_otherwise(path, before, world.project)
-        said += _seen_otherwise(path, Seen.unpacked(then.seen[path]), shown[path])
+        shown_then = Seen.unpacked(then.seen[path]) if path in old else _NOTHING
+        said += _seen_otherwise(path, shown_then, shown.get(path, _NOTHING))
     return Rejoined(world, before, about([*said, *_running_otherwise(then, world)]))
 
 
@@ -110,6 +120,10 @@ def _calls(raw: Raw) -> list[tuple[Any, ...]]:
     return [(scope, value, len(loops)) for value, scope, loops, _ in raw.calls]
 
 
+def _raw(files: Mapping[str, Facts], path: str) -> Raw:
+    return files[path].raw if path in files else _EMPTY
+
+
 def _called_otherwise(path: str, before: Project, now: Project) -> Iterator[Asked]:
     """What a file calls that it did not call, or called otherwise."""
     old, new = (_named(project, path) for project in (before, now))
@@ -121,7 +135,9 @@ def _called_otherwise(path: str, before: Project, now: Project) -> Iterator[Aske
 
 
 def _named(project: Project, path: str) -> Counter[tuple[Any, ...]]:
-    """The calls of a file, each with the name of what it calls."""
+    """The calls of a file, each with the name of what it calls; of one that is not there none."""
+    if path not in project.files:
+        return Counter()
     calls = zip(project.calls_in(path), _calls(project.files[path].raw), strict=True)
     return Counter((name, *call) for (_, name), call in calls)
 
