@@ -309,6 +309,19 @@ def test_a_damaged_cache_is_made_anew_and_said_so_once(
     assert not checked(project, Cache(tmp_path / "cache")).warnings
 
 
+def test_what_is_known_of_another_component_may_be_damaged(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(components, "_LARGE", 1)
+    checked(project, Cache(tmp_path / "cache"))
+    (damaged,) = (tmp_path / "cache").glob("world-*")
+    damaged.write_bytes(b"garbage")
+    one = checked(project / "driver.py", Cache(tmp_path / "cache"))
+    assert [Path(warning.path) for warning in one.warnings] == [damaged]
+    assert one.findings == checked(project / "driver.py").findings
+    assert not checked(project / "tools.py", Cache(tmp_path / "cache")).warnings
+
+
 def test_what_a_killed_run_left_behind_does_no_harm(project: Path, tmp_path: Path) -> None:
     first = checked(project, Cache(tmp_path / "cache"))
     (tmp_path / "cache" / ".new-killed").write_bytes(b"half of it")

@@ -180,6 +180,8 @@ class Cache:
             return None
         if digest(data[_SIZE:]) != data[:_SIZE]:
             self.damaged.append(path)
+            with contextlib.suppress(OSError):
+                path.unlink()  # not every run would write it anew, and each would say so
             return None
         return marshal.loads(memoryview(data)[_SIZE:])  # noqa: S302 - the checksum holds, and plain values run no code
 
