@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal, is_whole
 from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source
@@ -256,3 +257,10 @@ def _is_program(function: cst.CSTNode, source: Source) -> bool:
             if any(wanted in source.project.functions_behind(where, one, PARTIAL) for one in handed):
                 return True
     return False
+
+
+def compared(part: Part, source: Source) -> str:
+    """The places of a part of an index, as a comparison: `i == 0`, `i < 3`, `(i >= a) & (i < b)`."""
+    bounds = ((">=", part.lower), ("<", part.upper)) if isinstance(part, cst.Slice) else (("==", part),)
+    asked = [f"i {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
+    return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)

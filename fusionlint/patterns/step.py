@@ -11,7 +11,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.patterns.at import inside, is_none, is_whole
-from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.branches import CONDITIONALS, function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
@@ -37,6 +37,8 @@ _REDUCTIONS = (
     *("jax.numpy.all", "jax.numpy.argmax", "jax.numpy.argmin", "jax.numpy.amax", "jax.numpy.amin"),
     *("jax.nn.logsumexp", "jax.nn.softmax", "jax.nn.log_softmax", "jax.nn.one_hot", "jax.scipy.special.logsumexp"),
 )
+# Moving all places round, and choosing, are elementwise as well for a GPU.
+_ROLLS = ("jax.numpy.roll", *CONDITIONALS)
 _REDUCING = frozenset(("sum", "max", "min", "mean", "prod", "any", "all", "argmax", "argmin"))
 _BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
 _METHODS = frozenset(("astype", "clip", "squeeze"))
@@ -105,16 +107,19 @@ def except_on_cpu(steps: int, source: Source) -> str:
     return f'{steps} if {source.alias("jax") or "jax"}.default_backend() != "cpu" else 1'
 
 
-def is_elementwise_step(body: Body, source: Source, reductions: int | None = None) -> bool:
+def is_elementwise_step(body: Body, source: Source, reductions: int | None = None, *, rolls: bool = False) -> bool:
     """Whether a step is arithmetic on numbers and arrays, place by place, and little of it, with what the functions of
     the file that it calls do. Where `reductions` are counted, so many at most may be among it, and arrays get an axis.
+    With `rolls` the places may be moved round, and a conditional may choose between such work.
     """
-    operations = list(_operations(body, source, reductions, _DEPTH))
+    operations = list(_operations(body, source, reductions, _DEPTH, rolls))
     is_plain = None not in operations and sum(map(bool, operations)) <= (reductions or 0)
     return is_plain and 0 < len(operations) <= _MOST_OPERATIONS
 
 
-def _operations(body: Body, source: Source, reductions: int | None, depth: int) -> Iterator[bool | None]:
+def _operations(
+    body: Body, source: Source, reductions: int | None, depth: int, rolls: bool = False
+) -> Iterator[bool | None]:
     """For each operation of a function whether it is a reduction; None for what is neither that nor elementwise."""
     for node in inside(body.body):
         match node:
@@ -122,8 +127,12 @@ def _operations(body: Body, source: Source, reductions: int | None, depth: int) 
                 yield None if isinstance(operator, cst.MatrixMultiply) else False
             case cst.Comparison() | cst.UnaryOperation() | cst.AugAssign():
                 yield False
+            case cst.Call() if rolls and source.calls(node, *_ROLLS):
+                yield False
+            case cst.Lambda() if rolls and _is_a_branch(node, source):
+                pass
             case cst.Call():
-                yield from _of_call(node, source, reductions, depth)
+                yield from _of_call(node, source, reductions, depth, rolls)
             case cst.Slice() if reductions is not None and is_whole(node):
                 pass
             case cst.Attribute(attr=cst.Name("at")) | cst.Slice() | cst.AssignTarget(target=cst.Subscript()):
@@ -132,7 +141,14 @@ def _operations(body: Body, source: Source, reductions: int | None, depth: int) 
                 yield None
 
 
-def _of_call(call: cst.Call, source: Source, reductions: int | None, depth: int) -> Iterator[bool | None]:
+def _is_a_branch(node: cst.Lambda, source: Source) -> bool:
+    """Whether this is written out as a branch of a conditional."""
+    arg = source.parent(node)
+    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
+    return call is not None and source.calls(call, *CONDITIONALS)
+
+
+def _of_call(call: cst.Call, source: Source, reductions: int | None, depth: int, rolls: bool) -> Iterator[bool | None]:
     is_reduction = bool(reductions) and _reduces(call, source)
     if is_reduction or _is_plain(call, source):
         yield is_reduction
@@ -141,7 +157,7 @@ def _of_call(call: cst.Call, source: Source, reductions: int | None, depth: int)
     if helper is None:
         yield None
     else:
-        yield from _operations(helper, source, reductions, depth - 1)
+        yield from _operations(helper, source, reductions, depth - 1, rolls)
 
 
 def _reduces(call: cst.Call, source: Source) -> bool:

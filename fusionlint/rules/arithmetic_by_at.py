@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Part, Write, at_write, constant, is_literal, is_whole
-from fusionlint.patterns.at_axis import as_counted
+from fusionlint.patterns.at_axis import compared
 from fusionlint.patterns.at_beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.calls import brief
@@ -74,17 +74,10 @@ def _instead(write: Write, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array = brief(source.code(root(write)), _LONG, "x")
     value = brief(source.code(write.value), _LONG, "c") if write.value is not None else "c"
-    place = _compared(next(part for part in write.index if not is_whole(part)), source)
+    place = compared(next(part for part in write.index if not is_whole(part)), source)
     if write.method in _NEUTRAL:
         sign, neutral = _NEUTRAL[write.method]
         text = f"{array} {sign} {jnp}.where({place}, {value}, {neutral})"
     else:
         text = f"{jnp}.where({place}, {jnp}.{_CHOICES[write.method]}({array}, {value}), {array})"
     return f"{text}, with `i = {jnp}.arange(n)` along that axis"
-
-
-def _compared(part: Part, source: Source) -> str:
-    """`i == 0`, `i < 3`, `(i >= a) & (i < b)`."""
-    bounds = ((">=", part.lower), ("<", part.upper)) if isinstance(part, cst.Slice) else (("==", part),)
-    asked = [f"i {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
-    return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)

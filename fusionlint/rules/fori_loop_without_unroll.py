@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
-from fusionlint.patterns.step import is_elementwise_step
+from fusionlint.patterns.step import Body, is_elementwise_step
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -19,11 +19,15 @@ rule = Rule(__name__, harm="fusion")
 _FORI = "jax.lax.fori_loop"
 # More steps take long to compile, and are seldom meant to be one kernel.
 _MOST = 16
+# What a step may ask about all of an array, and the pair of the page about steps that move places round as well.
+_REDUCTIONS = 1
+_MOVES = 2
 
 
 @rule.source("Call", calls=(_FORI,))
 def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """Two to sixteen steps, by numbers that are written out, each seen to be elementwise on what is carried."""
+    """Two to sixteen steps, by numbers that are written out, each seen to be elementwise on what is carried; it may be
+    rolled, one direction of a board after the other, and asked about once."""
     if not source.calls(node, _FORI) or not source.is_traced(node) or argument(node, 4, "unroll") is not None:
         return
     steps = _steps(node)
@@ -32,16 +36,27 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if steps is None or not 1 < steps <= _MOST or len(bodies) != 1 or len(functions) != 1:
         return
     (body,) = functions
-    if len(body.params.params) != 2 or not is_elementwise_step(body, source):
+    if len(body.params.params) != 2:
+        return
+    is_elementwise = is_elementwise_step(body, source)
+    if not (is_elementwise or _rolls(body, source)):
         return
     if source.reads(body.params.params[1].name):
         last = node.args[-1]
+        does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
         yield source.finding(
             node,
-            f"each of {steps} steps is a few elementwise operations, in kernels of their own",
+            f"each of {steps} steps is {does}, in kernels of their own",
+            pair=0 if is_elementwise else _MOVES,
             write="`unroll=True`: all of them fuse into one kernel",
             edits=(source.replace(last, f"{source.code(last)}, unroll=True"),),
         )
+
+
+def _rolls(body: Body, source: Source) -> bool:
+    """Whether a step moves places round or chooses, beside elementwise work: a reduction alone stays a kernel."""
+    is_small = is_elementwise_step(body, source, _REDUCTIONS, rolls=True)
+    return is_small and not is_elementwise_step(body, source, _REDUCTIONS)
 
 
 def _steps(loop: cst.Call) -> int | None:

@@ -1,0 +1,170 @@
+"""A few columns worked on by themselves and joined with the rest again: `concat([x[:, :2], jnp.exp(x[:, 2:])], 1)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, elements, is_whole
+from fusionlint.patterns.at_axis import compared
+from fusionlint.patterns.at_beside import is_of_numpy, is_taken_to_the_host
+from fusionlint.patterns.calls import brief
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.elementwise import is_worked_on, operands
+from fusionlint.patterns.join import axis, lists_parts, parts
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.under import under_loop
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat")
+# What makes an array of one value, as wide as what it is handed.
+_FILLS = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like")
+# More parts than this are put together, not worked on.
+_MOST = 3
+_LONG = 30
+
+
+class _Cut(NamedTuple):
+    """A part of an array along the joined axis, and what is done with it: all of the array in its place."""
+
+    array: str
+    columns: cst.Slice
+    read: cst.Subscript
+    is_changed: bool
+    is_known: bool  # XLA folds what is filled
+
+
+@rule.source("Call", calls=_CONCATENATES, like=lists_parts)
+def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Parts of one array in their order, without a gap, of which one at least went through elementwise work. Of what
+    several results are made of concat-with-several-users speaks."""
+    along = axis(node, source)
+    if not source.calls(node, *_CONCATENATES) or along is None or not source.is_traced(node):
+        return
+    cuts = [_cut(part, along, source) for part in parts(node, source)]
+    seen = [cut for cut in cuts if cut is not None]
+    if len(seen) < len(cuts) or not 1 < len(seen) <= _MOST or not _is_one_array(seen):
+        return
+    if not any(cut.is_changed for cut in seen) or all(cut.is_known for cut in seen):
+        return
+    if _has_several_users(node, source):
+        return
+    if is_concrete(node, source) or is_of_numpy(seen[0].read.value, source) or is_taken_to_the_host(node, source):
+        return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
+    yield source.finding(
+        node,
+        "the columns are taken apart and joined again for work on some of them, through memory and back",
+        pair=int(under_loop(node, source)),
+        write=_instead(node, seen, source),
+    )
+
+
+def _cut(part: cst.BaseExpression, along: int, source: Source) -> _Cut | None:
+    """What `part` is of an array: `x[:, :2]` itself, or elementwise work on that and on nothing else of the array."""
+    part = source.meant(part)
+    reads = list(_read(part, source))
+    cuts = [cut for read in reads if (cut := _columns(read, along)) is not None]
+    if not cuts:
+        return None
+    read, columns = cuts[0]
+    array = source.code(read.value)
+    others = [other for other in reads if other is not read and source.code(other.value) == array]
+    if any(source.code(other) != source.code(read) for other in others):
+        return None
+    if _is_one_wide(columns) and any(kind(leaf, source) == "array" for leaf in _leaves(part, source)):
+        return None  # a column may be spread by what it meets
+    return _Cut(array, columns, read, is_changed=part is not read, is_known=source.calls(part, *_FILLS))
+
+
+def _read(node: cst.BaseExpression, source: Source) -> Iterator[cst.Subscript]:
+    """The subscripts that elementwise work, or what fills an array like it, reads."""
+    if isinstance(node, cst.Subscript):
+        yield node
+    found = operands(node, source)
+    if found is None and isinstance(node, cst.Call) and source.calls(node, *_FILLS):
+        found = (arg.value for arg in node.args[:1])
+    for each in found or ():
+        yield from _read(each, source)
+
+
+def _leaves(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What elementwise work reads but for subscripts."""
+    found = operands(node, source)
+    if found is None and not isinstance(node, cst.Subscript) and not source.calls(node, *_FILLS):
+        yield node
+    for each in found or ():
+        yield from _leaves(each, source)
+
+
+def _is_one_wide(columns: cst.Slice) -> bool:
+    """`:1`, `3:4`, `-1:`, or as wide as Python knows: `k:n`."""
+    first = 0 if columns.lower is None else constant(columns.lower)
+    if columns.upper is None:
+        return first is None or first == -1
+    last = constant(columns.upper)
+    return first is None or last is None or last - first == 1
+
+
+def _columns(read: cst.Subscript, along: int) -> tuple[cst.Subscript, cst.Slice] | None:
+    """A slice of one axis, all others read, where that is the joined one: of `x[1:]` it is the first, of `x[..., 1:]`
+    the last, of `x[:, 1:]` the second, which is the last of two."""
+    index = elements(read.slice)
+    places = [place for place, part in enumerate(index) if not is_whole(part)]
+    if len(places) != 1 or not isinstance(part := index[places[0]], cst.Slice) or part.step is not None:
+        return None
+    if any(isinstance(one, cst.Ellipsis) for one in index[: places[0]]):
+        is_there = along == places[0] - len(index)
+    else:
+        is_there = along == places[0] or (along == -1 and places[0] == len(index) - 1 > 0)
+    return (read, part) if is_there else None
+
+
+def _is_one_array(cuts: Sequence[_Cut]) -> bool:
+    """Whether all are parts of one array, the first from its start, and each begins where the one before it ends."""
+    if len({cut.array for cut in cuts}) > 1:
+        return False
+    first, *_ = cuts
+    if first.columns.lower is not None and constant(first.columns.lower) != 0:
+        return False
+    return all(_is_followed(one.columns, other.columns) for one, other in pairwise(cuts))
+
+
+def _is_followed(one: cst.Slice, other: cst.Slice) -> bool:
+    return one.upper is not None and other.lower is not None and one.upper.deep_equals(other.lower)
+
+
+def _has_several_users(node: cst.Call, source: Source) -> bool:
+    name = source.assigned_name(node)
+    return name is not None and sum(is_worked_on(read, source) for read in source.reads(name)) > 1
+
+
+def _instead(node: cst.Call, cuts: Sequence[_Cut], source: Source) -> str:
+    """`jnp.where(i < 2, x, jnp.exp(x))`, and what `i` is."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    array = brief(cuts[0].array, _LONG, "x")
+    end = cuts[-1].columns.upper
+    whole = array if end is None or constant(end) == -1 else f"{array}[..., :{brief(source.code(end), _LONG)}]"
+    done = [
+        whole if not cut.is_changed else _done(part, cut, whole, source)
+        for part, cut in zip(parts(node, source), cuts, strict=True)
+    ]
+    text = done[-1]
+    for cut, made in zip(reversed(cuts[:-1]), reversed(done[:-1]), strict=True):
+        text = f"{jnp}.where({compared(cut.columns.with_changes(lower=None), source)}, {made}, {text})"
+    return f"{text}, with `i = {jnp}.arange(n)` along that axis; what is as wide as the columns is padded"
+
+
+def _done(part: cst.BaseExpression, cut: _Cut, whole: str, source: Source) -> str:
+    """The work on all columns, where it is short: `jnp.exp(x)`."""
+    text = source.code(source.meant(part)).replace(source.code(cut.read), whole)
+    return brief(text, 2 * _LONG, f"the same of {whole}")

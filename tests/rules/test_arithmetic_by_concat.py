@@ -1,0 +1,72 @@
+"""arithmetic-by-concat: what is written instead, and of what nothing is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def seen(x, y, k):
+    made = jnp.tanh(y)
+    z = jnp.concatenate([{parts}], axis={axis})
+    return z + 1
+"""
+
+
+def found(parts: str, axis: str = "-1") -> list[str]:
+    code = CODE.format(parts=parts, axis=axis)
+    findings = check_text(code.encode(), "m.py", Scope(("arithmetic-by-concat",)))
+    return [finding.suggestion.text if finding.suggestion else "" for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("parts", "instead"),
+    [
+        ("x[..., :2], jnp.exp(x[..., 2:])", "jnp.where(i < 2, x, jnp.exp(x))"),
+        ("-x[..., :k], x[..., k:]", "jnp.where(i < k, -x, x)"),
+        ("x[:, :1], x[:, 1:3] * 2, x[:, 3:]", "jnp.where(i < 1, x, jnp.where(i < 3, x * 2, x))"),
+        ("x[..., :-1], jnp.zeros_like(x[..., -1:])", "jnp.where(i < n - 1, x, jnp.zeros_like(x))"),
+        ("x[..., :3], jax.nn.relu(x[..., 3:4])", "jnp.where(i < 3, x[..., :4], jax.nn.relu(x[..., :4]))"),
+    ],
+)
+def test_the_same_work_on_all_columns_is_chosen_by_place(parts: str, instead: str) -> None:
+    what = "with `i = jnp.arange(n)` along that axis; what is as wide as the columns is padded"
+    assert found(parts) == [f"{instead}, {what}"]
+
+
+def test_rows_are_the_first_axis() -> None:
+    assert len(found("x[:1], jnp.exp(x[1:])", axis="0")) == 1
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "x[..., :2], x[..., 2:]",
+        "x[..., 2:], jnp.exp(x[..., :2])",
+        "x[..., :2], jnp.exp(x[..., 3:])",
+        "x[..., 1:], jnp.exp(x[..., 2:])",
+        "x[..., :2], jnp.exp(y[..., 2:])",
+        "x[..., :1], x[..., 1:] - x[..., :-1]",
+        "x[..., :2], x[..., 2:] @ y",
+        "x[:2], jnp.exp(x[2:])",
+        "x[..., :4:2], jnp.exp(x[..., 4::2])",
+        "jnp.ones_like(x[..., :1]), jnp.zeros_like(x[..., 1:])",
+        # One column, spread by the two that it is compared with.
+        "jnp.equal(x[..., 0:1], jnp.array([3, 4])), jnp.equal(x[..., 1:2], jnp.array([1, 2]))",
+        "x[..., :1], made * x[..., 1:2]",
+    ],
+)
+def test_other_parts_are_left_alone(parts: str) -> None:
+    assert found(parts) == []
+
+
+def test_of_what_several_results_are_made_another_rule_speaks() -> None:
+    code = CODE.replace("return z + 1", "return z + 1, z * 2")
+    parts = "x[..., :2], jnp.exp(x[..., 2:])"
+    assert not check_text(code.format(parts=parts, axis=-1).encode(), "m.py", Scope(("arithmetic-by-concat",)))
