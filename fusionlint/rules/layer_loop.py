@@ -31,6 +31,8 @@ _REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.ch
 _FEW = 4
 # What is given to a module under such a name is no block of layers.
 _PLAIN = regex(r"norm|act|pool|drop|conv|dense|linear", re.I)
+# The weights of an equivariant layer depend on what kinds of features it is handed: the first has fewer than it makes.
+_IRREPS = regex(r"(^|_)irreps?($|_)")
 
 
 def _handing_on(source: Source) -> Iterator[str]:
@@ -140,7 +142,8 @@ def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
 
 
 def _default(count: cst.BaseExpression, source: Source) -> int | None:
-    """The default of a parameter, what the class of `self` gives a field, `depth: int = 12`, or what its calls do."""
+    """The default of a parameter, what the class of `self` gives a field, `depth: int = 12`, or what its calls do; of
+    `config.depth`, what the one class of the file that has such a field gives it."""
     match count:
         case cst.Name():
             written = source.written(count)
@@ -156,6 +159,9 @@ def _default(count: cst.BaseExpression, source: Source) -> int | None:
                     ) if name == field:
                         return value.evaluated_value
             return _given(field, owner, source) if owner is not None else None
+        case cst.Attribute(attr=cst.Name(setting)):
+            default = default_of(setting, count, source)
+            return default.evaluated_value if isinstance(default, cst.Integer) else None
     return None
 
 
@@ -219,6 +225,8 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
         if any(_is_numbered_setting(arg.value, counter, source) for arg in call.args):
             return False
         if _uses(others, counter, loop) or any(_is_of_a_level(arg.value, source) for arg in others):
+            return False
+        if any(arg.keyword is not None and _IRREPS.search(arg.keyword.value) for arg in others):
             return False
         return _is_module(loop, source) and _is_block(made.func, source)
     place = source.project.find(source.qualified_name(made))

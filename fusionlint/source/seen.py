@@ -96,7 +96,7 @@ class Seen(NamedTuple):
     `traced`, `called_back` and `kernels` are the functions of the project that it hands to a transformation, to the
     host and to Pallas, `handed_out` those that leave the function around them: who calls them is not seen.
 
-    `calls` has for each scope the functions and classes that it calls.
+    `calls` has for each scope the functions and classes that it calls, `hands` those that it hands to transformations.
 
     Pairs: `overrides` of the scope of a method and the one of a base in whose
     place it is called; `derived` of the scope of a class and a base; `of_self` of a name that a class hands to a
@@ -112,6 +112,7 @@ class Seen(NamedTuple):
     kernels: tuple[Place, ...]
     handed_out: tuple[Place, ...]
     calls: tuple[tuple[str, tuple[Place, ...]], ...]
+    hands: tuple[tuple[str, tuple[Place, ...]], ...]
     overrides: tuple[tuple[str, Place], ...]
     derived: tuple[tuple[str, Place], ...]
     of_self: tuple[tuple[str, Place], ...]
@@ -119,19 +120,25 @@ class Seen(NamedTuple):
     def packed(self) -> bytes:
         """`Seen.unpacked` of it is this again."""
         places = (tuple(map(tuple, each)) for each in (self.traced, self.called_back, self.kernels, self.handed_out))
-        calls = tuple((scope, tuple(map(tuple, called))) for scope, called in self.calls)
+        calls, hands = (
+            tuple((scope, tuple(map(tuple, places))) for scope, places in each) for each in (self.calls, self.hands)
+        )
         paired = (self.overrides, self.derived, self.of_self)
         pairs = (tuple((name, tuple(place)) for name, place in each) for each in paired)
-        return marshal.dumps((self.is_idle, self.functions, self.host, self.setting_up, *places, calls, *pairs))
+        return marshal.dumps((self.is_idle, self.functions, self.host, self.setting_up, *places, calls, hands, *pairs))
 
     @classmethod
     def unpacked(cls, data: bytes) -> Seen:
         kept = marshal.loads(data)  # noqa: S302 - what `packed` wrote
-        is_idle, functions, host, setting_up, *places, calls, overrides, derived, of_self = kept
+        is_idle, functions, host, setting_up, *places, calls, hands, overrides, derived, of_self = kept
         traced, called_back, kernels, handed_out = (tuple(map(Place._make, each)) for each in places)
-        called = tuple([(scope, tuple(map(Place._make, each))) for scope, each in calls])
+        called, handed = (
+            tuple([(scope, tuple(map(Place._make, each))) for scope, each in of]) for of in (calls, hands)
+        )
         pairs = (tuple((name, Place(*place)) for name, place in each) for each in (overrides, derived, of_self))
-        return cls(is_idle, functions, host, setting_up, traced, called_back, kernels, handed_out, called, *pairs)
+        return cls(
+            is_idle, functions, host, setting_up, traced, called_back, kernels, handed_out, called, handed, *pairs
+        )
 
 
 @found_once
@@ -157,17 +164,22 @@ def seen_in(project: Project, path: str) -> Seen:
     is_idle = is_idle_file(facts.inside)
     is_of_host = is_idle or _is_host_file(facts)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
+    hands: dict[str, dict[Place, None]] = defaultdict(dict)
+    for place, argument in _handed(handing):
+        for function in project.functions_behind(place, unpacked(argument), TRANSFORMS):
+            hands[place.scope][function] = None
     host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
     return Seen(
         is_idle,
         tuple((place.scope, not function.owner or _is_constructor(place)) for place, function in functions),
         _once(place.scope for place in (*host, *_calling_the_host(project, path))),
         _once(_setting_up(project, path)),
-        _once(_traced(project, path, functions, handing)),
+        _once((*_traced(project, path, functions), *(place for handed in hands.values() for place in handed))),
         _once(_called_back(project, path)),
         _once(_kernels(project, handing)),
         _once(_handed_out(project, path, functions)),
         tuple((scope, tuple(called)) for scope, called in calls.items()),
+        tuple((scope, tuple(handed)) for scope, handed in hands.items()),
         _once((place.scope, base) for place, function in functions for base in _overridden(project, place, function)),
         _once((place.scope, base) for place in classes for base in project.bases(place)),
         _once(_handed_of_self(project, handing)),
@@ -182,17 +194,13 @@ def _is_constructor(place: Place) -> bool:
     return place.scope.endswith(_CONSTRUCTORS)
 
 
-def _traced(
-    project: Project, path: str, functions: Sequence[tuple[Place, Function]], handing: Iterable[Handing]
-) -> Iterator[Place]:
-    """What a file hands to transformations, and the methods that a network library traces."""
+def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
+    """What a file decorates with transformations, and the methods that a network library traces."""
     for place, function in functions:
         if function.decorators and not TRANSFORMS.isdisjoint(project.decorators(path, function)):
             yield place
         if function.owner and place.scope.endswith((".__call__", ".setup")) and project.inherits(place.outer, MODULES):
             yield place
-    for place, argument in _handed(handing):
-        yield from project.functions_behind(place, unpacked(argument), TRANSFORMS)
 
 
 def _handed(handing: Iterable[Handing]) -> Iterator[tuple[Place, RawValue]]:

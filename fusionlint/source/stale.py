@@ -150,6 +150,7 @@ def _seen_otherwise(path: str, before: Seen, now: Seen) -> Iterator[Asked]:
     for one, other in (
         (before.functions, now.functions),
         (before.calls, now.calls),
+        (before.hands, now.hands),
         ([(scope,) for scope in before.host], [(scope,) for scope in now.host]),
         ([(scope,) for scope in before.setting_up], [(scope,) for scope in now.setting_up]),
     ):

@@ -49,8 +49,9 @@ def reached_from(project: Project, transforms: frozenset[str]) -> frozenset[Plac
 
 
 def taken_on(project: Project, seeds: Iterable[Place]) -> frozenset[Place]:
-    """The functions `seeds`, and all that run when they are traced: what they call, define and are overridden by."""
-    found = frozenset(_reached(seeds, _taken_along(project)))
+    """The functions `seeds`, and all that run when they are traced: what they call, define, hand to a scan or another
+    transformation, and are overridden by."""
+    found = frozenset(_reached(seeds, (*_taken_along(project), _hands(project))))
     for place in found:
         project.log.add(*place)
     project.log.asked.add((EVERYWHERE, METHODS))
@@ -152,6 +153,12 @@ def _functions(project: Project) -> frozenset[Place]:
 def _calls(project: Project) -> Edges:
     """The functions and classes of the project that each scope calls."""
     return {Place(path, scope): called for path, one in seen(project).items() for scope, called in one.calls}
+
+
+@found_once
+def _hands(project: Project) -> Edges:
+    """The functions that each scope hands to transformations."""
+    return {Place(path, scope): handed for path, one in seen(project).items() for scope, handed in one.hands}
 
 
 @found_once

@@ -205,6 +205,30 @@ def make(config, n=3):
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
 
 
+@pytest.mark.parametrize(
+    ("count", "setting", "found"),
+    [("config.blocks", "width=8", 0), ("config.layers", "width=8", 1), ("config.layers", "hidden_irreps=kinds", 0)],
+)
+def test_layers_that_a_configuration_counts_by_its_default_and_what_they_are_given(
+    count: str, setting: str, found: int
+) -> None:
+    code = f"""\
+class Config:
+    blocks: int = 3
+    layers: int = 12
+
+class Model(nn.Module):
+    config: Config
+
+    @nn.compact
+    def __call__(self, x, kinds):
+        for _ in range(self.{count}):
+            x = Block({setting})(x)
+        return x
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == found
+
+
 @pytest.mark.parametrize(("joined", "count"), [("axis=-1", 0), ("axis=1", 1), ("-1", 0)])
 def test_what_is_joined_along_the_last_axis_is_wider_than_what_a_layer_hands_on(joined: str, count: int) -> None:
     code = f"""\
