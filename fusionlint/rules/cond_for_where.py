@@ -34,6 +34,7 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT, Place
 from fusionlint.source.tree import Source
@@ -46,6 +47,12 @@ _ORDER = regex(r"\bO\([^)]+\)")
 _CONDITION = regex(r"\bcond(ition)?(al)?s?\b", re.I)
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
+# What leaves something that only a run knows.
+_REDUCTIONS = "sum mean max min prod any all vdot linalg.norm argmax argmin count_nonzero"
+_LEAVES_A_RESULT = (
+    *("jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan"),
+    *(f"jax.numpy.{name}" for name in _REDUCTIONS.split()),
+)
 # The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
 _NUMBERS = 2
 # And that about an optimizer's update, of which nothing is claimed of a CPU: its clock sees no gain.
@@ -66,8 +73,10 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_update = in_an_update(node, source)
     if guards_a_division(found, source) and not is_update:
         return
-    # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen.
-    if source.context(node) != "traced" and not (is_update and source.is_traced(node)):
+    # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen, but
+    # for a number that is chosen by another one, both of which the function has computed: seldom a map is meant there.
+    is_number = chooses_numbers(found, source) and _asks_a_result(found, source)
+    if source.context(node) != "traced" and not ((is_update or is_number) and source.is_traced(node)):
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return
@@ -76,7 +85,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     message, pair = _case(found, source)
     if is_update and pair == 0:
         pair = _UPDATE
-    if pair == _NUMBERS and not _runs_again(node, source):
+    if pair == _NUMBERS and not (is_number or _runs_again(node, source)):
         return
     text = as_where(found, source)
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
@@ -93,6 +102,15 @@ def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment above says what the conditional costs: "O(length) in each step, but the checks are cheap"."""
     said = said_above(node, _ABOVE, source)
     return bool(_ORDER.search(said) and _CONDITION.search(said))
+
+
+def _asks_a_result(found: Conditional, source: Source) -> bool:
+    """Whether the test asks for what the function has computed by jax itself, a sum or what a loop left, not for a
+    setting or what it was handed: `cond(jnp.sum(w) < 0, lambda: -1.0, lambda: 1.0)`."""
+    here = source.function(found.call)
+    values = (source.value(name) or unpacked(source.written(name), source) for name in names_read(found.test))
+    made = [value for value in values if isinstance(value, cst.Call) and source.function(value) is here]
+    return any(source.calls(value, *_LEAVES_A_RESULT) for value in made)
 
 
 def _is_for_nobody(found: Conditional, source: Source) -> bool:

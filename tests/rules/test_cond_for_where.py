@@ -203,3 +203,37 @@ def test_of_what_python_knows_one_branch_is_left(test: str, of_run: str, lines: 
     code = SETTING.format(test=test, of_run=of_run)
     found = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
     assert [one.location.line for one in found] == lines
+
+
+# Nothing says that this is compiled or runs again; what is asked is a result, no setting.
+RESULT = """
+import jax
+import jax.numpy as jnp
+
+def mean(x, w, low, limit):
+    total = {total}
+    sign = jax.lax.cond({test}, lambda: -1.0, lambda: 1.0)
+    return sign * jnp.sum(x * w)
+"""
+
+
+@pytest.mark.parametrize(
+    ("total", "test", "count"),
+    [
+        ("jnp.sum(w)", "total < 0", 1),
+        ("jax.lax.fori_loop(0, 9, lambda i, c: c * x[i], 1.0)", "total < limit", 1),
+        ("limit + 1", "total < 0", 0),
+        ("jnp.sum(w)", "low == limit", 0),
+        ("len(w)", "total < 4", 0),
+    ],
+)
+def test_a_number_chosen_by_a_result_is_told_wherever_it_runs(total: str, test: str, count: int) -> None:
+    code = RESULT.format(total=total, test=test)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+def test_arrays_chosen_by_a_result_may_be_mapped() -> None:
+    code = RESULT.format(total="jnp.sum(w)", test="total < 0").replace(
+        "lambda: -1.0, lambda: 1.0", "lambda: x, lambda: w"
+    )
+    assert not check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
