@@ -18,6 +18,7 @@ rule = Rule(__name__, harm="fusion")
 
 _FORWARD = ("jax.numpy.fft.fft", "jax.numpy.fft.fft2", "jax.numpy.fft.fftn")
 _INVERSE = ("jax.numpy.fft.ifft", "jax.numpy.fft.ifft2", "jax.numpy.fft.ifftn")
+_SHIFTS = ("jax.numpy.fft.fftshift", "jax.numpy.fft.ifftshift")
 _DEPTH = 6
 # What is asked of data that may be either.
 _COMPLEX = regex(r"complex|^isreal")
@@ -31,6 +32,8 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
     spectrum = argument(node, 0, "a")
     forward = list(_forward(spectrum, source)) if spectrum is not None else []
     if not forward or any(_is_complex(call, source) for call in forward) or _is_asked_for(node, source):
+        return
+    if spectrum is not None and _is_shifted(spectrum, source):
         return
     reads = _reads(node, source)
     if reads and all(_is_real_part(read, source) for read in reads):
@@ -108,6 +111,13 @@ def _forward(node: cst.BaseExpression, source: Source) -> Iterator[cst.Call]:
         for part in inside(value):
             if isinstance(part, cst.Call) and source.calls(part, *_FORWARD):
                 yield part
+
+
+def _is_shifted(spectrum: cst.BaseExpression, source: Source) -> bool:
+    """Whether the spectrum, or a filter on it, is laid out with zero in the middle: of an even number of frequencies
+    that is not seen to be even, so half of it may give another result."""
+    parts = (part for value in _behind(spectrum, source) for part in inside(value))
+    return any(isinstance(part, cst.Call) and source.calls(part, *_SHIFTS) for part in parts)
 
 
 def _behind(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
