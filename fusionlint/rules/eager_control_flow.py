@@ -14,7 +14,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Loop, calls
-from fusionlint.patterns.host import is_gated, runs_once
+from fusionlint.patterns.host import is_counted, is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_plotted
 from fusionlint.rule import Rule
@@ -38,6 +38,9 @@ _SAVES = regex(r"(^|[._])(save|savez|savez_compressed|savetxt|dump)$")
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
+# What a loop goes over that is long, and what is not, for it has names.
+_DATA = regex(r"batch|load|reader|stream|data|epoch|step|iter|frame|sample|range", re.I)
+_OF_A_DICT = regex(r"\.(items|keys|values)\(\)$")
 # What an object does once, when it is made, and what makes the first weights of a layer.
 _CONSTRUCTORS = regex(r"(^|\.)_*(init|initiali[sz]e|post_init)(_[a-z0-9_]*)?(#\d+)?$")
 
@@ -114,9 +117,21 @@ def _loop(call: cst.Call, source: Source) -> Loop | None:
     loop = source.loop(call)
     if not isinstance(loop, cst.For | cst.While) or source.context(call) != "host" or is_gated(call, loop, source):
         return None
-    if runs_once(loop) or any(_SAVES.search(dotted(made.func)) for made in calls(loop.body)):
+    if (
+        runs_once(loop)
+        or not _goes_on(loop, source)
+        or any(_SAVES.search(dotted(made.func)) for made in calls(loop.body))
+    ):
         return None
     return loop if repeats(call, source) is loop and not is_plotted(loop, source) else None
+
+
+def _goes_on(loop: Loop, source: Source) -> bool:
+    """Whether a loop counts, or goes over data: of the settings, models or names that others go over there are few, and
+    each may have shapes of its own."""
+    if isinstance(loop, cst.While) or is_counted(loop, source):
+        return True
+    return bool(_DATA.search(source.code(loop.iter)) and not _OF_A_DICT.search(source.code(loop.iter)))
 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:

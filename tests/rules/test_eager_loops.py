@@ -48,7 +48,7 @@ def test_what_constructors_alone_call_runs_once(caller: str, number: int) -> Non
 
 @pytest.mark.parametrize(("handler", "number"), [("raise ValueError('no gradient') from e", 0), ("continue", 1)])
 def test_what_is_only_tried_for_its_error_runs_once(handler: str, number: int) -> None:
-    body = f"for x in xs:\n    try:\n        jax.grad(fns)(x)\n    except Exception as e:\n        {handler}"
+    body = f"for x in batches:\n    try:\n        jax.grad(fns)(x)\n    except Exception as e:\n        {handler}"
     assert found("eager-control-flow", body) == number
 
 
@@ -124,17 +124,21 @@ def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> No
 @pytest.mark.parametrize(
     ("body", "number"),
     [
-        ("for x in xs:\n    n = jax.vmap(fns)(x)", 1),
-        ("f = jax.vmap(fns)\nfor x in xs:\n    n = f(x)", 1),
+        ("for x in batches:\n    n = jax.vmap(fns)(x)", 1),
+        ("f = jax.vmap(fns)\nfor x in batches:\n    n = f(x)", 1),
         ("f = jax.vmap(fns)\nfor x in [n]:\n    n = f(x)", 0),
-        ("f = jax.vmap(fns)\nfor x in [n, xs]:\n    n = f(x)", 1),
+        ("f = jax.vmap(fns)\nfor x in [n, xs]:\n    n = f(x)", 0),
+        # Of models, levels or names there are few, each of its own shape.
+        ("for x in xs:\n    n = jax.vmap(fns)(x)", 0),
+        ("for _, data in xs.items():\n    n = jax.vmap(fns)(data)", 0),
+        ("while n < 9:\n    n = jax.vmap(fns)(n)", 1),
         ("for f in fns:\n    n = jax.vmap(f.forward)(n)", 0),
         ("for f in fns:\n    n = jax.vmap(f)(n)", 0),
         ("for i in range(n):\n    xs = jax.vmap(fns[i])(xs)", 0),
         # Nothing is computed, so nothing is dispatched.
-        ("for x in xs:\n    n = jax.vmap(lambda b: b['image'])(x)", 0),
-        ("f = lambda b: b['image']\nfor x in xs:\n    n = jax.vmap(f)(x)", 0),
-        ("f = lambda b: -b['image']\nfor x in xs:\n    n = jax.vmap(f)(x)", 1),
+        ("for x in batches:\n    n = jax.vmap(lambda b: b['image'])(x)", 0),
+        ("f = lambda b: b['image']\nfor x in batches:\n    n = jax.vmap(f)(x)", 0),
+        ("f = lambda b: -b['image']\nfor x in batches:\n    n = jax.vmap(f)(x)", 1),
     ],
 )
 def test_another_function_in_every_iteration_is_traced_anyway(body: str, number: int) -> None:
@@ -142,6 +146,6 @@ def test_another_function_in_every_iteration_is_traced_anyway(body: str, number:
 
 
 def test_what_an_object_does_when_it_is_made_is_done_once() -> None:
-    body = "for x in xs:\n    n = jax.vmap(fns)(x)"
+    body = "for x in batches:\n    n = jax.vmap(fns)(x)"
     assert found("eager-control-flow", body, "__init__") == 0
     assert found("eager-control-flow", body, "_init_weights") == 0
