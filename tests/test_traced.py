@@ -8,7 +8,7 @@ import pytest
 
 from fusionlint.source.project import Place
 from fusionlint.source.reading import read_facts
-from fusionlint.source.traced import is_idle
+from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.world import join
 
 HEAD = "import jax, jax.numpy as jnp\nfrom functools import partial\n"
@@ -195,6 +195,32 @@ def test_a_method_that_keeps_nothing_or_is_called_otherwise_is_left_open(name: s
     text = SET_UP.format(name=name, body=body)
     assert context(text, f"Box.{name}") == "library"
     assert context(text, "table") == "library"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("self.table = jax.vmap(row)(jnp.arange(n))", "host"),
+        ("self.rows = jax.vmap(row)", "traced"),
+        ("self.table = jax.vmap(row)(jnp.arange(n))\n        self.row = jax.jit(row)", "traced"),
+        ("self.table = jax.lax.map(row, jnp.arange(n))", "traced"),
+    ],
+)
+def test_what_a_constructor_maps_at_once_runs_as_often_as_it_does(made: str, expected: str) -> None:
+    text = f"class Env:\n    def __init__(self, n):\n        def row(i): return i\n        {made}"
+    assert context(text, "Env.__init__.row") == expected
+
+
+def test_what_a_function_hands_to_a_scan_is_taken_on_where_that_is_mapped() -> None:
+    text = """
+        def step(i, x): return x
+        def run(x): return jax.lax.fori_loop(0, 9, step, x)
+        def other(x): return x
+        def all_of(xs): return jax.vmap(run)(xs)
+        """
+    facts = read_facts(HEAD + dedent(text), "m.py", "m")
+    found = reached_from(join({"m.py": facts}).project, frozenset(("jax.vmap",)))
+    assert {place.scope for place in found} == {"run", "step"}
 
 
 def test_what_more_than_set_up_calls_is_left_open() -> None:

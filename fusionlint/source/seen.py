@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -77,6 +77,7 @@ _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
 _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
+_MAKES = (".__init__", ".__post_init__")
 _CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
 # What a method is called that a constructor leaves its work to, or that is called once after it.
 _SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
@@ -165,16 +166,21 @@ def seen_in(project: Project, path: str) -> Seen:
     is_of_host = is_idle or _is_host_file(facts)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
     hands: dict[str, dict[Place, None]] = defaultdict(dict)
-    for place, argument in _handed(handing):
-        for function in project.functions_behind(place, unpacked(argument), TRANSFORMS):
-            hands[place.scope][function] = None
+    traced = dict.fromkeys(_traced(project, path, functions))
+    at_once = {(place.scope, call[0][0]) for place, _, call in project.named_calls(path)}
+    for one in handing:
+        for place, argument in _handed([one]):
+            for function in project.functions_behind(place, unpacked(argument), TRANSFORMS):
+                hands[place.scope][function] = None
+                if not (function.outer == place and _is_mapped_once(one, at_once)):
+                    traced[function] = None
     host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
     return Seen(
         is_idle,
         tuple((place.scope, not function.owner or _is_constructor(place)) for place, function in functions),
         _once(place.scope for place in (*host, *_calling_the_host(project, path))),
         _once(_setting_up(project, path)),
-        _once((*_traced(project, path, functions), *(place for handed in hands.values() for place in handed))),
+        tuple(traced),
         _once(_called_back(project, path)),
         _once(_kernels(project, handing)),
         _once(_handed_out(project, path, functions)),
@@ -201,6 +207,13 @@ def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Functi
             yield place
         if function.owner and place.scope.endswith((".__call__", ".setup")) and project.inherits(place.outer, MODULES):
             yield place
+
+
+def _is_mapped_once(handing: Handing, at_once: Collection[tuple[str, RawValue]]) -> bool:
+    """Whether a constructor maps something and calls that at once, `self.table = jax.vmap(row)(places)`: what maps
+    nothing else runs as often as the constructor, eagerly."""
+    place, name, (made, *_) = handing
+    return name == "jax.vmap" and place.scope.endswith(_MAKES) and (place.scope, made) in at_once
 
 
 def _handed(handing: Iterable[Handing]) -> Iterator[tuple[Place, RawValue]]:
