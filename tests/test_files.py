@@ -71,6 +71,7 @@ def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(
         "benchmarks/speed.py",
         "pkg/benchmarking.py",
         "pkg/attention_ref.py",
+        "pkg/book_old.py",
         "pkg/env_test.py",
         "pkg/reference/attention.py",
     ]
@@ -81,7 +82,12 @@ def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(
         "pkg/deprecated/env.py",
         "pkg/speed_benchmark/run.py",
     ]
-    idle += ["experiments/bugs_and_artifacts/rounding.py", "pkg/map_repro.py", "unittests/grad/leak.py"]
+    idle += [
+        "experiments/bugs_and_artifacts/rounding.py",
+        "pkg/map_repro.py",
+        "pkg/mla/reference.py",
+        "unittests/grad/leak.py",
+    ]
     idle += ["pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
     idle += ["pkg/_test_util.py", "pkg/env_test_utils.py", "pkg/testing.py", "pkg/testing_utils.py"]
     tree(tmp_path, "pyproject.toml", *names, *idle)

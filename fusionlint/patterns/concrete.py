@@ -20,7 +20,7 @@ from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import children
+from fusionlint.source.walk import children, dotted
 
 _NUMBERS = ("int", "float", "bool")
 _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
@@ -36,13 +36,15 @@ _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _MAKES = regex(r"^_?(make|build|create|construct|generate|get)_")
 # A file that is called as what runs once.
-_SETS_UP = regex(r"(^|[/_])set_?up(_[^/]*)?\.py$")
+_SETS_UP = regex(r"(^|[/_])set_?up(_[^/]*)?\.py$|_init(iali[sz](ers?|ation))?\.py$")
 # Once in all, and not once for each of many, or while something is compiled.
 _ONCE = regex(
     r"\b(runs?|is called|called only|only called) (only )?once\b"
     r"(?![ ,]+(a|an|after|all|as|at trace|during|each|every|for|in|on|per|the|to|we|when|with)\b)",
     re.I,
 )
+# Of a tracer nobody wants to read.
+_LOGS = regex(r"(^|[._])(log|logger|logging)\.(debug|info|warning|warn|error)$")
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 # A helper of a helper is seldom further away than this.
@@ -115,6 +117,8 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
     array where the function always gets there, for it may do so only if no size is given."""
     if _reads_a_clock(call, source, _DEPTH):
         return True
+    if _LOGS.search(dotted(call.func)) and any(kind(arg.value, source) == "array" for arg in call.args):
+        return not _is_gated(call, function, source)
     match call:
         case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("item")), args=[]):
             return kind(value, source) == "array" and not _is_gated(call, function, source)
@@ -222,11 +226,18 @@ def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source)
         case cst.Assert(test=test) if source.function(part) is function:
             return _is_computed(_asked_first(test), source) and not _is_gated(part, function, source)
         case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
-            return source.calls(_asked_first(test), *_TRUTHS) and not _is_gated(part, function, source)
+            asked = _asked_first(test)
+            is_asked = source.calls(asked, *_TRUTHS) or _are_compared(asked, source)
+            return is_asked and not _is_gated(part, function, source)
         case cst.IfExp(test=cst.Comparison(left=cst.Name() as found)) if source.function(part) is function:
             is_searched = source.calls(source.value(found) or found, *_SEARCHES)
             return is_searched and not _is_gated(part, function, source)
     return False
+
+
+def _are_compared(asked: cst.BaseExpression, source: Source) -> bool:
+    """`x[i] != -1`, of an array of jax."""
+    return isinstance(asked, cst.Comparison) and kind(asked, source) == "array"
 
 
 def _is_computed(asked: cst.BaseExpression, source: Source) -> bool:

@@ -62,6 +62,8 @@ def _sizes(function: cst.FunctionDef, source: Source) -> set[str]:
 def _is_of_python(parameter: cst.Param, at: cst.FunctionDef, source: Source) -> bool:
     if parameter.annotation is not None and _says_python(parameter.annotation.annotation, at, source):
         return True
+    if parameter.name.value == "dtype":
+        return True
     # Of a number written out nobody asks a gradient, where the others are sizes.
     return isinstance(parameter.default, cst.Integer | cst.Float | cst.SimpleString)
 

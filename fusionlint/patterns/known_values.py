@@ -26,6 +26,7 @@ from fusionlint.patterns.at import (
 )
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.counts import is_counted, is_counted_on
+from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.records import is_made_of_defaults
 from fusionlint.patterns.unpacked import assigned, stored
 from fusionlint.source.tree import Source
@@ -226,8 +227,17 @@ class Reader(NamedTuple):
             return True
         written = self.source.written(name)
         if written is None:
-            return is_counted_on(name, self.source)
-        return is_counted(written, self.source) or self._is_listed(written, depth)
+            return is_counted_on(name, self.source) or self._is_added_up(name, depth)
+        return is_counted(written, self.source) or self._is_listed(written, depth) or _is_static(written, self.source)
+
+    def _is_added_up(self, name: cst.Name, depth: int) -> bool:
+        """`start = 0`, then `start += length` of lengths that are known."""
+        writes = [use.node for use in self.source.writes(name)]
+        if not writes or id(writes[0]) in self.assumed:
+            return bool(writes)
+        assuming = self._replace(assumed=self.assumed | {id(writes[0])})
+        values = [_put(each, self.source) for each in writes]
+        return all(value is not None and assuming.is_known(value, depth - 1) for value in values)
 
     def _is_listed(self, written: cst.Name, depth: int) -> bool:
         """Whether a loop goes over what is written out, `for rows in (slice(0, n), slice(n, None))`."""
@@ -235,7 +245,8 @@ class Reader(NamedTuple):
             case cst.For(target=target, iter=over) if target is written:
                 listed = self.source.meant(over)
                 if isinstance(listed, cst.Tuple | cst.List):
-                    return all(self.is_known(element.value, depth - 1) for element in listed.elements)
+                    known = (self.is_known(element.value, depth - 1) for element in listed.elements)
+                    return not _is_empty(listed) and all(known)
         return False
 
     def _is_known_call(self, call: cst.Call, depth: int) -> bool:
@@ -273,6 +284,20 @@ def _is_of_a_class(said: Sequence[str]) -> bool:
     if owner[:1].isupper():
         return constant.isupper() and len(constant) > 1
     return constant.isupper() and len(constant) > _LETTERS and owner != "self"
+
+
+def _put(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What `name = value` and `name += value` put in, or add to, a variable."""
+    above = source.parent(name)
+    return above.value if isinstance(above, cst.AugAssign) else assigned(name, source)
+
+
+def _is_static(written: cst.Name, source: Source) -> bool:
+    """Whether this is a parameter that is said to be static, `@partial(jax.jit, static_argnames=("n",))`."""
+    if not isinstance(source.parent(written), cst.Param):
+        return False
+    function = next((above for above in source.ancestors(written) if isinstance(above, cst.FunctionDef)), None)
+    return function is not None and written.value in static_names(function, source)
 
 
 def _is_empty(value: cst.BaseExpression) -> bool:

@@ -19,7 +19,7 @@ from fusionlint.source.walk import dotted
 
 __all__ = ["Kind", "element_kind", "kind"]
 
-_DEPTH = 8
+_DEPTH = 10
 _WRITES = 8  # of a variable written more often nothing is said
 _SAME = frozenset(("min", "max", "abs", "pow", "divmod"))
 _CONSTANTS = regex(r"^(jax\.numpy|numpy|math)\.(pi|e|inf|nan|tau|euler_gamma|newaxis)$")

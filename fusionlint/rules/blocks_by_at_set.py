@@ -12,6 +12,7 @@ from fusionlint.patterns.at_beside import is_chosen
 from fusionlint.patterns.at_block_advice import advice, advice_for_a_loop, is_vector
 from fusionlint.patterns.at_chain import chain, is_last, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
+from fusionlint.patterns.at_heavy import are_made_by_heavy_work, is_made_by_heavy_work
 from fusionlint.patterns.at_loop import are_windows_apart, are_windows_over, piecewise
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.concrete import is_concrete
@@ -63,6 +64,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     if found is None or not is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
     if all(is_folded([write], source) for write in found.writes):
+        return
+    if is_made_by_heavy_work(node, source) or are_made_by_heavy_work(found.writes, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return

@@ -33,6 +33,7 @@ from fusionlint.patterns.at_beside import (
     is_taken_to_the_host,
 )
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
+from fusionlint.patterns.at_heavy import is_made_by_heavy_work
 from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_loop_turns import is_counted_out, is_in_order
@@ -70,7 +71,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
     writes = of_one_rank(_of_one_kind(chain(last, source), source))
-    if len(writes) < 2 or not _could_be_one(writes, source) or is_folded(writes, source) or is_set_up(writes, source):
+    writes = writes[_folded_first(writes, source) :]
+    if len(writes) < 2 or not _could_be_one(writes, source) or is_set_up(writes, source):
         return
     if _is_set_and_added(writes, source):
         return
@@ -121,7 +123,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         or is_for_a_picture(source.project, source.place(node))
     ):
         return
-    if is_of_the_host(node, source) or is_chosen(node, source):
+    if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):
         return
     if all(is_taken_to_the_host(w.call, source) or is_of_numpy(root(w), source) for w in found.writes):
         return
@@ -177,6 +179,16 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
         return False  # a mask: not code of a trace
     forms = Counter(_form(write.index, source) for write in writes)
     return max(forms.values()) > 1
+
+
+def _folded_first(writes: list[Write], source: Source) -> int:
+    """How many of the first writes XLA folds: all, or all numbers but for one write at the end, which is no chain then.
+    Of several that follow all are told."""
+    if is_folded(writes, source):
+        return len(writes)
+    *first, _ = writes
+    is_one_left = bool(first) and all(is_literal(write.value) for write in first) and is_folded(first, source)
+    return len(first) if is_one_left else 0
 
 
 def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:

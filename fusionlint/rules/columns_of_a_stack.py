@@ -27,6 +27,7 @@ rule = Rule(__name__, harm="fusion")
 
 # A suggestion longer than this says less than its outline.
 _LONG = 60
+_NO_STEPS = JIT | {"jax.numpy.vectorize"}
 
 
 @rule.source("Call", calls=JOINS, like=lists_parts)
@@ -35,7 +36,7 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     if source.qualified_name(node.func) not in JOINS or not source.is_traced(node):
         return
     function = source.function(node)
-    if function is None or _is_jitted(function, source) or not builds_array(node, source):
+    if function is None or _is_no_step(function, source) or not builds_array(node, source):
         return
     if not (under_loop(node, source) or runs_often(source.project, source.place(node)) or in_environment(node, source)):
         return
@@ -99,10 +100,11 @@ def _reads(taken: Input, source: Source) -> list[cst.BaseExpression]:
     return [node for node in everywhere if node.attr.value == field and source.is_traced(node)]
 
 
-def _is_jitted(function: Function, source: Source) -> bool:
-    """Whether the host calls each step: then the state goes through memory in any case."""
+def _is_no_step(function: Function, source: Source) -> bool:
+    """Whether the host calls each step: then the state goes through memory in any case; or whether this is said to be
+    a function of single vectors, `jnp.vectorize(signature="(4),(4)->(4)")`, for whoever has some."""
     facts = source.facts.functions[source.body_scope(function)]
-    return not JIT.isdisjoint(source.project.decorators(source.path, facts))
+    return not _NO_STEPS.isdisjoint(source.project.decorators(source.path, facts))
 
 
 def _apart(node: cst.Call, source: Source) -> str:

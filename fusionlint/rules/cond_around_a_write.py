@@ -31,6 +31,7 @@ rule = Rule(__name__, harm="fusion")
 
 _DEPTH = 4
 _LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
+_REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmin", "argmax"))
 
 
 @rule.source("Call", calls=CONDITIONALS)
@@ -100,12 +101,18 @@ def _goes_through_all(function: Function, source: Source) -> bool:
     return any(isinstance(value, cst.Call) and source.calls(value.func, "jax.vmap") for value in values)
 
 
+def _reduces_an_axis(call: cst.Call, source: Source) -> bool:
+    """`jnp.min(costs, axis=0)`: of a matrix, a row is what is left."""
+    by_axis = any(arg.keyword is not None and arg.keyword.value == "axis" for arg in call.args)
+    return by_axis and source.calls(call, *_REDUCTIONS)
+
+
 def _works_long(function: Function, source: Source, depth: int = _DEPTH) -> bool:
     """Whether a branch sorts, or calls a function for products, itself or by a helper: a whole step, which is best left
     out where it is not wanted, and beside which the buffer is no cost. The `@` of a few joints is none."""
     for part in inside(function.body) if depth else ():
         if isinstance(part, cst.Call):
-            if _LONG.search(source.qualified_name(part.func) or ""):
+            if _LONG.search(source.qualified_name(part.func) or "") or _reduces_an_axis(part, source):
                 return True
             helper = function_named(part.func, source)
             if helper is not None and helper is not function and _works_long(helper, source, depth - 1):

@@ -10,8 +10,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import WRITES, inside
+from fusionlint.patterns.at_heavy import is_made_by_heavy_work
 from fusionlint.patterns.at_loop import piecewise
 from fusionlint.patterns.at_places import is_fresh_before
+from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few, target_names
 from fusionlint.patterns.host import is_timed
 from fusionlint.patterns.made_once import is_for_constructors
@@ -45,6 +47,13 @@ def _is_of_events(loop: cst.For) -> bool:
     return isinstance(loop.iter, cst.Call) and _EVENT.search(dotted(loop.iter.func)) is not None
 
 
+def _is_drawn(loop: cst.For, source: Source) -> bool:
+    """Whether the function draws, `plt.imshow(image)`: that takes longer."""
+    function = source.function(loop)
+    body = function.body if isinstance(function, cst.FunctionDef) else loop
+    return any((source.qualified_name(call.func) or "").startswith("matplotlib.") for call in calls(body))
+
+
 @rule.source("For", calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
@@ -54,7 +63,9 @@ def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if any(_INITIALIZES.search(name) for name in source.scope(node).split(".")):
         return
-    if is_for_constructors(source.project, source.place(node)):
+    if is_for_constructors(source.project, source.place(node)) or is_made_by_heavy_work(node, source):
+        return
+    if _is_drawn(node, source):
         return
     found = piecewise(node, source)
     if found is None or not all(is_fresh_before(write, node, source) for write in found.writes):

@@ -26,6 +26,8 @@ rule = Rule(__name__, harm="transfer")
 _MANY = 4
 _TRAINS = regex(r"(^|[._])(train|update)(_|$)")
 _CALCULATES = regex(r"(^|\.)(calculate|solve|minimize)$")
+# As many arrays as a model has parameters.
+_OF_A_TREE = regex(r"(^|[._])(leaves|values|items|flatten)(_with_path)?$")
 _CHECKS = regex(r"_?(check|validate|assert)_")
 # What computes an array of which `all` and `any` ask the truth.
 _TRUTHS = frozenset(
@@ -143,14 +145,25 @@ def _is_truth(node: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def _runs_often(node: cst.CSTNode, source: Source) -> bool:
+def _runs_often(node: cst.Call, source: Source) -> bool:
     loop = source.loop(node)
     if _CHECKS.match(last_name(source.scope(node))):
         return False  # settings, once, or what is computed, beside what it took to compute it
     function = source.function(node)
     if loop is not None:
         return isinstance(loop, cst.For | cst.While)
+    if not _are_many(node, source):
+        return False
     return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
+
+
+def _are_many(node: cst.Call, source: Source) -> bool:
+    """Whether what is asked goes over the leaves or the values of a tree. Of what a function is handed, or an object
+    keeps, there may be one or two, which a wait more or less for each is nothing beside what the function does."""
+    match node:
+        case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(for_in=cst.CompFor(iter=over)))]):
+            return any(_OF_A_TREE.search(dotted(call.func)) for call in calls(source.meant(over)))
+    return False
 
 
 def _finding(found: list[Read], source: Source) -> Finding:

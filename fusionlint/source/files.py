@@ -34,7 +34,8 @@ _IDLE_FILE = regex(
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
-    r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|naive|ref|[^/]*_ref|repro_[^/]*|[^/]*_repro)"
+    r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|naive|ref(erence)?|[^/]*_ref|[^/]*_old|repro_[^/]*"
+    r"|[^/]*_repro)"
     r"\.py$"
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.

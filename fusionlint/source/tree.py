@@ -180,8 +180,20 @@ class Source:
 
     def is_traced(self, node: cst.CSTNode) -> bool:
         """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code; and not
-        behind a `raise`, where nothing runs."""
-        return self.context(node) != "host" and not flow.is_dead(self._walk.parents, node)
+        behind a `raise`, where nothing runs, nor in a function inside another, of which that never asks."""
+        if self.context(node) == "host" or flow.is_dead(self._walk.parents, node):
+            return False
+        return not any(self._is_never_asked_for(above) for above in self.ancestors(node))
+
+    def _is_never_asked_for(self, above: cst.CSTNode) -> bool:
+        """Whether `above` is a def inside a function, without a decorator, whose name nothing outside of it reads."""
+        if not isinstance(above, cst.FunctionDef) or above.decorators:
+            return False
+        scope = self.scope(above)
+        if not scope or scope in self.facts.raw.classes:
+            return False
+        reads = (use.node for use in self.uses(above.name) if not use.is_write)
+        return not any(above not in self.ancestors(read) for read in reads)
 
     def loop(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The innermost Python loop or comprehension, inside the same function, that runs `node` again and again."""

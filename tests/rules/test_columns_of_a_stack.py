@@ -95,3 +95,9 @@ def test_a_loop_in_another_file(tmp_path: Path) -> None:
 def test_a_field_that_is_given_back_is_the_next_step_s_where_it_is_a_step(name: str, number: int) -> None:
     stack = "jnp.stack([s.modes[:, 0] + s.modes[:, 1], s.modes[:, 1]], axis=1)"
     assert found(f"def {name}(s):\n    return s.replace(modes={stack})\n") == number
+
+
+@pytest.mark.parametrize(("decorator", "number"), [("", 1), ('@jnp.vectorize(signature="(2)->(2)")\n', 0)])
+def test_a_function_of_single_vectors_is_no_step(decorator: str, number: int) -> None:
+    step = "def step(s):\n    return jnp.stack([s[0] + s[1], s[1]])\n"
+    assert found(f"{decorator}{step}def run(s):\n    return lax.fori_loop(0, 9, lambda i, s: step(s), s)\n") == number

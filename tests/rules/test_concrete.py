@@ -61,6 +61,18 @@ def rules(code: str) -> list[str]:
             ["blocks-by-at-set"],
             id="asked where somebody wants it",
         ),
+        pytest.param(
+            "ends, size = [0, 1], jnp.sum(parts[0])\n    while size != -1:\n        size = jnp.sum(parts[1])",
+            [],
+            id="compared with an array",
+        ),
+        pytest.param(
+            "ends, size = [0, 1], jnp.sum(parts[0])\n    if size is None:\n        parts = parts[1:]",
+            ["blocks-by-at-set"],
+            id="whether there is one",
+        ),
+        pytest.param("ends, n = [0, 1], logger.info('%s', jnp.sum(parts[0]))", [], id="an array that is logged"),
+        pytest.param("ends, n = [0, 1], logger.info('%s', len(parts))", ["blocks-by-at-set"], id="a length in a log"),
         pytest.param("ends, n = [0, 1], parts[: jnp.argmax(parts[0])]", [], id="cut at an array"),
         pytest.param("ends, n = [0, 1], parts[: len(parts) - 1]", ["blocks-by-at-set"], id="cut at a length"),
         pytest.param("ends = [0, 1]\n    print(len(parts))", ["blocks-by-at-set"], id="prints and returns"),
@@ -176,7 +188,7 @@ def test_what_is_made_of_sizes_alone_is_made_once(parameters: str, expected: lis
     code = f"""\
 def table({parameters}):
     size = 2 ** depth - 1
-    rewards = jnp.zeros((n, size)).at[0, 1].set(0.3)
+    rewards = jnp.zeros((n, size)).at[0, k].set(0.3)
     return rewards.at[1, k].set(0.5)
 """
     assert rules(code) == expected

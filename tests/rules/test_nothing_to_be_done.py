@@ -216,7 +216,7 @@ class Basis:
         return _check_arrays(arrays)
 
 def _check_arrays(arrays):
-    return all(jnp.all(a >= 0) for a in arrays)
+    return all(jnp.all(a >= 0) for a in jax.tree.leaves(arrays))
 """
 LEFT = """
 class Collector:

@@ -49,13 +49,14 @@ def test_a_wait_more_counts_beside_a_short_step(name: str, body: str, number: in
 
 
 CONDITION = """
+import jax
 import jax.numpy as jnp
 
 def step(ones, others):
     if {condition}:
         return 1
 """
-ALL = "all(jnp.allclose(x, 0) for x in {})"
+ALL = "all(jnp.allclose(x, 0) for x in jax.tree.leaves({}))"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_condition_is_told_once_however_often_it_waits(condition: str) -> None
 CHECKED = """
 def goes_on(arrays):
     if len(arrays) > 3:
-        wrong = any(jnp.isnan(x).any() for x in arrays)
+        wrong = any(jnp.isnan(x).any() for x in arrays.values())
         {line}
     return arrays
 
@@ -85,3 +86,14 @@ def drive(s, x):
 def test_what_is_asked_for_an_error_that_is_raised_is_asked_once(line: str, count: int) -> None:
     code = HEAD + CHECKED.format(line=line)
     assert len(check_text(code.encode(), "m.py", Scope(("reads-one-by-one",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("over", "count"),
+    [("jax.tree.leaves(ones)", 1), ("(others, *ones.values())", 1), ("ones", 0), ("others.gates", 0)],
+)
+def test_of_what_is_handed_over_there_may_be_one_or_two(over: str, count: int) -> None:
+    code = CONDITION.format(condition=f"all(jnp.allclose(x, 0) for x in {over})")
+    assert len(check_text(code.encode(), "m.py", Scope(("reads-one-by-one",)))) == count
+    looped = code.replace("    if", "    while True:\n      if").replace("return 1", "  return 1")
+    assert len(check_text(looped.encode(), "m.py", Scope(("reads-one-by-one",)))) == 1

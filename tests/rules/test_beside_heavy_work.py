@@ -1,0 +1,100 @@
+"""Writes that are nothing beside what makes their values, and functions that nobody asks for: each beside a case."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HEAD = "import functools\nimport jax\nimport jax.numpy as jnp\nimport matplotlib.pyplot as plt\n"
+
+PIECES = """
+@jax.jit
+def filled(self, params, x, parts):
+    out = jnp.zeros((len(parts), 8))
+    for i, part in enumerate(parts):
+        value = {value}
+        out = out.at[i].set(value)
+    return out
+"""
+BLOCKS = """
+@jax.jit
+def filled(parts):
+    out = jnp.zeros((4, 8, 8))
+    for i, part in enumerate(parts):
+        value = {value}
+        out = out.at[i, : value.shape[0]].set(value)
+    return out
+"""
+NESTED = """
+@jax.jit
+def total(x, rows):
+    def with_writes(x):
+        return x.at[0, 1].set(rows[0]).at[2, 1].set(rows[1])
+
+    def with_one(x):
+        return x * rows[0]
+
+    return {asked}(x)
+"""
+NEAREST = """
+@jax.jit
+def spanned(costs):
+    def step(seen, _):
+        def more(seen):
+            found = jnp.argmin({costs})
+            return seen.at[found].set(True)
+
+        return jax.lax.cond(jnp.all(seen), lambda s: s, more, seen), None
+
+    return jax.lax.scan(step, jnp.zeros(64, bool), length=64)[0]
+"""
+DRAWN = """
+def main(rows, width):
+    img = jnp.zeros((len(rows), width))
+    for i, row in enumerate(rows):
+        img = img.at[i, row].set(50)
+    {last}
+"""
+
+
+def found(rule: str, code: str) -> int:
+    return len(check_text((HEAD + code).encode(), "m.py", Scope((rule,))))
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("jnp.sin(part)", 1),
+        ("self.decoder(part)", 0),
+        ("module.apply(params, part)", 0),
+        ("paged_attention_kernel(part, x)", 0),
+        ("x.at[0].apply(jnp.sin)", 1),
+        ("jnp.apply_along_axis(jnp.sum, 0, part)", 1),
+    ],
+)
+def test_a_write_beside_a_network_is_nothing(value: str, number: int) -> None:
+    assert found("chained-at-set", PIECES.format(value=value)) == number
+
+
+@pytest.mark.parametrize(("value", "number"), [("jnp.sin(part)", 1), ("jnp.linalg.svd(part)[1]", 0)])
+def test_a_block_beside_a_decomposition_is_nothing(value: str, number: int) -> None:
+    assert found("blocks-by-at-set", BLOCKS.format(value=value)) == number
+
+
+@pytest.mark.parametrize(("asked", "number"), [("with_writes", 1), ("with_one", 0)])
+def test_a_function_inside_another_that_nobody_asks_for_never_runs(asked: str, number: int) -> None:
+    assert found("chained-at-set", NESTED.format(asked=asked)) == number
+
+
+@pytest.mark.parametrize(
+    ("costs", "number"), [("jnp.min(jnp.where(seen, costs, 9.0), axis=0)", 0), ("jnp.where(seen, 9.0, 1.0)", 1)]
+)
+def test_a_branch_that_goes_through_a_matrix_takes_longer_than_its_buffer(costs: str, number: int) -> None:
+    assert found("cond-around-a-write", NEAREST.format(costs=costs)) == number
+
+
+@pytest.mark.parametrize(("last", "number"), [("plt.imshow(img)", 0), ("print(img)", 1)])
+def test_what_is_drawn_takes_longer(last: str, number: int) -> None:
+    assert found("eager-at-set-loop", DRAWN.format(last=last)) == number
