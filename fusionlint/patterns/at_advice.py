@@ -103,6 +103,8 @@ def _of_places(told: _Told) -> Advice:
     if any(is_called_a_slice(part) for write in writes for part in write.index):
         side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
         return Advice(f"{side_by_side}, and one `.{writes[0].method}` of that", ALONG)
+    if _may_add_up(told):
+        return _joined_places(told)
     return Advice(_of_slices(told), _pair(told))
 
 
@@ -115,6 +117,14 @@ def _are_joined(told: _Told) -> bool:
     """Whether the places are seen to be many, and one write can take them all."""
     are_many = are_arrays(told.writes, told.source) or told.seen.are_many
     return are_many and len(told.seen.methods) == 1 and Stands.SLICE not in told.seen.stand
+
+
+def _may_add_up(told: _Told) -> bool:
+    """Whether one method other than `set` goes to places that may be arrays, in which one may be there twice: a mask
+    would add it once."""
+    is_cut = any(isinstance(part, cst.Slice | cst.Ellipsis) for write in told.writes for part in write.index)
+    is_set = told.seen.methods == {"set"} or len(told.seen.methods) > 1
+    return not is_cut and not is_set and not told.seen.are_numbers
 
 
 def _joined_places(told: _Told) -> Advice:

@@ -106,6 +106,15 @@ def is_beside_more(writes: Sequence[Write], source: Source) -> bool:
     return bool(_PICTURES.search(name.value)) or (is_handed and all(map(_NETWORKS.search, called)))
 
 
+def are_picked_by_python(writes: Sequence[Write], source: Source) -> bool:
+    """Whether Python goes over something to pick the places, `[i for i, bond in enumerate(bonds) if bond in ring]`, in
+    a function that nobody is seen to trace: that takes longer, and is done where something is set up."""
+    if source.context(writes[0].call) == "traced":
+        return False
+    parts = [source.meant(part) for write in writes for part in write.index if isinstance(part, cst.BaseExpression)]
+    return any(isinstance(part, cst.ListComp) and part.for_in.ifs for part in parts)
+
+
 def _is_worked_out_one_by_one(node: cst.CSTNode, source: Source) -> bool:
     match node:
         case cst.ListComp(elt=each, for_in=cst.CompFor(iter=cst.Call(args=args) as over)):

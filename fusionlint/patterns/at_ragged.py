@@ -11,7 +11,8 @@ import libcst as cst
 from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
 from fusionlint.patterns.at_axis import SLICES
 from fusionlint.patterns.at_loop import Piecewise, counted_by
-from fusionlint.patterns.at_places import is_nested
+from fusionlint.patterns.at_places import is_fresh_before, is_nested
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -35,6 +36,36 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
     if any(_is_counted_off(part, loop, counted, source) for write in found.writes for part in write.index):
         return True
     return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
+
+
+def are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether the places of each piece are looked up by its key, `nodes = blocks[name]`: they are of other lengths. So
+    are the parts of an array that is there, where somebody names them and says what is new in each, `updates.items()`.
+    """
+    keys = counted_by(loop)
+    if not isinstance(loop.iter, cst.Call):
+        places = [[part for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
+        return all(any(_kept_under(part, source) in keys for part in each) for each in places)
+    if not dotted(loop.iter.func).endswith(".items") or any(is_fresh_before(w, loop, source) for w in found.writes):
+        return False
+    begins = [[part.lower for part in w.index if isinstance(part, cst.Slice)] for w in found.writes]
+    return all(any(_is_of_a_key(_kept_under(begin, source), loop, keys) for begin in each) for each in begins)
+
+
+def _kept_under(place: cst.BaseExpression | None, source: Source) -> str | None:
+    """`name`, of what `x = table[name]` or `x, y = table[name]` stores."""
+    if not isinstance(place, cst.Name):
+        return None
+    match source.value(place) or unpacked(source.written(place), source):
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(key)))]):
+            return key
+    return None
+
+
+def _is_of_a_key(name: str | None, loop: cst.For, keys: set[str]) -> bool:
+    """Whether `name` is a key, or is made of one in the loop: `first = group.variables[0]`."""
+    made = (node.value for node in inside(loop.body) if isinstance(node, cst.Assign) and name and _is_set(name, node))
+    return name in keys or any(read.value in keys for value in made for read in names_read(value))
 
 
 def _is_a_rectangle(write: Write) -> bool:

@@ -17,6 +17,7 @@ from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.given import is_given_no_array
 from fusionlint.patterns.host import CLOCKS, held_open
 from fusionlint.patterns.made_once import is_made_once
+from fusionlint.patterns.made_within import is_made_within
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -64,7 +65,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
         return True  # under a trace too, where XLA folds what it is given whole
     if is_traced:
-        return False
+        return is_made_within(node, source)
     if _SETS_UP.search(source.facts.inside) or _is_factory(function, source) or _is_said_to_run_once(node, source):
         return True
     if is_made_once(source.project, source.contexts, source.place(node)):

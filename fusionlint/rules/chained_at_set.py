@@ -26,6 +26,7 @@ from fusionlint.patterns.at import (
 )
 from fusionlint.patterns.at_advice import advice
 from fusionlint.patterns.at_beside import (
+    are_picked_by_python,
     is_beside_more,
     is_chosen,
     is_of_numpy,
@@ -34,13 +35,13 @@ from fusionlint.patterns.at_beside import (
 )
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
 from fusionlint.patterns.at_heavy import is_made_by_heavy_work
-from fusionlint.patterns.at_loop import Piecewise, counted_by, piecewise
+from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.at_loop_turns import is_counted_out, is_in_order
 from fusionlint.patterns.at_many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
 from fusionlint.patterns.at_needed import is_one_needed
 from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
-from fusionlint.patterns.at_ragged import is_ragged
+from fusionlint.patterns.at_ragged import are_of_their_own, is_ragged
 from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.at_windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.concrete import is_concrete
@@ -92,6 +93,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if is_for_a_picture(source.project, source.place(node)) or is_beside_more(writes, source):
         return
+    if are_picked_by_python(writes, source):
+        return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
     yield source.finding(
@@ -115,7 +118,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_counted_out(write, node, source) for write in found.writes):
         return
-    if _are_pairs(found, source) or _are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
+    if _are_pairs(found, source) or are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
     if (
         is_ragged(found, node, source)
@@ -263,22 +266,6 @@ def _are_pairs(found: Piecewise, source: Source) -> bool:
     places = Counter((source.code(w.array), *map(source.code, w.index)) for w in found.writes)
     looked_up = all(any(_is_looked_up(part, source) for part in w.index) for w in found.writes)
     return looked_up and min(places.values()) > 1
-
-
-def _are_of_their_own(found: Piecewise, loop: cst.For, source: Source) -> bool:
-    """Whether the places of each piece are looked up by its key, `nodes = blocks[name]`: they are of other lengths."""
-    if isinstance(loop.iter, cst.Call):
-        return False
-    keys = counted_by(loop)
-    parts = [[source.value(part) for part in w.index if isinstance(part, cst.Name)] for w in found.writes]
-    return all(any(_is_kept_under(meant, keys) for meant in each) for each in parts)
-
-
-def _is_kept_under(meant: cst.BaseExpression | None, keys: set[str]) -> bool:
-    match meant:
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(key)))]):
-            return key in keys
-    return False
 
 
 def _is_looked_up(part: Part, source: Source) -> bool:

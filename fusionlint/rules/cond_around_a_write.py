@@ -18,6 +18,7 @@ from fusionlint.patterns.branches import (
     is_unchanged,
     writes,
 )
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.moved import moves_a_buffer
@@ -43,7 +44,7 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
     if not any(map(is_unchanged, found.branches)) or not any(_writes_little(b, source) for b in found.branches):
         return
     vmapped = under_vmap(node, source) or in_environment(node, source)
-    if not (_is_step(node, source) if vmapped else under_loop(node, source)):
+    if not (_is_step(node, source) if vmapped else under_loop(node, source)) or is_concrete(node, source):
         return
     yield source.finding(
         node,

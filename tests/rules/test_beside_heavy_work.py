@@ -58,6 +58,40 @@ def main(rows, width):
     {last}
 """
 
+NAMED = """
+@jax.jit
+def updated(potentials, updates, starts):
+    {before}
+    for group, data in {over}:
+        first = group.variables[0]
+        start = starts[first]
+        potentials = potentials.at[start : start + 8].set(jnp.sin(data))
+    return potentials
+"""
+PICKED = """
+def scaled(params, bonds, ring, scale):
+    places = [i for i, bond in enumerate(bonds){asked}]
+    return params.at[places, 0].mul(scale).at[places, 2].mul(jnp.sqrt(scale))
+"""
+MESH = """
+def {name}(mesh, coordinates):
+    def gradient(element):
+        shape = jnp.zeros((3, 2))
+        for e in range(3):
+            shape = shape.at[jnp.array([e, (e + 1) % 3])].add(element[e])
+        return shape
+
+    {last}
+"""
+ADDED = """
+@jax.jit
+def matrix(weights, here, there):
+    x = jnp.zeros((64, 64))
+    x = x.at[jnp.diag_indices(64)].{method}(weights)
+    x = x.at[here, here].{method}(weights)
+    return x.at[here, there].{method}(-weights)
+"""
+
 
 def found(rule: str, code: str) -> int:
     return len(check_text((HEAD + code).encode(), "m.py", Scope((rule,))))
@@ -98,3 +132,43 @@ def test_a_branch_that_goes_through_a_matrix_takes_longer_than_its_buffer(costs:
 @pytest.mark.parametrize(("last", "number"), [("plt.imshow(img)", 0), ("print(img)", 1)])
 def test_what_is_drawn_takes_longer(last: str, number: int) -> None:
     assert found("eager-at-set-loop", DRAWN.format(last=last)) == number
+
+
+@pytest.mark.parametrize(
+    ("before", "over", "number"),
+    [
+        ("limit = 1.0", "updates.items()", 0),
+        ("potentials = jnp.zeros(64)", "updates.items()", 1),
+        ("limit = 1.0", "zip(starts, updates)", 1),
+    ],
+)
+def test_parts_that_somebody_names_come_in_any_order(before: str, over: str, number: int) -> None:
+    code = NAMED.format(before=before, over=over)
+    findings = check_text((HEAD + code).encode(), "m.py", Scope(("chained-at-set", "blocks-by-at-set")))
+    assert len(findings) == number
+
+
+@pytest.mark.parametrize(("asked", "number"), [(" if bond in ring", 0), ("", 1)])
+def test_places_that_python_picks_are_set_up(asked: str, number: int) -> None:
+    assert found("chained-at-set", PICKED.format(asked=asked)) == number
+    assert found("chained-at-set", f"@jax.jit{PICKED.format(asked=asked)}") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "number"),
+    [
+        ("construct_space", "return jax.vmap(gradient)(coordinates)", 0),
+        ("construct_space", "return Space(gradients=jax.vmap(gradient)(coordinates))", 0),
+        ("construct_space", "return jax.vmap(gradient)", 1),
+        ("construct_space", "return Space(gradient=gradient)", 1),
+        ("gradients", "return jax.vmap(gradient)(coordinates)", 1),
+    ],
+)
+def test_what_a_maker_maps_runs_once_but_for_what_it_hands_on(name: str, last: str, number: int) -> None:
+    assert found("chained-at-set", MESH.format(name=name, last=last)) == number
+
+
+@pytest.mark.parametrize(("method", "told"), [("add", "one `x.at[...].add(...)`"), ("set", "one jnp.where of a mask")])
+def test_places_that_may_be_there_twice_are_added_up_by_one_write(method: str, told: str) -> None:
+    findings = check_text((HEAD + ADDED.format(method=method)).encode(), "m.py", Scope(("chained-at-set",)))
+    assert [told in str(finding.suggestion) for finding in findings] == [True]
