@@ -12,8 +12,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.array_sizes import FILLED
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.calls import argument
 from fusionlint.patterns.given import is_given_no_array
 from fusionlint.patterns.host import CLOCKS, held_open
 from fusionlint.patterns.made_once import is_made_once
@@ -135,8 +137,17 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         return kind(call.args[0].value, source) == "array"
     if source.calls(call, _RANGE) and not _is_gated(call, function, source):
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
+    if source.calls(call, *FILLED) and _is_counted_out(argument(call, 0, "shape")):
+        return not _is_gated(call, function, source)
     is_open = source.calls(call, *_AS_LONG_AS_IT_GETS, _WHERE) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
+
+
+def _is_counted_out(shape: cst.BaseExpression | None) -> bool:
+    """`(mask.sum(), n)`: whatever the mask is, a trace of it has no such number."""
+    sizes = [size.value for size in shape.elements] if isinstance(shape, cst.Tuple) else [shape]
+    sums = (size.func for size in sizes if isinstance(size, cst.Call) and not size.args)
+    return any(isinstance(func, cst.Attribute) and func.attr.value == "sum" for func in sums)
 
 
 def _reads_a_clock(call: cst.Call, source: Source, depth: int) -> bool:

@@ -71,7 +71,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     last = at_write(node)
     if last is None or not source.is_traced(node) or not is_last(last, source):
         return
-    writes = of_one_rank(_of_one_kind(chain(last, source), source))
+    writes = of_one_rank(_of_one_kind(_behind_a_fill(chain(last, source)), source))
     writes = writes[_folded_first(writes, source) :]
     if len(writes) < 2 or not _could_be_one(writes, source) or is_set_up(writes, source):
         return
@@ -182,6 +182,13 @@ def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
         return False  # a mask: not code of a trace
     forms = Counter(_form(write.index, source) for write in writes)
     return max(forms.values()) > 1
+
+
+def _behind_a_fill(writes: list[Write]) -> list[Write]:
+    """The writes behind the last one of all of the array, `x.at[:].set(0)`, where what was there before is lost; that
+    one alone where none follows."""
+    filled = [i for i, write in enumerate(writes) if write.method == "set" and all(map(is_whole, write.index))]
+    return (writes[filled[-1] + 1 :] or writes[-1:]) if filled else writes
 
 
 def _folded_first(writes: list[Write], source: Source) -> int:

@@ -172,3 +172,17 @@ def test_what_a_maker_maps_runs_once_but_for_what_it_hands_on(name: str, last: s
 def test_places_that_may_be_there_twice_are_added_up_by_one_write(method: str, told: str) -> None:
     findings = check_text((HEAD + ADDED.format(method=method)).encode(), "m.py", Scope(("chained-at-set",)))
     assert [told in str(finding.suggestion) for finding in findings] == [True]
+
+
+@pytest.mark.parametrize(("fill", "number"), [(".at[:].set(0)", 0), (".at[0].set(0)", 1)])
+def test_what_fills_an_array_begins_anew(fill: str, number: int) -> None:
+    code = f"@jax.jit\ndef first(dl, x, i):\n    dl = (2 * dl){fill}\n    return dl.at[i].set(x)\n"
+    assert found("chained-at-set", code) == number
+    assert found("chained-at-set", code.replace(".set(x)", ".set(x).at[i + 2].set(x)")) == 1
+    assert found("chained-at-set", "@jax.jit\ndef first(dl, x):\n    return dl.at[0].set(x).at[...].set(x)\n") == 0
+    assert found("chained-at-set", "@jax.jit\ndef first(dl, x):\n    return dl.at[:].set(x)\n") == 0
+
+
+@pytest.mark.parametrize(("name", "number"), [("ref_paged_attention", 0), ("ref_positions", 1)])
+def test_what_a_kernel_is_held_against_is_left_alone(name: str, number: int) -> None:
+    assert found("chained-at-set", f"def {name}(x, a, b):\n    return x.at[0, 1].set(a).at[2, 1].set(b)\n") == number

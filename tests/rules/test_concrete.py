@@ -71,6 +71,8 @@ def rules(code: str) -> list[str]:
             ["blocks-by-at-set"],
             id="whether there is one",
         ),
+        pytest.param("ends, n = [0, 1], jnp.zeros((parts[0].sum(), 3))", [], id="as long as a mask says"),
+        pytest.param("ends, n = [0, 1], jnp.zeros((len(parts), 3))", ["blocks-by-at-set"], id="as long as a list is"),
         pytest.param("ends, n = [0, 1], logger.info('%s', jnp.sum(parts[0]))", [], id="an array that is logged"),
         pytest.param("ends, n = [0, 1], logger.info('%s', len(parts))", ["blocks-by-at-set"], id="a length in a log"),
         pytest.param("ends, n = [0, 1], parts[: jnp.argmax(parts[0])]", [], id="cut at an array"),
