@@ -183,7 +183,15 @@ class Source:
         behind a `raise`, where nothing runs, nor in a function inside another, of which that never asks."""
         if self.context(node) == "host" or flow.is_dead(self._walk.parents, node):
             return False
-        return not any(self._is_never_asked_for(above) for above in self.ancestors(node))
+        scope = self.scope(node)
+        if scope not in self._asked_for:
+            self._asked_for[scope] = not any(self._is_never_asked_for(above) for above in self.ancestors(node))
+        return self._asked_for[scope]
+
+    @cached_property
+    def _asked_for(self) -> dict[str, bool]:
+        """By scope, whether something reads the names of the defs around; filled as it is asked."""
+        return {}
 
     def _is_never_asked_for(self, above: cst.CSTNode) -> bool:
         """Whether `above` is a def inside a function, without a decorator, whose name nothing outside of it reads."""
