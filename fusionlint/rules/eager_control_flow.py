@@ -39,7 +39,7 @@ _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
 # What a loop goes over that is long, and what is not, for it has names.
-_DATA = regex(r"batch|load|reader|stream|data|epoch|step|iter|frame|sample|range", re.I)
+_DATA = regex(r"batch|load|reader|stream|data|epoch|step|iter|frame|sample|range|path|file", re.I)
 _OF_A_DICT = regex(r"\.(items|keys|values)\(\)$")
 # What an object does once, when it is made, and what makes the first weights of a layer.
 _CONSTRUCTORS = regex(r"(^|\.)_*(init|initiali[sz]e|post_init)(_[a-z0-9_]*)?(#\d+)?$")
