@@ -321,3 +321,14 @@ def test_scopes_are_called_the_same_in_every_file_of_the_package() -> None:
     for path in sorted(Path(package).rglob("*.py")):
         data = path.read_bytes()
         assert scopes_of_walk(data) == scopes_of_facts(data), path
+
+
+@pytest.mark.parametrize("first", [0, -1], ids=["what the def takes by default", "what is around it"])
+def test_a_def_that_nobody_asks_for_says_nothing_of_the_code_around_it(first: int) -> None:
+    """Whichever is asked about first: a default is code of the function around the def."""
+    source = source_of("def f(x):\n    def unused(y=g(1)):\n        return h(2)\n    return k(3)\n")
+    default, inner, around = sorted(source.nodes(cst.Call), key=source.location)
+    calls = [default, around]
+    assert source.is_traced(calls[first])
+    assert not source.is_traced(inner)
+    assert all(map(source.is_traced, calls))

@@ -185,7 +185,8 @@ class Source:
             return False
         scope = self.scope(node)
         if scope not in self._asked_for:
-            self._asked_for[scope] = not any(self._is_never_asked_for(above) for above in self.ancestors(node))
+            around = (above for above in self.ancestors(node) if isinstance(above, cst.FunctionDef))
+            self._asked_for[scope] = not any(self._is_never_asked_for(a) for a in around if self._holds(a, node))
         return self._asked_for[scope]
 
     @cached_property
@@ -193,15 +194,13 @@ class Source:
         """By scope, whether something reads the names of the defs around; filled as it is asked."""
         return {}
 
-    def _is_never_asked_for(self, above: cst.CSTNode) -> bool:
-        """Whether `above` is a def inside a function, without a decorator, whose name nothing outside of it reads."""
-        if not isinstance(above, cst.FunctionDef) or above.decorators:
+    def _is_never_asked_for(self, function: cst.FunctionDef) -> bool:
+        """Whether this is a def inside a function, without a decorator, whose name nothing outside of it reads."""
+        scope = self.scope(function)
+        if function.decorators or not scope or scope in self.facts.raw.classes:
             return False
-        scope = self.scope(above)
-        if not scope or scope in self.facts.raw.classes:
-            return False
-        reads = (use.node for use in self.uses(above.name) if not use.is_write)
-        return not any(above not in self.ancestors(read) for read in reads)
+        reads = (use.node for use in self.uses(function.name) if not use.is_write)
+        return all(function in self.ancestors(read) for read in reads)
 
     def loop(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The innermost Python loop or comprehension, inside the same function, that runs `node` again and again."""
