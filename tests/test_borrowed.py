@@ -9,8 +9,9 @@ import pytest
 from projects import PROJECTS, fetch
 
 from fusionlint.source.borrowed import as_they_were, borrowed
+from fusionlint.source.cache import Heard
 from fusionlint.source.check import _leaves
-from fusionlint.source.components import heard
+from fusionlint.source.components import Leaf, heard
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import look_again, python_files
 from fusionlint.source.known import Known, content_of
@@ -83,10 +84,16 @@ def test_a_file_is_known_where_nothing_that_it_rests_on_is_otherwise(
     files = {name: text for name, text in {**LIBRARY, **after}.items() if text is not None}
     facts, now, paths = known_in(tmp_path, files)
     leaves = {path: now.leaf(path) for path in paths}
-    found = as_they_were(facts, leaves, said, world)
+    found = as_they_were(facts, leaves, said_now(leaves), said, world)
     assert {str(Path(path).relative_to(tmp_path)) for path in found} == known & files.keys()
     anew = join(facts_of(now, paths)).packed()
-    assert comparable(join(facts, borrowed(facts, leaves, [(said, tuple(world))])).packed()) == comparable(anew)
+    assert comparable(
+        join(facts, borrowed(facts, leaves, said_now(leaves), [(said, tuple(world))])).packed()
+    ) == comparable(anew)
+
+
+def said_now(leaves: dict[str, Leaf]) -> dict[str, Heard]:
+    return {path: heard(leaf) for path, leaf in leaves.items()}
 
 
 def facts_of(known: Known, paths: Iterable[str]) -> dict[str, Facts]:
@@ -106,7 +113,7 @@ def test_one_file_of_a_real_project_borrows_all_that_it_imports(monkeypatch: pyt
     assert leaves.keys() <= said.keys()  # the files around are called as those that were named
     assert len(leaves) > 1
     facts = facts_of(known, leaves)
-    assert as_they_were(facts, leaves, said, world) == leaves.keys()
-    assert comparable(join(facts, borrowed(facts, leaves, [(said, tuple(world))])).packed()) == comparable(
-        join(facts_of(known, leaves)).packed()
-    )
+    assert as_they_were(facts, leaves, said_now(leaves), said, world) == leaves.keys()
+    assert comparable(
+        join(facts, borrowed(facts, leaves, said_now(leaves), [(said, tuple(world))])).packed()
+    ) == comparable(join(facts_of(known, leaves)).packed())

@@ -185,9 +185,8 @@ def _number(call: cst.CSTNode, field: str, source: Source) -> int | None:
         case cst.Name() as value:
             return _default(value, source)
         # A field that another module hands on is for whoever builds that one to choose.
-        case cst.Attribute(value=owner, attr=cst.Name(setting)) as read if dotted(owner) != "self":
-            default = default_of(setting, read, source)
-            return default.evaluated_value if isinstance(default, cst.Integer) else None
+        case cst.Attribute(value=owner) as value if dotted(owner) != "self":
+            return _default(value, source)
     return None
 
 

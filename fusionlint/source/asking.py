@@ -111,8 +111,9 @@ def _world(group: Component, known: Known, cache: Cache | None) -> World:
     if (kept := cache.world(group.key, group.digest)) is not None:
         return World.unpacked(facts, Packed(*kept[1]))
     leaves = {path: known.leaf(path) for path in group.paths}
-    world = join(facts, borrowed(facts, leaves, cache.other_worlds(group.key)))
-    cache.keep_world(group.key, group.digest, {path: heard(leaf) for path, leaf in leaves.items()}, world.packed())
+    said = {path: heard(leaf) for path, leaf in leaves.items()}
+    world = join(facts, borrowed(facts, leaves, said, cache.other_worlds(group.key)))
+    cache.keep_world(group.key, group.digest, said, world.packed())
     return world
 
 

@@ -11,20 +11,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from fusionlint.source.cache import Heard
-from fusionlint.source.components import Leaf, heard
+from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts
 from fusionlint.source.project import NONE_KNOWN, Known, modules_of
 from fusionlint.source.world import Packed, known_of
 
 
 def borrowed(
-    facts: Mapping[str, Facts], leaves: Mapping[str, Leaf], worlds: Iterable[tuple[Mapping[str, Heard], Any]]
+    facts: Mapping[str, Facts],
+    leaves: Mapping[str, Leaf],
+    said: Mapping[str, Heard],
+    worlds: Iterable[tuple[Mapping[str, Heard], Any]],
 ) -> Known:
-    """What is known of the files from one of `worlds`: the first that knows most of them, else the best."""
+    """What is known of the files, each of which has `said` something, from one of `worlds`: the first that knows most
+    of them, else the best."""
     best = NONE_KNOWN
     for then, packed in worlds:
         world = Packed(*packed)
-        paths = as_they_were(facts, leaves, then, world)
+        paths = as_they_were(facts, leaves, said, then, world)
         if len(paths) > len(best.names):
             best = known_of(world, paths)
         if 2 * len(paths) > len(leaves):
@@ -33,10 +37,14 @@ def borrowed(
 
 
 def as_they_were(
-    facts: Mapping[str, Facts], leaves: Mapping[str, Leaf], then: Mapping[str, Heard], world: Packed
+    facts: Mapping[str, Facts],
+    leaves: Mapping[str, Leaf],
+    said: Mapping[str, Heard],
+    then: Mapping[str, Heard],
+    world: Packed,
 ) -> set[str]:
     """The files of which what a world knew holds still; `then` is what each of its own files said."""
-    same = {path for path, leaf in leaves.items() if path in then and then[path] == heard(leaf)}
+    same = {path for path, one in said.items() if then.get(path) == one}
     same -= finding_otherwise(facts, leaves, then, {path: world.asked[path] for path in same})
     return {path for path in same if same.issuperset(world.asked[path])}
 

@@ -169,9 +169,7 @@ class Cache:
 
     def _newest(self, name: str) -> Path:
         """The newest run with these settings; a file that is not there, where there is none."""
-        with contextlib.suppress(OSError):
-            return max(self.folder.glob(f"{name}.*"), key=lambda path: path.stat().st_mtime, default=self.folder / name)
-        return self.folder / name
+        return next(iter(_by_age(self.folder.glob(f"{name}.*"))), self.folder / name)
 
     def _read(self, path: Path) -> Any:
         try:

@@ -289,7 +289,8 @@ def _imported_from(folder: str) -> str:
     above = Path(folder)
     for part in reversed(real.relative_to(root).parts):
         above = above.parent if above.name == part else root
-    return "" if (above := above if _real(above) == root else root) == Path() else str(above)
+    found = above if _real(above) == root else root
+    return "" if found == Path() else str(found)
 
 
 @cache

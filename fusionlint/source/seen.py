@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -78,7 +78,7 @@ _DECLARES = (".param", ".variable")
 _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _MAKES = (".__init__", ".__post_init__")
-_CONSTRUCTORS = (".__init__", ".__post_init__", ".__new__", ".__call__", ".setup")
+_CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
 # What a method is called that a constructor leaves its work to, or that is called once after it.
 _SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
@@ -167,12 +167,12 @@ def seen_in(project: Project, path: str) -> Seen:
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
     hands: dict[str, dict[Place, None]] = defaultdict(dict)
     traced = dict.fromkeys(_traced(project, path, functions))
-    at_once = {(place.scope, call[0][0]) for place, _, call in project.named_calls(path)}
     for one in handing:
+        is_mapped_once = _is_mapped_once(one, facts)
         for place, argument in _handed([one]):
             for function in project.functions_behind(place, unpacked(argument), TRANSFORMS):
                 hands[place.scope][function] = None
-                if not (function.outer == place and _is_mapped_once(one, at_once)):
+                if not (is_mapped_once and function.outer == place):
                     traced[function] = None
     host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
     return Seen(
@@ -209,11 +209,13 @@ def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Functi
             yield place
 
 
-def _is_mapped_once(handing: Handing, at_once: Collection[tuple[str, RawValue]]) -> bool:
+def _is_mapped_once(handing: Handing, facts: Facts) -> bool:
     """Whether a constructor maps something and calls that at once, `self.table = jax.vmap(row)(places)`: what maps
     nothing else runs as often as the constructor, eagerly."""
     place, name, (made, *_) = handing
-    return name == "jax.vmap" and place.scope.endswith(_MAKES) and (place.scope, made) in at_once
+    if name != "jax.vmap" or not place.scope.endswith(_MAKES):
+        return False
+    return any(called == made and scope == place.scope for (called, *_), scope, *_ in facts.raw.calls)
 
 
 def _handed(handing: Iterable[Handing]) -> Iterator[tuple[Place, RawValue]]:

@@ -73,15 +73,16 @@ def since(
         return _UNKNOWN
     said, packed = found[0], Packed(*found[1])
     mine = {path: leaves[path] for path in group.paths}
+    now_said = {path: heard(leaf) for path, leaf in mine.items()}
     same = [path for path in group.paths if path in before and path not in changed]
-    if any(said[path] != heard(mine[path]) for path in same) or any(said[p][0] != mine[p].module for p in changed):
+    if any(said[path] != now_said[path] for path in same) or any(said[p][0] != mine[p].module for p in changed):
         return _UNKNOWN
     facts = {path: known.facts(path) for path in group.paths}
     old = {path: facts_of(before[path].facts, path) for path in before if path in changed or path not in facts}
     asked = {path: (*packed.asked[path], *notes.asked.get(path, ())) for path in group.paths if path in packed.asked}
     elsewhere = finding_otherwise(facts, mine, said, asked) if come_or_gone else ()
     now = rejoined(facts, old, packed, elsewhere)
-    cache.keep_world(group.key, group.digest, {path: heard(leaf) for path, leaf in mine.items()}, now.world.packed())
+    cache.keep_world(group.key, group.digest, now_said, now.world.packed())
     true_then = [path for path, key in kept.items() if key == digest(seen[path], then.said)]
     questions = {path: notes.asked[path] for path in true_then if path in notes.asked}
     perhaps = stale(now, questions, rests)
