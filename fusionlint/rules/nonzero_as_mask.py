@@ -1,5 +1,5 @@
 """The indices of a mask's hits, `jnp.nonzero(m, size=k)`, or the set of an array's values, `jnp.unique(x, size=k)`, for
-what the mask itself says: its first hit, a sum over the hits, all rows but one, how many there are."""
+what the mask itself says: its first hit, or none, a sum over the hits, all rows but one, how many there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, is_none
+from fusionlint.patterns.at import constant, elements, is_literal, is_none
 from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.rule import Rule
@@ -23,6 +23,7 @@ _TO_FIRST = {"jax.numpy.nonzero": 2, "jax.numpy.where": 2, "jax.numpy.flatnonzer
 _TO_NUMBER = 2
 # How many lead to an array that can index.
 _TO_INDEX = {"jax.numpy.nonzero": (0, 1), "jax.numpy.where": (0, 1), "jax.numpy.flatnonzero": (0,)}
+_FIRST = "all hits of a mask are looked for, and only the first is read"
 _REDUCTIONS = ("sum", "mean", "max", "min", "any", "all", "prod", "count_nonzero")
 
 
@@ -46,14 +47,12 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     fill = argument(node, 99, "fill_value")
     fill = None if fill is not None and is_none(fill) else fill  # its default
     if constant(size) == 1 or (read and all(depth >= _TO_FIRST[name] for _, depth in read)):
+        is_whole = any(depth < _TO_NUMBER for _, depth in read)
         if fill is None or constant(fill) == 0:
-            yield source.finding(
-                node,
-                "all hits of a mask are looked for, and only the first is read",
-                write=_first_hit(
-                    node, name, source.code(mask), is_whole=any(depth < _TO_NUMBER for _, depth in read), source=source
-                ),
-            )
+            write = _first_hit(node, name, source.code(mask), is_whole=is_whole, source=source)
+            yield source.finding(node, _FIRST, write=write)
+        elif is_literal(fill):
+            yield source.finding(node, _FIRST, write=_first_or(node, name, mask, fill, source), pair=2)
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
         yield source.finding(
@@ -68,6 +67,13 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             "the hits of a mask are looked for and gathered, only to be reduced",
             write=f"{where}({source.code(mask)}, x, 0).sum(), with the mask itself",
         )
+    elif read and all(depth == _TO_FIRST[name] - 1 and _is_an_end(outer, source) for outer, depth in read):
+        where, arange = (beside(node.func, other, source) or f"jnp.{other}" for other in ("where", "arange"))
+        yield source.finding(
+            node,
+            "all hits of a mask are looked for, and only the first or last is read",
+            write=f"{where}({source.code(mask)}, {arange}(n), fill).min(), or .max(), with the mask itself",
+        )
 
 
 def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole: bool) -> str:
@@ -78,6 +84,16 @@ def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole
         return first
     more = f"{places}({first}, {mask}.shape)" if mask.isidentifier() else f"{places} of it, with the mask's shape,"
     return f"{first}, of a mask with one axis" + (f"; {more} where it has more" if is_whole else "")
+
+
+def _first_or(node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source) -> str:
+    """The first hit, or `fill` where there is none."""
+    where, argmax = (beside(node.func, other, source) or f"jnp.{other}" for other in ("where", "argmax"))
+    is_named = isinstance(mask, cst.Name)
+    shown = source.code(mask) if is_named else "m"
+    axes = "" if name.endswith(".flatnonzero") else " with one axis"
+    said = f", of a mask{axes}" if is_named and axes else "" if is_named else f", where m is the mask,{axes}"
+    return f"{where}({shown}.any(), {argmax}({shown}), {source.code(fill)}){said}".rstrip(",")
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)
@@ -144,6 +160,14 @@ def _is_reduced(index: cst.CSTNode, source: Source) -> bool:
             subscript = source.parent(source.parent(inner) or inner)
             return isinstance(subscript, cst.Subscript) and _goes_into_reduction(subscript, source)
     return False
+
+
+def _is_an_end(index: cst.CSTNode, source: Source) -> bool:
+    """Whether the least or greatest of the places is taken, `jnp.min(i)`, what fills them up replaced or not."""
+    filled = source.parent(source.parent(index) or index)
+    if filled is not None and source.calls(filled, "jax.numpy.nan_to_num"):
+        index = filled
+    return _goes_into_reduction(index, source, ("min", "max"))
 
 
 def _is_counted(values: cst.CSTNode, source: Source) -> bool:

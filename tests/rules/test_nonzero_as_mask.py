@@ -15,6 +15,11 @@ from fusionlint.source.scope import Scope
         ("jnp.where(m, size=1)[0][0]", "jnp.argmax(m), of a mask with one axis"),
         ("jnp.flatnonzero(m, size=1)[0]", "jnp.argmax(m)"),
         ("jnp.flatnonzero(m, size=1, fill_value=None)[0]", "jnp.argmax(m)"),
+        (
+            "jnp.nonzero(m, size=1, fill_value=-1)[0][0]",
+            "jnp.where(m.any(), jnp.argmax(m), -1), of a mask with one axis",
+        ),
+        ("jnp.flatnonzero(m == 2, size=1, fill_value=9)", "jnp.where(m.any(), jnp.argmax(m), 9), where m is the mask"),
     ],
 )
 def test_the_first_hit_is_argmax_of_a_mask_with_one_axis(first: str, advice: str) -> None:
@@ -22,3 +27,26 @@ def test_the_first_hit_is_argmax_of_a_mask_with_one_axis(first: str, advice: str
     (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
     assert found.suggestion is not None
     assert found.suggestion.text == advice
+
+
+@pytest.mark.parametrize(
+    ("read", "count"),
+    [
+        ("i.min()", 1),
+        ("24 - jnp.min(jnp.nan_to_num(i, nan=100))", 1),
+        ("i.max() - i.min()", 1),
+        ("i.sum()", 0),
+        ("i.min() + i[0]", 0),
+        ("jnp.sin(i.min() + i)", 0),
+    ],
+)
+def test_the_least_and_the_greatest_place_need_no_places(read: str, count: int) -> None:
+    code = (
+        f"import jax.numpy as jnp\n\ndef f(x):\n    i = jnp.where(x > 0, size=24, fill_value=9)[0]\n    return {read}\n"
+    )
+    assert len(check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))) == count
+
+
+def test_what_stands_for_none_has_to_be_seen() -> None:
+    code = b"import jax.numpy as jnp\n\ndef f(m, n):\n    return jnp.flatnonzero(m, size=1, fill_value=n)[0]\n"
+    assert check_text(code, "m.py", Scope(("nonzero-as-mask",))) == ()
