@@ -61,6 +61,21 @@ def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
     return _is_axis(call, position) and not (handed and all(_is_constant(each, source) for each in handed))
 
 
+def counts_elements(name: cst.Name, source: Source) -> bool:
+    """Whether `name` is a parameter for which each vmap of its function is handed whole numbers one by one, as
+    `vmap(f)(jnp.arange(n))` does: it stands for one place."""
+    parameter = source.parent(written) if (written := source.written(name)) is not None else None
+    function = next((a for a in source.ancestors(name) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
+    names = [p.name.value for p in parameters(function)] if function is not None else []
+    if function is None or not isinstance(parameter, cst.Param) or name.value not in names:
+        return False
+    vmaps = [v.decorator if isinstance(v, cst.Decorator) else v for v in _vmaps_of(function, source)]
+    position = names.index(name.value)
+    handed = [each for vmap in vmaps for each in _handed(vmap, position, source)]
+    mapped = all(_is_axis(vmap, position) for vmap in vmaps if isinstance(vmap, cst.Call))
+    return bool(handed) and mapped and all(source.calls(source.meant(each), "jax.numpy.arange") for each in handed)
+
+
 def _is_axis(call: cst.Call, position: int) -> bool:
     """Whether `in_axes`, as far as they are written out, name an axis for `position`."""
     axes = argument(call, 1, "in_axes")
@@ -74,7 +89,7 @@ def _is_axis(call: cst.Call, position: int) -> bool:
     return False
 
 
-def _handed(vmap: cst.Call, position: int, source: Source) -> list[cst.BaseExpression]:
+def _handed(vmap: cst.CSTNode, position: int, source: Source) -> list[cst.BaseExpression]:
     """What the function that `vmap` makes is called with at `position`, wherever that is seen in this file."""
     name = _decorated(vmap, source) or source.assigned_name(vmap)
     made = [vmap] if name is None else source.reads(name)
@@ -82,7 +97,7 @@ def _handed(vmap: cst.Call, position: int, source: Source) -> list[cst.BaseExpre
     return [found for call in calls if (found := argument(call, position, "")) is not None]
 
 
-def _decorated(vmap: cst.Call, source: Source) -> cst.Name | None:
+def _decorated(vmap: cst.CSTNode, source: Source) -> cst.Name | None:
     """The name of the function that `vmap` stands above."""
     decorator = source.parent(vmap)
     function = source.parent(decorator) if isinstance(decorator, cst.Decorator) else None

@@ -8,13 +8,14 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements, is_static
+from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements, is_static, is_whole
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.mapped import counts_elements
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -32,12 +33,13 @@ _LENGTH = regex(r"(^|[._])(n|num|dim|size|len|length|count|n_?\w+|num_\w+|\w+_(d
 
 @rule.source("Call", calls=WRITES)
 def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The literal 1 set at one place of each row of zeros, or at one place of a plane of zeros; or, under a vmap, any
-    number at one place of a vector of zeros."""
+    """The literal 1 set at one place of each row or column of zeros, or at one place of a plane of zeros; or, under a
+    vmap, any number at one place of a vector of zeros, or in one row."""
     write = at_write(node)
     if write is None or write.method != "set" or write.value is None or not source.is_traced(node):
         return
-    if not _is_one(write.value) and not (_is_a_vector(write, source) and under_vmap(node, source)):
+    is_any = _is_a_vector(write, source) or _is_a_line(write, source)
+    if not _is_one(write.value) and not (is_any and under_vmap(node, source)):
         return
     if not _is_zeros(write, source) or diagonal(write, source) is not None:
         return
@@ -52,6 +54,13 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
             "a scatter writes the one of each row into an array of zeros",
             write=f"{one_hot}({_shown(write.index[1], source)}, {_width(write, source) or '...'})",
             edits=_fix(write, source),
+        )
+    elif _is_of_columns(write, source):
+        one_hot = f"{source.alias('jax') or 'jax'}.nn.one_hot"
+        yield source.finding(
+            node,
+            "a scatter writes the one of each column into an array of zeros",
+            write=f"{one_hot}({_shown(write.index[0], source)}, {_height(write, source) or '...'}, axis=0)",
         )
     elif _is_probe(node, source) or are_few_firsts([write], source) or is_concrete(node, source):
         return
@@ -81,10 +90,18 @@ def _is_probe(node: cst.Call, source: Source) -> bool:
 
 def _is_of_rows(write: Write, source: Source) -> bool:
     """`.at[arange(n), i]`."""
-    if len(write.index) != 2:
-        return False
-    rows, places = (meant(part, source) for part in write.index)
-    is_arange = isinstance(rows, cst.Call) and source.calls(rows, "jax.numpy.arange") and len(rows.args) == 1
+    return len(write.index) == 2 and _are_for_each(*write.index[::-1], source)
+
+
+def _is_of_columns(write: Write, source: Source) -> bool:
+    """`.at[i, arange(n)]`."""
+    return len(write.index) == 2 and _are_for_each(*write.index, source)
+
+
+def _are_for_each(places: Part, counted: Part, source: Source) -> bool:
+    """Whether there is a place for each number that `counted` counts up to."""
+    every, places = meant(counted, source), meant(places, source)
+    is_arange = isinstance(every, cst.Call) and source.calls(every, "jax.numpy.arange") and len(every.args) == 1
     return is_arange and not isinstance(places, cst.BaseSlice | cst.Integer | cst.UnaryOperation)
 
 
@@ -98,8 +115,17 @@ def _is_of_a_plane(write: Write, source: Source) -> bool:
 
 
 def _is_of_a_row(write: Write, source: Source) -> bool:
-    """`.at[i]` for a place that is seen to be one."""
-    return len(write.index) == 1 and _is_place(write.index[0], source)
+    """`.at[i]` and `.at[i, :]` for a place that is seen to be one."""
+    return all(map(is_whole, write.index[1:])) and _is_place(write.index[0], source)
+
+
+def _is_a_line(write: Write, source: Source) -> bool:
+    """`.at[i, :]` for the place of an element of a vmap: all that is written is one line."""
+    return len(write.index) == 2 and _is_counted(write.index[0], source) and is_whole(write.index[1])
+
+
+def _is_counted(part: Part, source: Source) -> bool:
+    return isinstance(part, cst.Name) and counts_elements(part, source)
 
 
 def _is_a_vector(write: Write, source: Source) -> bool:
@@ -119,7 +145,10 @@ def _is_a_vector(write: Write, source: Source) -> bool:
 
 
 def _is_place(part: Part, source: Source) -> bool:
-    """An element, a field, what an argmax over everything returns, or a choice between places that are written out."""
+    """An element, a field, what an argmax over everything returns, a choice between places that are written out, or
+    the number of an element that a vmap goes over."""
+    if _is_counted(part, source):
+        return True
     part = meant(part, source)
     match part:
         case cst.Call(args=[_, *chosen]) if source.calls(part, *_CHOICES):
@@ -161,12 +190,22 @@ def _is_one(value: cst.BaseExpression | None) -> bool:
 
 def _width(write: Write, source: Source) -> str | None:
     """k of `jnp.zeros((n, k))`."""
+    return _length(write, 1, source)
+
+
+def _height(write: Write, source: Source) -> str | None:
+    """n of `jnp.zeros((n, k))`."""
+    return _length(write, 0, source)
+
+
+def _length(write: Write, axis: int, source: Source) -> str | None:
     fresh = meant(root(write), source)
     if not isinstance(fresh, cst.Call) or not source.calls(fresh, "jax.numpy.zeros"):
         return None
     match argument(fresh, 0, "shape"):
-        case cst.Tuple(elements=[_, last]) if isinstance(last, cst.Element):
-            return source.code(last.value)
+        case cst.Tuple(elements=[_, _] as lengths) | cst.List(elements=[_, _] as lengths):
+            asked = lengths[axis]
+            return source.code(asked.value) if isinstance(asked, cst.Element) else None
     return None
 
 
@@ -190,6 +229,9 @@ def _compared(write: Write, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     parts = [_shown(part, source) for part in write.index]
     match parts:
+        case [one, ":"]:
+            value = _shown(write.value, source) if write.value is not None else "1"
+            return f"{jnp}.where({jnp}.arange(n)[:, None] == {one}, {value}, 0)"
         case [one] if not _is_one(write.value) and write.value is not None:
             return f"{jnp}.where({jnp}.arange(n) == {one}, {_shown(write.value, source)}, 0)"
         case [one] if not source.calls(write.index[0], "tuple"):

@@ -113,6 +113,30 @@ FOUND = [
         """,
     ),
     (
+        "one-hot-by-at-set",
+        """
+        def columns(chosen, weights):
+            return weights * jnp.zeros([4, 64]).at[chosen, jnp.arange(64)].set(1)  # error
+
+        def apart(positions, radius):
+            @partial(jax.vmap, in_axes=(0, None))
+            def one(i, positions):
+                far = jnp.zeros(positions.shape)
+                far = far.at[i, :].set(2.1 * radius)  # error
+                return jnp.any(positions + far - positions[i] < radius)
+
+            return one(jnp.arange(positions.shape[0]), positions)
+
+        def seen(positions, n):
+            @jax.vmap
+            def one(i):
+                itself = jnp.zeros((n,)).at[i].set(1)  # error
+                return jnp.any((positions[:, 0] > 0) & ~itself)
+
+            return one(jnp.arange(n))
+        """,
+    ),
+    (
         "update-without-donation",
         """
         def setup(config):
@@ -394,6 +418,16 @@ QUIET = [
         @jax.vmap
         def unseen(shape, places, values):
             return jnp.zeros(shape).at[places].set(values)
+
+        def many(positions, places, n):
+            @jax.vmap
+            def one(i):
+                return jnp.zeros((n, 2)).at[i, :].set(1.0)
+
+            return one(places)
+
+        def diagonal(n):
+            return jnp.zeros((n, n)).at[jnp.arange(n), jnp.arange(n)].set(1)
         """,
     ),
     (
