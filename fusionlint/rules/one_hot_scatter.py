@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.elementwise import is_worked_on
 from fusionlint.patterns.one_hot import factors, has_many_classes, is_einsum, letters, making_one_hots, one_hot
 from fusionlint.rule import Rule
@@ -16,6 +17,9 @@ rule = Rule(__name__, harm="fusion")
 
 _TRANSPOSES = ("jax.numpy.transpose", "jax.numpy.matrix_transpose")
 _MESSAGE = "a product with a one-hot multiplies every row with every place, to put each into one"
+_KEPT = "all of a cache is read, multiplied and written, to put one token into it"
+_DEPTH = 4
+_LONG = 40
 _ADDED = "a product with a one-hot adds zeros to all of an array, to add to a few places"
 
 
@@ -26,6 +30,46 @@ def put_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> It
         yield from _put(node, *sides, source)
     elif is_einsum(node, source):
         yield from _put_by_einsum(node, source)
+
+
+@rule.source("BinaryOperation", when=making_one_hots)
+def added_to_a_cache(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
+    """`cached.value + token * one_hot(i, length)`, where `cached` is a variable that a flax module keeps."""
+    match node:
+        case cst.BinaryOperation(
+            left=cst.Attribute(value=cst.Name() as kept, attr=cst.Name("value")),
+            operator=cst.Add(),
+            right=cst.BinaryOperation(left=one, operator=cst.Multiply(), right=two),
+        ) if _is_a_variable(kept, source) and source.is_traced(node):
+            for token, places in ((one, two), (two, one)):
+                if found := one_hot(_spread(places, source), source):
+                    index = brief(source.code(found.index), _LONG, "i")
+                    yield source.finding(
+                        node,
+                        _KEPT,
+                        write=f"jax.lax.dynamic_update_slice_in_dim({kept.value}.value, {source.code(token)}, {index}, "
+                        f"axis); for a place of its own in each row {kept.value}.value.at[rows, ..., {index}].set(...)",
+                        pair=1,
+                    )
+                    return
+
+
+def _is_a_variable(name: cst.Name, source: Source) -> bool:
+    """Whether the name stands for `self.variable("cache", "key", ...)`."""
+    match source.value(name):
+        case cst.Call(func=cst.Attribute(value=cst.Name("self"), attr=cst.Name("variable"))):
+            return True
+    return False
+
+
+def _spread(node: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """What axes are added to: `expand_dims(x, 1)`, or a name for it."""
+    for _ in range(_DEPTH):
+        node = source.meant(node)
+        if not isinstance(node, cst.Call) or not source.calls(node, "jax.numpy.expand_dims") or not node.args:
+            break
+        node = node.args[0].value
+    return node
 
 
 def _put(node: cst.CSTNode, left: cst.BaseExpression, rows: cst.BaseExpression, source: Source) -> Iterator[Finding]:
