@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.elementwise import operands
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -17,6 +19,8 @@ rule = Rule(__name__, harm="fusion")
 _KINDS = ("fft", "ifft", "rfft", "irfft")
 _FFTS = tuple(f"jax.numpy.fft.{kind}{axes}" for kind in _KINDS for axes in ("", "2", "n"))
 _DEPTH = 6
+# What a field is convolved with: of another shape, and often known before.
+_KERNEL = regex(r"^[hkwg]$|ker|filt|psf|otf|weight|window|mask|template")
 
 
 @rule.source("Call", calls=_FFTS)
@@ -72,13 +76,36 @@ def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
 
 
 def _is_beside(one: cst.Call, other: cst.Call, source: Source) -> bool:
-    """`irfft2(u), irfft2(v)`: the way back is made for fields of one shape, the way there for a kernel as well."""
+    """`irfft2(u), irfft2(v)`: the way back is made for fields of one shape, the way there for a kernel as well, unless
+    both are seen to be parts of one thing."""
     pair = source.parent(one), source.parent(other)
     if not all(isinstance(element, cst.Element) for element in pair):
         return False
     together = [source.parent(element) for element in pair if element is not None]
     name = source.qualified_name(one.func) or ""
-    return together[0] is together[1] and name.rpartition(".")[2].startswith("i")
+    if together[0] is not together[1]:
+        return False
+    return name.rpartition(".")[2].startswith("i") or _are_made_together(one.args[0].value, other.args[0].value, source)
+
+
+def _are_made_together(one: cst.BaseExpression, two: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is transformed was made in one statement, `u, v = cut(u), cut(v)` or `fx, fy = forcing(u, v)`, and
+    none of it is a kernel: made, so that a stack of them is made as well as each."""
+    if isinstance(one, cst.Attribute) and isinstance(two, cst.Attribute) and one.attr.value == two.attr.value:
+        one, two = one.value, two.value
+    if not isinstance(one, cst.Name) or not isinstance(two, cst.Name):
+        return False
+    if any(_KERNEL.search(name.value) for name in (one, two)):
+        return False
+    made, other = (unpacked(source.written(name), source) for name in (one, two))
+    if made is not other:
+        return False
+    match made:
+        case cst.Tuple(elements=parts):
+            return all(isinstance(part.value, cst.Call | cst.Subscript | cst.BinaryOperation) for part in parts)
+        case cst.Call():
+            return True
+    return False
 
 
 def _arrays(node: cst.BaseExpression, source: Source, depth: int) -> Iterator[str]:
