@@ -4,6 +4,7 @@ and rows that are all put in order before k are kept and read again: `x = x[jnp.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -54,11 +55,12 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
         return
-    shown = source.code(counted[0].count) if counted[0].count is not None else "k"
+    most = _most(counted)
+    shown = source.code(most.count) if most.count is not None else "k"
     yield source.finding(
         node,
-        f"everything is sorted, and only the `{shown}` {counted[0].end} are read",
-        write=_instead(made, counted[0], source),
+        f"everything is sorted, and only the `{shown}` {most.end} are read",
+        write=_instead(made, most if len(taken) == 1 else replace(most, is_single=False), source),
         pair=int("smallest" in ends),
     )
 
@@ -92,6 +94,13 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     """A sort whose readers cut several elements from it."""
     length = sliced_to(barrier, module) if "sort" in barrier.opcodes else None
     return "lax.top_k instead of a part of a whole sort" if length is not None and length > 1 else None
+
+
+def _most(counted: list[Taken]) -> Taken:
+    """Of several reads the one that takes most, where all say how many: `s[..., -1] - s[..., -2]` takes two."""
+    numbers = [constant(one.count) for one in counted if one.count is not None]
+    known = [number for number in numbers if number is not None]
+    return counted[known.index(max(known))] if len(known) == len(counted) else counted[0]
 
 
 def _keeps_its_own_size(made: Sorted, count: cst.BaseExpression | None, source: Source) -> bool:

@@ -75,6 +75,19 @@ def test_no_minus_is_written_before_a_mask(order: str, first: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("read", "part"),
+    [
+        ("s[..., -2]", "[..., -1]"),
+        ("s[..., -1] - s[..., -2]", "[..., ::-1]"),
+        ("s[..., -2:].sum() + s[..., -1]", "[..., ::-1]"),
+    ],
+)
+def test_of_several_reads_of_a_sort_all_are_kept(read: str, part: str) -> None:
+    code = f"@jax.jit\ndef margin(logits):\n    s = jnp.sort(logits, axis=-1)\n    return {read}\n"
+    assert advice("argsort-prefix", code) == f"jax.lax.top_k(logits, 2)[0]{part}"
+
+
+@pytest.mark.parametrize(
     ("among", "drawn"), [("sizes", "choice(key, sizes)"), ("jnp.arange(9)", "randint(key, (), 0, 9)")]
 )
 def test_the_first_of_a_permutation_is_a_value_not_its_place(among: str, drawn: str) -> None:
