@@ -58,7 +58,7 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
 def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
     """Whether this `vmap` maps the parameter at `position` over numbers that XLA does not know."""
     handed = _handed(call, position, source)
-    return _is_axis(call, position) and not (handed and all(_is_constant(each, source) for each in handed))
+    return _is_axis(call, position, source) and not (handed and all(_is_constant(each, source) for each in handed))
 
 
 def counts_elements(name: cst.Name, source: Source) -> bool:
@@ -72,14 +72,14 @@ def counts_elements(name: cst.Name, source: Source) -> bool:
     vmaps = [v.decorator if isinstance(v, cst.Decorator) else v for v in _vmaps_of(function, source)]
     position = names.index(name.value)
     handed = [each for vmap in vmaps for each in _handed(vmap, position, source)]
-    mapped = all(_is_axis(vmap, position) for vmap in vmaps if isinstance(vmap, cst.Call))
+    mapped = all(_is_axis(vmap, position, source) for vmap in vmaps if isinstance(vmap, cst.Call))
     return bool(handed) and mapped and all(source.calls(source.meant(each), "jax.numpy.arange") for each in handed)
 
 
-def _is_axis(call: cst.Call, position: int) -> bool:
+def _is_axis(call: cst.Call, position: int, source: Source) -> bool:
     """Whether `in_axes`, as far as they are written out, name an axis for `position`."""
     axes = argument(call, 1, "in_axes")
-    match axes:
+    match source.meant(axes) if axes is not None else None:
         case None:
             return not any(arg.star for arg in call.args)
         case cst.Integer():
