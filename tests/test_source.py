@@ -204,12 +204,39 @@ def value_of_last(code: str) -> str | None:
         pytest.param("x = a\ndef f():\n    global x\n    x = b\ng(x)\n", None, id="written by a function as global"),
         pytest.param("try:\n    from m import x\nexcept E:\n    x = a\nf(x)\n", None, id="imported or assigned"),
         pytest.param("def x(): ...\nif c:\n    x = a\nx()\n", None, id="defined or assigned"),
+        pytest.param("import x\ndef f():\n    global x\n    x = a\n    g(x)\n", "a", id="imported, then global"),
+        pytest.param("def f():\n    global x\n    x = a\ndef h():\n    g(x)\n", "a", id="written as global alone"),
         pytest.param("x = a\nmatch c:\n    case [x, *_]:\n        f(x)\n", None, id="captured by match"),
         pytest.param("try: ...\nexcept E as x:\n    f(x)\n", None, id="exception"),
     ],
 )
 def test_value_is_given_where_only_one_is_possible(code: str, expected: str | None) -> None:
     assert value_of_last(code) == expected
+
+
+def parsed(source: Source) -> set[tuple[int, int]]:
+    """The pieces of a file that were parsed."""
+    return set(source._parsed._by_type)
+
+
+@pytest.mark.parametrize("head", ["import h\n", "def h(): ...\n", ""], ids=["imported", "defined", "nowhere"])
+def test_where_a_name_is_imported_or_defined_is_not_parsed_for_its_value(head: str) -> None:
+    source = source_of(f"{head}def f():\n    return h\n")
+    place = source.pieces.of_scope("f")
+    (read,) = [node for node in source.nodes_in({place}, cst.Name) if isinstance(node, cst.Name) and node.value == "h"]
+    assert source.value(read) is None
+    assert parsed(source) == {place}
+
+
+def test_uses_between_two_nodes_parse_nothing_else() -> None:
+    source = source_of("import m\nm.a()\ndef f():\n    m.b()\n    m.c()\n    m.d()\ndef g():\n    m.e()\n")
+    place = source.pieces.of_scope("f")
+    first, _, last = source.nodes_in({place}, cst.Call)
+    name = next(node for node in source.nodes_in({place}, cst.Name) if isinstance(node, cst.Name) and node.value == "m")
+    assert lines(source, [use.node for use in source.uses_between(name, first, last)]) == [5, 6]
+    assert parsed(source) == {place}
+    whole = list(source.nodes(cst.Call))
+    assert lines(source, [use.node for use in source.uses_between(name, whole[0], whole[-1])]) == [4, 5, 6, 8]
 
 
 # Loops and functions

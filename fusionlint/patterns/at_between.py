@@ -52,9 +52,8 @@ def _means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Sour
 
 def _is_changed(name: cst.Name, writes: Sequence[Write], source: Source) -> bool:
     """Whether an element of what `name` holds is stored between the writes: `cut[axis] = slice(n, None)`."""
-    first, last = source.order(writes[0].call), source.order(writes[-1].call)
-    between = (use.node for use in source.uses(name) if first < use.order < last)
-    return any(_changes(node, source) for node in between)
+    between = source.uses_between(name, writes[0].call, writes[-1].call)
+    return any(_changes(use.node, source) for use in between)
 
 
 def _changes(name: cst.Name, source: Source) -> bool:

@@ -65,7 +65,8 @@ def _first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) 
         written: Iterator[cst.CSTNode | None] = (source.parent(use.node) for use in source.writes(argument))
     else:
         name, owner = dotted(argument), source.facts.class_around(source.scope(call))
-        fields = (node for node in source.nodes(cst.Attribute) if dotted(node) == name)
+        same = source.nodes_with(name.rpartition(".")[2], cst.Attribute)
+        fields = (node for node in same if dotted(node) == name)
         written = (source.parent(node) for node in fields if source.facts.class_around(source.scope(node)) == owner)
     for target in written:
         if isinstance(target, cst.Element):
@@ -151,7 +152,7 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
     name, method = dotted(argument), source.function(call)
     if f"{owner}.{argument.attr.value}" in source.facts.functions:
         return True  # a property, of what it takes from elsewhere
-    for node in source.nodes(cst.Attribute):
+    for node in source.nodes_with(argument.attr.value, cst.Attribute):
         if dotted(node) != name or source.facts.class_around(source.scope(node)) != owner:
             continue
         function = source.function(node)
@@ -170,7 +171,7 @@ def _is_handed_to_another(state: cst.Name, call: cst.Call, owner: str, source: S
     method = source.function(call)
     if not isinstance(method, cst.FunctionDef) or state.value not in _parameters(method):
         return False
-    for other in source.nodes(cst.FunctionDef):
+    for other in source.nodes_with(state.value, cst.FunctionDef):
         if not isinstance(other, cst.FunctionDef) or other is method:
             continue
         if source.facts.class_around(source.body_scope(other)) != owner:

@@ -55,7 +55,9 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
 def _is_made_with_others(callee: cst.BaseExpression, source: Source) -> bool:
     """Whether `callee` is one of what a factory of the project returns, and that one is compiled: `init, step =
     make_functions(model)`."""
-    written = source.written(callee) if isinstance(callee, cst.Name) else None
+    if not isinstance(callee, cst.Name) or source.is_never_assigned(callee):
+        return False
+    written = source.written(callee)
     made = unpacked(written, source)
     element = source.parent(written) if written is not None else None
     several = source.parent(element) if element is not None else None

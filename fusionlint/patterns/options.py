@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import dotted, lines_of
 
 
 def is_instead_of_a_scan(loop: cst.For, source: Source) -> bool:
@@ -53,7 +53,9 @@ def _default(test: cst.BaseExpression, source: Source) -> bool | None:
 def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpression | None:
     """The default of the field `name`: of the class around a read of `self.name`, else of the one class of the file
     that has it."""
-    classes = [node for node in source.nodes(cst.ClassDef) if isinstance(node, cst.ClassDef)]
+    owners = (scope for scope in source.facts.raw.classes if name in source.facts.raw.bindings.get(scope, ()))
+    pieces = {source.pieces.of_scope(scope) for scope in owners}
+    classes = [node for node in source.nodes_in(pieces, cst.ClassDef) if isinstance(node, cst.ClassDef)]
     if isinstance(read.value, cst.Name) and read.value.value == "self":
         around = set(source.ancestors(read))
         classes = [node for node in classes if node in around]
@@ -63,7 +65,7 @@ def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpres
 
 def _fields(owner: cst.ClassDef, name: str) -> list[cst.BaseExpression]:
     found = []
-    for line in owner.body.body:
+    for line in lines_of(owner):
         match line:
             case cst.SimpleStatementLine(
                 body=[cst.AnnAssign(target=cst.Name(field), value=cst.BaseExpression() as value)]

@@ -132,9 +132,11 @@ def taken(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Taken
 
 def sorting(source: Source) -> Iterator[str]:
     """The scopes that make an order of something, by a function or by a method of an array: asked of the facts."""
-    for value, scope, *_ in source.facts.raw.calls if _ORDER in source.facts.attributes else ():
-        if isinstance(value[0], str) and value[0].rpartition(".")[2] == _ORDER:
-            yield scope
+    if _ORDER not in source.facts.attributes:
+        return
+    for place, name, ((called, *_), *_) in source.project.named_calls(source.path):
+        if (name is None or name in SORTS) and isinstance(called, str) and called.rpartition(".")[2] == _ORDER:
+            yield place.scope
 
 
 def is_order(node: cst.BaseExpression, source: Source) -> bool:

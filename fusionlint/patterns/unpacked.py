@@ -28,6 +28,8 @@ def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None
 
 def stored(read: cst.Name, source: Source) -> cst.BaseExpression | None:
     """What `read` stands for, in `a, b = x, y` too."""
+    if source.is_never_assigned(read):
+        return None
     written = source.written(read)
     value, element = unpacked(written, source), source.parent(written) if written is not None else None
     names = source.parent(element) if isinstance(element, cst.Element) else None

@@ -14,8 +14,9 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import Kind, annotated
 from fusionlint.patterns.returned import returned_by
+from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import dotted, lines_of
 
 __all__ = ["Kind", "element_kind", "kind"]
 
@@ -131,12 +132,14 @@ class _Reader(NamedTuple):
         parameter = self.source.parent(written) if written is not None else None
         if isinstance(parameter, cst.Param) and parameter.annotation is not None:
             meant = dotted(parameter.annotation.annotation)
-            classes = (c for c in self.source.nodes(cst.ClassDef) if isinstance(c, cst.ClassDef))
-            return self._declared(next((c for c in classes if meant and c.name.value == meant), None), name)
+            scopes = [scope for scope in self.source.facts.raw.classes if meant and last_name(scope) == meant]
+            found = self.source.nodes_in({self.source.pieces.of_scope(scope) for scope in scopes}, cst.ClassDef)
+            classes = (c for c in found if isinstance(c, cst.ClassDef))
+            return self._declared(next((c for c in classes if c.name.value == meant), None), name)
         return None
 
     def _declared(self, owner: cst.ClassDef | None, name: str) -> Kind | None:
-        for statement in owner.body.body if owner is not None else ():
+        for statement in lines_of(owner) if owner is not None else ():
             match statement:
                 case cst.SimpleStatementLine(
                     body=[cst.AnnAssign(target=cst.Name(found), annotation=cst.Annotation(annotation=annotation))]

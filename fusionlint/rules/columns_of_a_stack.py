@@ -96,7 +96,7 @@ def _reads(taken: Input, source: Source) -> list[cst.BaseExpression]:
     field = taken.path[-1]
     if not isinstance(field, str):
         return list(taken.reads)
-    everywhere = (node for node in source.nodes(cst.Attribute) if isinstance(node, cst.Attribute))
+    everywhere = (node for node in source.nodes_with(field, cst.Attribute) if isinstance(node, cst.Attribute))
     return [node for node in everywhere if node.attr.value == field and source.is_traced(node)]
 
 

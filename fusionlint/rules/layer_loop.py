@@ -20,7 +20,7 @@ from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import dotted, lines_of
 
 rule = Rule(__name__, harm="compile-time")
 
@@ -152,7 +152,7 @@ def _default(count: cst.BaseExpression, source: Source) -> int | None:
                     return value.evaluated_value
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
             owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
-            for node in owner.body.body if owner is not None else ():
+            for node in lines_of(owner) if owner is not None else ():
                 match node:
                     case cst.SimpleStatementLine(
                         body=[cst.AnnAssign(target=cst.Name(name), value=cst.Integer() as value)]

@@ -183,7 +183,8 @@ def _read_with(node: cst.Call, source: Source) -> list[tuple[cst.CSTNode, _Shift
     tops = set(_tops(node, source))
     function = source.function(node)
     found = []
-    for other in source.nodes(cst.Call):
+    around = {source.pieces.of_scope(source.body_scope(function))} if function is not None else ()
+    for other in source.nodes_in(around, cst.Call) if around else source.nodes(cst.Call):
         moved = _shifted(other, source)
         if moved is not None and source.function(other) is function and tops & set(_tops(other, source)):
             found.append((other, moved))

@@ -70,7 +70,7 @@ class Parsed:
             # Nodes keep neither this alive nor themselves: what was made of a file is gone with it, and no garbage.
             this, (number, _), are_cut_out = weakref.proxy(self), statement.piece, statement.are_cut_out
             block, own = block_of(node), block_of(node).body
-            object.__setattr__(block, "body", Body(lambda: this.whole(number, are_cut_out, own)))
+            object.__setattr__(block, "body", Body(lambda: this.whole(number, are_cut_out, own), own))
         found: ByType = defaultdict(list)
         for one in walked:
             found[type(one)].append(one)

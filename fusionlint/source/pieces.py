@@ -88,6 +88,10 @@ class Pieces:
         # What no part opens stands above them: the functions in a decorator of the class.
         return number, cut.opened.index(opened) + 1 if cut and opened in cut.opened else 0
 
+    def holding(self, statement: Piece) -> Piece:
+        """The piece that a statement, called as pieces are, is parsed in."""
+        return statement if self._statements[statement[0]][2] else MODULE
+
     def mentioning(self, name: str) -> Iterator[Piece]:
         """The pieces that could use a variable of the file's own level."""
         word = _word(name)
@@ -95,10 +99,16 @@ class Pieces:
 
     def writing(self, name: str) -> Iterator[Piece]:
         """The pieces that could write to a variable of the file's own level."""
-        home, globally = self.of_scope(name), re.compile(rf"\bglobal\b.*\b{re.escape(name)}\b", re.DOTALL)
-        for piece in self:
-            if piece in (MODULE, home) or (piece in self._with_globals and globally.search(self._text(piece))):
-                yield piece
+        homes = {MODULE, self.of_scope(name)}
+        yield from homes
+        if self._with_globals:
+            globally = re.compile(rf"\bglobal\b.*\b{re.escape(name)}\b", re.DOTALL)
+            yield from (p for p in self._with_globals - homes if globally.search(self._text(p)))
+
+    @cached_property
+    def has_global(self) -> bool:
+        """Whether a function may write to a variable of the file's own level."""
+        return any("global" in line for line in self.lines)
 
     def seeing(self, scope: str, name: str) -> Iterator[Piece]:
         """The pieces that could use a variable of a scope below the file's own level: of a class that is cut, its parts
@@ -159,7 +169,7 @@ class Pieces:
     @cached_property
     def _with_globals(self) -> frozenset[Piece]:
         """The pieces that could say `global`: of few files is there any."""
-        if not any("global" in line for line in self.lines):
+        if not self.has_global:
             return frozenset()
         return frozenset(piece for piece in self if piece != MODULE and "global" in self._text(piece))
 

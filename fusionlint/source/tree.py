@@ -17,16 +17,19 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.rule import Where
 from fusionlint.source import flow
-from fusionlint.source.facts import Call, Facts, RawCall, unpacked_call
+from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, unpacked_call
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
 from fusionlint.source.project import PARTIAL, Place, Project
 from fusionlint.source.traced import Context, is_idle
-from fusionlint.source.walk import Walk, dotted, holds_comment
+from fusionlint.source.walk import Walk, dotted, holds_comment, statement_at
 
 if TYPE_CHECKING:
     from fusionlint.source.positions import Positions
 
+
+# What the facts say of a name that nothing is assigned to.
+_NOT_ASSIGNED = frozenset(("import", "function", "class", "parameter"))
 
 Node = TypeVar("Node", bound="cst.CSTNode | None")
 
@@ -72,6 +75,10 @@ class Source:
     def nodes_in(self, pieces: Collection[Piece], *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
         """The nodes of exactly these types in some pieces of the file, which are parsed if they are not yet."""
         return self._parsed.nodes(pieces, types)
+
+    def nodes_with(self, word: str, *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+        """The nodes of exactly these types in those pieces of the file that a name stands in."""
+        return self._parsed.nodes(list(self.pieces.mentioning(word)), types)
 
     def nodes_called(self, kind: str, pieces: Collection[Piece]) -> Iterator[cst.CSTNode]:
         """The nodes of libcst's type `kind` ("Call") in some pieces of the file; without pieces nothing is loaded."""
@@ -275,6 +282,23 @@ class Source:
         variable = self._variable(name)
         return self._uses_in(variable, self.pieces.mentioning(name.value))
 
+    def uses_between(self, name: cst.Name, first: cst.CSTNode, last: cst.CSTNode) -> list[Use]:
+        """The appearances of the variable that are evaluated after one node and before another."""
+        start, end = self.order(first), self.order(last)
+        statement = statement_at(start)
+        is_one = statement == statement_at(end)
+        pieces = (self.pieces.holding(statement),) if is_one else self.pieces.mentioning(name.value)
+        return [use for use in self._uses_in(self._variable(name), pieces) if start < use.order < end]
+
+    def is_never_assigned(self, name: cst.Name) -> bool:
+        """Whether nothing is assigned to a variable, by the facts: it is imported, defined, handed in, or Python's."""
+        if (self.scope(name), name.value) in self._walk.declared:
+            return False
+        bound = self.facts.lookup(self.scope(name), name.value)
+        if bound is None:
+            return not self.pieces.has_global
+        return bound[1].kind in _NOT_ASSIGNED and bound[1].value == NOTHING
+
     def writes(self, name: cst.Name) -> list[Use]:
         """The appearances of the variable that write to it."""
         variable = self._variable(name)
@@ -341,6 +365,8 @@ class Source:
 
     def value(self, read: cst.Name) -> cst.BaseExpression | None:
         """The right-hand side that `read` stands for, where only one is possible."""
+        if self.is_never_assigned(read):
+            return None  # most names are modules and functions: where those are written, nothing has to be parsed
         written = self.written(read)
         match self.parent(written) if written else None:
             case cst.AssignTarget() as target:

@@ -56,6 +56,11 @@ def dotted(node: cst.CSTNode) -> str:
     return ".".join([node.value, *reversed(parts)])
 
 
+def statement_at(order: int) -> tuple[int, int]:
+    """The statement of the file's own level, or the part of a class, that holds the node of an order."""
+    return divmod(order // _NODES, _PARTS)
+
+
 def holds_comment(node: cst.CSTNode) -> bool:
     """Whether a comment stands in `node`: an edit that replaces it would lose that."""
     return isinstance(node, cst.Comment) or any(map(holds_comment, node.children))
@@ -110,8 +115,9 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
 class Body(Sequence["cst.CSTNode"]):
     """The statements of a class that is parsed in parts: all of them are when somebody looks."""
 
-    def __init__(self, find: Callable[[], Iterable[cst.CSTNode]]) -> None:
+    def __init__(self, find: Callable[[], Iterable[cst.CSTNode]], own: Sequence[cst.CSTNode]) -> None:
         self._find = find
+        self.own = own  # those that are no def and no class
 
     @cached_property
     def _all(self) -> Sequence[cst.CSTNode]:
@@ -126,6 +132,12 @@ class Body(Sequence["cst.CSTNode"]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+
+def lines_of(owner: cst.ClassDef) -> Sequence[cst.CSTNode]:
+    """The statements of a class, perhaps without its defs and classes: those are not parsed for this."""
+    body = owner.body.body
+    return body.own if isinstance(body, Body) else body
 
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
