@@ -65,9 +65,10 @@ def counts_elements(name: cst.Name, source: Source) -> bool:
     """Whether `name` is a parameter for which each vmap of its function is handed whole numbers one by one, as
     `vmap(f)(jnp.arange(n))` does: it stands for one place."""
     parameter = source.parent(written) if (written := source.written(name)) is not None else None
-    function = next((a for a in source.ancestors(name) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
+    around = source.ancestors(parameter) if isinstance(parameter, cst.Param) else ()
+    function = next((a for a in around if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
     names = [p.name.value for p in parameters(function)] if function is not None else []
-    if function is None or not isinstance(parameter, cst.Param) or name.value not in names:
+    if function is None or name.value not in names:
         return False
     vmaps = [v.decorator if isinstance(v, cst.Decorator) else v for v in _vmaps_of(function, source)]
     position = names.index(name.value)

@@ -134,6 +134,17 @@ FOUND = [
                 return jnp.any((positions[:, 0] > 0) & ~itself)
 
             return one(jnp.arange(n))
+
+        def around(positions, n):
+            def of_one(i):
+                def sector(j):
+                    itself = jnp.zeros((n,)).at[i].set(1)  # error
+                    return jnp.any((positions[:, 0] > j) & ~itself)
+
+                return jax.vmap(sector)(jnp.arange(4))
+
+            of_all = jax.vmap(of_one)
+            return of_all(jnp.arange(n))
         """,
     ),
     (
