@@ -177,8 +177,7 @@ class Project:
         """
         if depth < _DEPTH:
             return self._qualified_name(place, name, depth)
-        if place.scope and name.partition(".")[0] not in self.files[place.path].inner_names:
-            place = Place(place.path, "")  # what no inner scope of the file binds means the same in all of them
+        place = self._meaning_the_same(place, name)
         # A file's own names are asked for most often: of them only what lies in other files is written down.
         is_own = place.path == self.log.own
         memo = self._names if is_own else self._names_abroad
@@ -189,6 +188,12 @@ class Project:
         if kept[1]:
             self.log.asked.update(kept[1])
         return kept[0]
+
+    def _meaning_the_same(self, place: Place, name: str) -> Place:
+        """The place itself, or its file: what no inner scope of the file binds means the same in all of them."""
+        if not place.scope or name.partition(".")[0] in self.files[place.path].inner_names:
+            return place
+        return Place(place.path, "")
 
     def _qualified_name(self, place: Place, name: str, depth: int) -> str | None:
         head, _, rest = name.partition(".")
@@ -363,6 +368,7 @@ class Project:
     def is_jitted(self, place: Place, value: Value, depth: int = _DEPTH) -> bool:
         """Whether calling `value` dispatches one compiled program: a function decorated or wrapped with a jit, a
         partial of one, or what a factory of the project returns."""
+        place = self._meaning_the_same(place, value.name) if value.name else place
         return self.log.remembered(self._jitted, Bound(place, value), self._find_jitted, place, value, depth)
 
     def dispatches(self, place: Place, name: str | None, called: RawValue) -> bool:
