@@ -47,6 +47,7 @@ from fusionlint.patterns.at_windows import are_each_of_a_kind, are_grids, are_wi
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
+from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.readers import first_uses, value_of
 from fusionlint.rule import Rule
@@ -69,7 +70,7 @@ _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more writes in a straight line that one could do."""
     last = at_write(node)
-    if last is None or not source.is_traced(node) or not is_last(last, source):
+    if last is None or not source.is_traced(node) or not is_for_traces(node, source) or not is_last(last, source):
         return
     writes = of_one_rank(_of_one_kind(_behind_a_fill(chain(last, source)), source))
     writes = writes[_folded_first(writes, source) :]
@@ -109,7 +110,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 @rule.source("For", calls=WRITES, in_loop=True)
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
-    found = piecewise(node, source) if source.is_traced(node) else None
+    found = piecewise(node, source) if source.is_traced(node) and is_for_traces(node, source) else None
     if found is None or is_asked_for(node, _MEMORY, source):
         return
     if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):

@@ -11,7 +11,7 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
 SCOPE = Scope(("chained-at-set",))
-HEAD = "import jax\nimport jax.numpy as jnp\n"
+HEAD = "import jax\nimport jax.numpy as jnp; from jax import lax\n"
 
 
 def advice(code: str) -> str:

@@ -7,7 +7,10 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import logging\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom scipy import interpolate\n"
+HEAD = (
+    "from jax import lax\nimport logging, jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+    "from scipy import interpolate\n"
+)
 
 
 def told(code: str, *rules: str) -> list[str]:

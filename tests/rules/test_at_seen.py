@@ -17,7 +17,7 @@ from fusionlint.source.scope import Scope
 from fusionlint.source.tree import Source
 from fusionlint.source.world import join
 
-HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+HEAD = "import jax\nimport jax.numpy as jnp; from jax import lax\nimport numpy as np\n"
 
 
 def source_of(code: str) -> Source:

@@ -9,7 +9,7 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
 SCOPE = Scope(("chained-at-set", "columns-by-at-set"))
-HEAD = "import jax\nimport jax.numpy as jnp\n"
+HEAD = "import jax\nimport jax.numpy as jnp; from jax import lax\n"
 
 
 def found(code: str) -> list[Finding]:
@@ -268,3 +268,38 @@ def f(x, i, j, c):
     (other,) = found(code.replace("    left =", "    j = j + 1\n    left ="))
     assert other.suggestion is not None
     assert "values first" in other.suggestion.text
+
+
+ENVIRONMENT = """
+class Maze:
+    def reset(self, key):
+        return mark(key)
+
+    def step(self, state, action):
+        return mark(state)
+
+"""
+MARK = """
+def mark(x):
+    return x.at[x[0], x[1]].set(x[2]).at[x[3], x[4]].set(x[5])
+"""
+
+
+@pytest.mark.parametrize(
+    ("around", "count"),
+    [
+        ("", 0),
+        ("start = jax.jit(jnp.cumsum)\n", 0),
+        ("from jax import lax\n", 1),
+        ("def total(x):\n    return jax.lax.psum(x, 'i')\n", 1),
+        ("import flax.linen as nn\n\nclass Net(nn.Module):\n    width: int\n", 1),
+        (ENVIRONMENT, 1),
+        ("step = jax.jit(lambda x: mark(x))\n", 1),
+    ],
+    ids=["nothing", "another is jitted", "imports lax", "uses lax", "a network", "an environment", "seen to be traced"],
+)
+def test_a_function_that_nobody_is_seen_to_trace_is_looked_at_where_its_file_is_written_for_traces(
+    around: str, count: int
+) -> None:
+    code = f"import jax\nimport jax.numpy as jnp\n{around}{MARK}"
+    assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count

@@ -7,7 +7,7 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import functools\nimport jax\nimport jax.numpy as jnp\nimport matplotlib.pyplot as plt\n"
+HEAD = "import functools\nimport jax\nimport jax.numpy as jnp; from jax import lax\nimport matplotlib.pyplot as plt\n"
 
 PIECES = """
 @jax.jit

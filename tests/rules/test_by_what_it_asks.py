@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import time\nimport jax\nimport jax.numpy as jnp\n"
+HEAD = "import time\nimport jax\nimport jax.numpy as jnp; from jax import lax\n"
 
 
 def findings(rule: str, code: str) -> list[Finding]:

@@ -8,7 +8,7 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
 RULES = ("chained-at-set", "blocks-by-at-set", "choice-with-probabilities", "choice-without-replacement")
-HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+HEAD = "import jax\nimport jax.numpy as jnp; from jax import lax\nimport numpy as np\n"
 BLOCKS = """\
 def of_blocks(parts):
     {before}

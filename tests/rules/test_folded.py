@@ -8,7 +8,7 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom tokens import BEGIN, END, PAD\n\n@jax.jit\n"
+HEAD = "from jax import lax, numpy as jnp\nimport jax\nimport numpy as np\nfrom tokens import BEGIN, END, PAD\n\n@jax.jit\n"
 
 PAIRS = """
 def connected(x, names, joints):

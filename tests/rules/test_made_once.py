@@ -11,6 +11,7 @@ from fusionlint.source.scope import Scope
 
 MAKES = """
 import jax.numpy as jnp
+from jax import lax
 
 def {name}(key, links):
     table = jnp.zeros((8, 8)).at[key[0], 1].set(key[1]).at[key[2], 3].set(key[3])
@@ -94,7 +95,7 @@ def make_table(links, started):
     return sized(links), started
 """
     code = MAKES.format(name="table")
-    helper = f"import jax.numpy as jnp\n\n{code[code.index('def sized') :]}"
+    helper = f"import jax.numpy as jnp\nfrom jax import lax\n\n{code[code.index('def sized') :]}"
     (tmp_path / "made.py").write_text(helper + host + STEP.format(name="make_table"))
     assert check_files([tmp_path / "made.py"], Scope(("chained-at-set",))).findings == ()
     (tmp_path / "made.py").write_text(helper + host.replace("make_table", "table") + STEP.format(name="table"))
@@ -109,7 +110,7 @@ def test_who_calls_it_again_and_again_counts_for_more_than_its_name(tmp_path: Pa
 def test_of_methods_and_what_is_handed_out_nobody_sees_who_calls_them(tmp_path: Path) -> None:
     code = MAKES.format(name="create_view").replace("(key, links):", "(self, key, links):")
     inside = "\n".join(f"    {line}" for line in code.partition("\n\n")[2].splitlines())
-    (tmp_path / "views.py").write_text(f"import jax.numpy as jnp\n\nclass Views:\n{inside}\n")
+    (tmp_path / "views.py").write_text(f"import jax.numpy as jnp\nfrom jax import lax\n\nclass Views:\n{inside}\n")
     assert len(check_files(sorted(tmp_path.glob("*.py")), Scope(("chained-at-set",))).findings) == 2
 
 
@@ -127,6 +128,7 @@ def test_a_static_method_that_builds_objects_is_left_alone(
 ) -> None:
     code = f"""
 import jax.numpy as jnp
+from jax import lax
 
 class Model:
     @{decorator}

@@ -10,7 +10,7 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import jax\nimport jax.numpy as jnp\nimport flax.linen as nn\n"
+HEAD = "import jax\nimport jax.numpy as jnp; from jax import lax\nimport flax.linen as nn\n"
 
 METHODS = """
 @jax.jit

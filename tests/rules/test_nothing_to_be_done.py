@@ -7,7 +7,7 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import functools\nimport jax, h5py, scipy.optimize\nimport jax.numpy as jnp\nimport numpy as np\n"
+HEAD = "from jax import lax\nimport functools, jax, h5py, scipy.optimize\nimport jax.numpy as jnp\nimport numpy as np\n"
 
 SIZES = """
 @jax.jit

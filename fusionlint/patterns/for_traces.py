@@ -1,0 +1,32 @@
+"""Code that is written to be traced, though nobody is seen to trace it: who uses a library does that elsewhere.
+
+In: a node of a Source. Of 128 findings of `chained-at-set` that people read in functions nobody is seen to trace, 54 of
+59 in such files were right, and 47 of 69 in others (`benchmarks/read`): those set something up, eagerly and once.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.environments import in_environment
+from fusionlint.source.project import Place
+from fusionlint.source.seen import MODULES
+from fusionlint.source.tree import Source
+
+_LAX = "jax.lax"
+
+
+def is_for_traces(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to run under a trace, is part of an environment, or stands in a file that uses
+    jax.lax or defines the modules of a network."""
+    return source.context(node) == "traced" or _is_such_a_file(source) or in_environment(node, source)
+
+
+def _is_such_a_file(source: Source) -> bool:
+    if any(name.startswith(_LAX) for name in source.names) or any(map(_is_lax, source.facts.imports())):
+        return True
+    return any(source.project.inherits(Place(source.path, scope), MODULES) for scope in source.facts.raw.classes)
+
+
+def _is_lax(imported: str) -> bool:
+    return imported == _LAX or imported.startswith(f"{_LAX}.")
