@@ -8,7 +8,10 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "from jax import lax, numpy as jnp\nimport jax\nimport numpy as np\nfrom tokens import BEGIN, END, PAD\n\n@jax.jit\n"
+HEAD = (
+    "import jax\nfrom jax import lax, numpy as jnp\nimport numpy as np\n"
+    "from tokens import BEGIN, END, PAD\n\n@jax.jit\n"
+)
 
 PAIRS = """
 def connected(x, names, joints):
@@ -309,7 +312,7 @@ def table(degree: int, dtype=jnp.float32):
     ],
 )
 def test_what_is_handed_over_and_known_is_left_alone(rule: str, code: str, old: str, new: str) -> None:
-    head = "import functools\nimport jax\nimport jax.numpy as jnp\n"
+    head = "import functools\nimport jax\nfrom jax import lax, numpy as jnp\n"
     scope = Scope((rule,))
     assert old in code
     assert not check_text((head + code).encode(), "m.py", scope)
