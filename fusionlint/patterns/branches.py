@@ -37,6 +37,7 @@ _OPTAX = frozenset(
     ("optax.incremental_update", "optax.periodic_update", "optax.tree.zeros_like", "optax.tree_utils.tree_zeros_like")
 )
 _METHODS = frozenset(("astype", "clip", "round", "conj", "replace", "_replace", "reshape"))
+_NO_NUMBERS = ("jax.numpy.isinf", "jax.numpy.isnan", "jax.numpy.isfinite")
 # A helper of a branch is seldom further away than this.
 _DEPTH = 3
 
@@ -257,18 +258,24 @@ def _is_of_a_shape(side: cst.BaseExpression, source: Source) -> bool:
 
 
 def guards_a_division(found: Conditional, source: Source) -> bool:
-    """Whether a branch divides by what is asked about or, where that is compared, by what it is made of: both done, the
-    gradient of the one not taken is NaN."""
+    """Whether a branch divides by what is asked about or, where that is compared, by what it is made of, or multiplies
+    with what may be infinite, `cond(isinf(n), limit, lambda a, n: a * n)`: both done, the gradient of the one not taken
+    is NaN."""
     asked = set(_variables(found.test, source))
     compared = source.meant(found.test)
     if isinstance(compared, cst.Comparison):
         made = (source.value(name) for name in names_read(compared))
         asked.update(name for part in (compared, *made) if part is not None for name in _variables(part, source))
+    is_infinite = source.calls(compared, *_NO_NUMBERS)
     for branch in found.branches:
         for part in inside(branch.function.body):
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
                     if not asked.isdisjoint(_variables(divisor, source)):
+                        return True
+                case cst.BinaryOperation(operator=cst.Multiply() | cst.Power()) if is_infinite:
+                    sides = [set(_variables(side, source)) for side in (part.left, part.right)]
+                    if all(sides) and any(not asked.isdisjoint(side) for side in sides):
                         return True
     return False
 

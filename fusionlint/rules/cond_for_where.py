@@ -44,6 +44,7 @@ rule = Rule(__name__, harm="fusion")
 # So far above a conditional is said what it costs, and how that is said.
 _ABOVE = 6
 _ORDER = regex(r"\bO\([^)]+\)")
+_NANS = regex(r"\bnans?\b", re.I)
 _CONDITION = regex(r"\bcond(ition)?(al)?s?\b", re.I)
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
@@ -99,9 +100,10 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
-    """Whether the comment above says what the conditional costs: "O(length) in each step, but the checks are cheap"."""
+    """Whether the comment above says what the conditional costs, "O(length) in each step, but the checks are cheap", or
+    what it spares, "avoid making NaNs, by using a cond"."""
     said = said_above(node, _ABOVE, source)
-    return bool(_ORDER.search(said) and _CONDITION.search(said))
+    return bool((_ORDER.search(said) or _NANS.search(said)) and _CONDITION.search(said))
 
 
 def _asks_a_result(found: Conditional, source: Source) -> bool:

@@ -245,8 +245,15 @@ def _is_numbered_setting(given: cst.BaseExpression, counter: str, source: Source
 
 
 def _recurring(carry: Carry) -> set[str]:
-    """What an iteration makes of what the last one made: of layers one value, of a recurrence perhaps several."""
-    return {name for write in carry.writes for name in write.names if name in set(read(write.value))}
+    """What an iteration makes of what the last one made: of layers one value, of a recurrence perhaps several. What it
+    writes before it reads it, the last one did not hand on."""
+    anew: set[str] = set()
+    found: set[str] = set()
+    for write in carry.writes:
+        before = set(read(write.value))
+        found.update(name for name in write.names if name in before and name not in anew)
+        anew.update(name for name in write.names if write.always and name not in before)
+    return found
 
 
 def _uses(args: list[cst.Arg], counter: str, loop: cst.For) -> bool:

@@ -153,7 +153,7 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     written = carry.write_of(step, source)
     if written is None or _is_optional(step, carry, source) or _is_big(step, carry, source):
         return ()
-    if _is_of_its_own(step, carry, source):
+    if _is_of_its_own(step, carry, source) or _is_tried(step, carry, source):
         return ()
     _, reached = carry.behind(list(step.args), gated=True)
     if not reached.intersection(written.names) or _are_rows_of_its_own(written.names, step, carry):
@@ -172,6 +172,16 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     if isinstance(carry.loop, cst.For) and names.intersection(carry.targets):
         return carried if feeds_from_device(carry.loop.iter, carry, source) else ()
     return carried
+
+
+def _is_tried(step: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether an error of an iteration is caught in it, and the next goes on from there: no loop of jax.lax catches."""
+    for above in source.ancestors(step):
+        if above is carry.loop:
+            return False
+        if isinstance(above, cst.Try | cst.TryStar) and above.handlers:
+            return True
+    return False
 
 
 def _is_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:

@@ -71,6 +71,29 @@ def test_a_division_by_what_is_asked_about_or_by_a_part_of_it_is_guarded(divided
 
 
 @pytest.mark.parametrize(
+    ("test", "product", "count"),
+    [
+        ("jnp.isinf(n)", "a * (n - 1)", 0),
+        ("~jnp.isinf(n)", "a * (n - 1)", 1),
+        ("jnp.isnan(n)", "a ** n", 0),
+        ("jnp.isinf(n)", "a + n", 1),
+        ("jnp.isinf(n)", "2 * n", 1),
+        ("n > 3", "a * (n - 1)", 1),
+    ],
+)
+def test_a_product_with_what_may_be_infinite_has_no_gradient(test: str, product: str, count: int) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def summed(a, n):
+    return jax.lax.cond({test}, lambda a, n: a + 1, lambda a, n: {product}, a, n)
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
     ("branches", "advice"),
     [
         ("lambda s: s.replace(pc=s.pc + 2), lambda s: s", "s.replace(pc=jnp.where(p, new, s.pc))"),

@@ -120,7 +120,9 @@ def run(x, z, ws, n):
 """
     one = "    for i in range(n):\n        x = block(x, ws[i])\n    return x\n"
     two = "    for i in range(n):\n        x = block(x, ws[i])\n        z = block(z, x)\n    return z\n"
+    apart = "    for i in range(n):\n        x = z[0]\n        x = block(x, ws[i])\n    return x\n"
     assert len(check_text((head + one).encode(), "m.py", ONLY)) == 1
+    assert check_text((head + apart).encode(), "m.py", ONLY) == ()  # each begins anew
     assert check_text((head + two).encode(), "m.py", ONLY) == ()
 
 

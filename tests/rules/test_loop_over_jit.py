@@ -106,6 +106,21 @@ def test_loops_that_the_host_feeds_or_paces_or_that_are_few_or_apart(body: str) 
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "while state < 3:\n    try:\n        state = step(state)\n    except ValueError:\n        state = a",
+            [],
+        ),
+        ("while state < 3:\n    try:\n        state = step(state)\n    finally:\n        pass", [3]),
+        ("try:\n    while state < 3:\n        state = step(state)\nexcept ValueError:\n    pass", [3]),
+    ],
+)
+def test_an_error_that_is_caught_in_a_turn_is_caught_by_python(body: str, expected: list[int]) -> None:
+    assert lines(body) == expected
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "for _ in range(b):\n    state = step(state)\n    if a: c.append(c.render(state))",

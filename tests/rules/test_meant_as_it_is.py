@@ -23,6 +23,13 @@ def clipped(x, k, method):
         raise ValueError(method)
     return ids
 """
+RITZ = """
+def largest(v, k):
+    def chosen(theta):
+        return jnp.argsort(-theta)[:k]
+    theta, s = jnp.linalg.eigh(v)
+    return s[:, chosen(theta)]
+"""
 INVERSES = """
 def likelihood(C, r, inverse_method):
     if inverse_method == "inverse":
@@ -217,6 +224,7 @@ def without_stripes(sinogram):
 CASES = {
     "a sort that was chosen": ("argsort-prefix", METHODS, ("jax.lax.top_k(x, k)", "x[:k], None")),
     "a sort that a number chooses": ("argsort-prefix", METHODS, ('method == "topk"', "method > 3")),
+    "eigenvalues in order": ("argsort-prefix", RITZ, ("jnp.linalg.eigh", "jnp.divmod")),
     "an inverse that was chosen": ("inverse-then-matmul", INVERSES, ("jax.scipy.linalg.cho_solve", "solve")),
     "tokens by their entropy": ("sort-for-top-p", ENTROPY, ("= -jnp.sum(", "= jax.nn.relu(")),
     "an index that is printed": ("nonzero-as-mask", BOUNDS, ("return jnp.any(hits)", "return i")),

@@ -172,6 +172,8 @@ def found(code: str, rule: str) -> list[int]:
         (GYM, "loop-over-jit", "STEP", "obs, reward, done, info = env.step(action)", 0),
         (GYM, "loop-over-jit", "STEP", "pass", 1),
         (WEIGHED, "cond-for-where", "SAID", "O(length) in each step, but the conditionals are cheap.", 0),
+        (WEIGHED, "cond-for-where", "SAID", "Avoid making NaNs unless we have to, by using a cond.", 0),
+        (WEIGHED, "cond-for-where", "SAID", "Where it is NaN.", 1),
         (WEIGHED, "cond-for-where", "SAID", "From the fourth step on.", 1),
         (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.log(jnp.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]))", 0),
         (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.log(jnp.arange(n))", 1),
