@@ -44,7 +44,7 @@ rule = Rule(__name__, harm="fusion")
 # So far above a conditional is said what it costs, and how that is said.
 _ABOVE = 6
 _ORDER = regex(r"\bO\([^)]+\)")
-_NANS = regex(r"\bnans?\b", re.I)
+_NANS = regex(r"\b(avoid\w*|prevent\w*|spar\w+|without|no)\W(\w+\W+){0,3}nans?\b", re.I)
 _CONDITION = regex(r"\bcond(ition)?(al)?s?\b", re.I)
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
