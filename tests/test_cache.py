@@ -26,7 +26,7 @@ from fusionlint.source.world import World, join
 EVERYTHING = Scope(speaking(tuple(pages()), ()))
 
 PHYSICS = """
-import jax.numpy as jnp
+from jax import lax, numpy as jnp
 from tools import lift
 
 def stages(x):

@@ -22,7 +22,7 @@ from fusionlint.source.tree import Source
 
 EVERYTHING = Scope(speaking(tuple(pages()), ()))
 HAZARD = """
-import jax.numpy as jnp
+from jax import lax, numpy as jnp
 
 def stages(x):
     out = jnp.zeros(8)
