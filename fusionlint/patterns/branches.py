@@ -37,7 +37,7 @@ _OPTAX = frozenset(
     ("optax.incremental_update", "optax.periodic_update", "optax.tree.zeros_like", "optax.tree_utils.tree_zeros_like")
 )
 _METHODS = frozenset(("astype", "clip", "round", "conj", "replace", "_replace", "reshape"))
-_NO_NUMBERS = ("jax.numpy.isinf", "jax.numpy.isnan", "jax.numpy.isfinite")
+FINITENESS = frozenset(("jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.isinf"))
 # A helper of a branch is seldom further away than this.
 _DEPTH = 3
 
@@ -266,7 +266,7 @@ def guards_a_division(found: Conditional, source: Source) -> bool:
     if isinstance(compared, cst.Comparison):
         made = (source.value(name) for name in names_read(compared))
         asked.update(name for part in (compared, *made) if part is not None for name in _variables(part, source))
-    is_infinite = source.calls(compared, *_NO_NUMBERS)
+    is_infinite = source.calls(compared, *FINITENESS)
     for branch in found.branches:
         for part in inside(branch.function.body):
             match part:

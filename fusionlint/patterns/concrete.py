@@ -22,6 +22,7 @@ from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
+from fusionlint.source.seen import MODULES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
@@ -48,7 +49,6 @@ _ONCE = regex(
 )
 # Of a tracer nobody wants to read.
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.(debug|info|warning|warn|error)$")
-_MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
 # A helper of a helper is seldom further away than this.
 _DEPTH = 2
@@ -226,7 +226,7 @@ def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bo
             targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name("self")))], value=cst.Call() as value
         ) if source.function(part) is function:
             owner = source.facts.class_around(source.body_scope(function))
-            is_module = bool(owner) and source.project.inherits(Place(source.path, owner), _MODULES)
+            is_module = bool(owner) and source.project.inherits(Place(source.path, owner), MODULES)
             return not is_module and (source.qualified_name(value.func) or "").startswith("jax.random.")
     return False
 

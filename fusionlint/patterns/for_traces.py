@@ -5,14 +5,14 @@ In: a node of a Source. Elsewhere a function that nobody is seen to trace often 
 
 from __future__ import annotations
 
+from itertools import chain
+
 import libcst as cst
 
 from fusionlint.patterns.environments import in_environment
 from fusionlint.source.project import Place
 from fusionlint.source.seen import MODULES
 from fusionlint.source.tree import Source
-
-_LAX = "jax.lax"
 
 
 def is_for_traces(node: cst.CSTNode, source: Source) -> bool:
@@ -22,10 +22,6 @@ def is_for_traces(node: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_such_a_file(source: Source) -> bool:
-    if any(name.startswith(_LAX) for name in source.names) or any(map(_is_lax, source.facts.imports())):
+    if any(f"{name}.".startswith("jax.lax.") for name in chain(source.names, source.facts.imports())):
         return True
     return any(source.project.inherits(Place(source.path, scope), MODULES) for scope in source.facts.raw.classes)
-
-
-def _is_lax(imported: str) -> bool:
-    return imported == _LAX or imported.startswith(f"{_LAX}.")

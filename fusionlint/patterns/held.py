@@ -64,10 +64,8 @@ def _first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) 
     if isinstance(argument, cst.Name):
         written: Iterator[cst.CSTNode | None] = (source.parent(use.node) for use in source.writes(argument))
     else:
-        name, owner = dotted(argument), source.facts.class_around(source.scope(call))
-        same = source.nodes_with(name.rpartition(".")[2], cst.Attribute)
-        fields = (node for node in same if dotted(node) == name)
-        written = (source.parent(node) for node in fields if source.facts.class_around(source.scope(node)) == owner)
+        owner = source.facts.class_around(source.scope(call))
+        written = (source.parent(node) for node in source.fields_called(dotted(argument), owner))
     for target in written:
         if isinstance(target, cst.Element):
             yield from _beside(target, source)
@@ -149,12 +147,10 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
         return bool(owner) and _is_handed_to_another(argument, call, owner, source)
     if not isinstance(argument, cst.Attribute):
         return False
-    name, method = dotted(argument), source.function(call)
+    method = source.function(call)
     if f"{owner}.{argument.attr.value}" in source.facts.functions:
         return True  # a property, of what it takes from elsewhere
-    for node in source.nodes_with(argument.attr.value, cst.Attribute):
-        if dotted(node) != name or source.facts.class_around(source.scope(node)) != owner:
-            continue
+    for node in source.fields_called(dotted(argument), owner):
         function = source.function(node)
         if function is method and not argument.attr.value.startswith("_") and _is_returned(node, source):
             return True  # who was handed the last one by this method may still hold it

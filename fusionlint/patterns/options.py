@@ -54,8 +54,7 @@ def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpres
     """The default of the field `name`: of the class around a read of `self.name`, else of the one class of the file
     that has it."""
     owners = (scope for scope in source.facts.raw.classes if name in source.facts.raw.bindings.get(scope, ()))
-    pieces = {source.pieces.of_scope(scope) for scope in owners}
-    classes = [node for node in source.nodes_in(pieces, cst.ClassDef) if isinstance(node, cst.ClassDef)]
+    classes = [node for node in map(source.definition, owners) if isinstance(node, cst.ClassDef)]
     if isinstance(read.value, cst.Name) and read.value.value == "self":
         around = set(source.ancestors(read))
         classes = [node for node in classes if node in around]

@@ -105,9 +105,7 @@ def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Ca
     """Every call of `self.step` in the class around `place`; None where it goes anywhere else."""
     owner = source.facts.class_around(place.scope)
     found: list[cst.Call] = []
-    for node in source.nodes_with(attribute.rpartition(".")[2], cst.Attribute):
-        if dotted(node) != attribute or source.facts.class_around(source.scope(node)) != owner:
-            continue
+    for node in source.fields_called(attribute, owner):
         match parent := source.parent(node):
             case cst.Call(func=func) if func is node:
                 found.append(parent)
@@ -206,8 +204,7 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
             return True
     else:
         owner = source.facts.class_around(source.scope(call))
-        nodes = (n for n in source.nodes_with(name.rpartition(".")[2], cst.Attribute) if dotted(n) == name)
-        fields = [n for n in nodes if source.facts.class_around(source.scope(n)) == owner]
+        fields = list(source.fields_called(name, owner))
         if any(_is_written_with_a_field(field, source) for field in fields):
             return True
         places = iter(fields)

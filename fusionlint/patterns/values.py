@@ -132,10 +132,9 @@ class _Reader(NamedTuple):
         parameter = self.source.parent(written) if written is not None else None
         if isinstance(parameter, cst.Param) and parameter.annotation is not None:
             meant = dotted(parameter.annotation.annotation)
-            scopes = [scope for scope in self.source.facts.raw.classes if meant and last_name(scope) == meant]
-            found = self.source.nodes_in({self.source.pieces.of_scope(scope) for scope in scopes}, cst.ClassDef)
-            classes = (c for c in found if isinstance(c, cst.ClassDef))
-            return self._declared(next((c for c in classes if c.name.value == meant), None), name)
+            scopes = (scope for scope in self.source.facts.raw.classes if meant and last_name(scope) == meant)
+            classes = (c for c in map(self.source.definition, scopes) if isinstance(c, cst.ClassDef))
+            return self._declared(next(classes, None), name)
         return None
 
     def _declared(self, owner: cst.ClassDef | None, name: str) -> Kind | None:

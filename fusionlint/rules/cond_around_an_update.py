@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_cheap
+from fusionlint.patterns.branches import CONDITIONALS, FINITENESS, Branch, conditional, is_cheap
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -16,7 +16,6 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_RARE = frozenset(("jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.isinf"))
 # How many variables away the test may be computed.
 _DEPTH = 3
 
@@ -57,7 +56,7 @@ def _makes_zeros(branch: Branch) -> bool:
 
 def _asks_if_finite(test: cst.BaseExpression, source: Source, depth: int) -> bool:
     for part in inside(test):
-        if isinstance(part, cst.Call) and source.qualified_name(part.func) in _RARE:
+        if isinstance(part, cst.Call) and source.qualified_name(part.func) in FINITENESS:
             return True
         value = source.value(part) if depth and isinstance(part, cst.Name) else None
         if value is not None and _asks_if_finite(value, source, depth - 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import libcst as cst
 
@@ -176,12 +177,12 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
 
 def _is_tried(step: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether an error of an iteration is caught in it, and the next goes on from there: no loop of jax.lax catches."""
-    for above in source.ancestors(step):
-        if above is carry.loop:
-            return False
-        if isinstance(above, cst.Try | cst.TryStar) and above.handlers:
-            return True
-    return False
+    return any(isinstance(above, cst.Try | cst.TryStar) and above.handlers for above in _inside(step, carry, source))
+
+
+def _inside(call: cst.Call, carry: Carry, source: Source) -> Iterator[cst.CSTNode]:
+    """What is around `call` within the loop, innermost first."""
+    return takewhile(lambda above: above is not carry.loop, source.ancestors(call))
 
 
 def _is_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:
@@ -225,9 +226,7 @@ def _row(part: cst.Subscript, name: str, carry: Carry) -> bool:
 
 def _is_optional(call: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether what the loop computes decides if `call` is made: `if step % 100 == 0`, `if done`."""
-    for above in source.ancestors(call):
-        if above is carry.loop:
-            return False
+    for above in _inside(call, carry, source):
         if isinstance(above, cst.ExceptHandler):
             return True
         if isinstance(above, cst.If) and carry.varies(above.test) and call not in calls(above.test):

@@ -38,8 +38,7 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     write = at_write(node)
     if write is None or write.method != "set" or write.value is None or not source.is_traced(node):
         return
-    is_any = _is_a_vector(write, source) or _is_a_line(write, source)
-    if not _is_one(write.value) and not (is_any and under_vmap(node, source)):
+    if not (_is_one(write.value) or (_is_of_one_axis(write, source) and under_vmap(node, source))):
         return
     if not _is_zeros(write, source) or diagonal(write, source) is not None:
         return
@@ -48,19 +47,17 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
         return  # of several writes chained-at-set speaks
     if _is_of_rows(write, source):
-        one_hot = f"{source.alias('jax') or 'jax'}.nn.one_hot"
         yield source.finding(
             node,
             "a scatter writes the one of each row into an array of zeros",
-            write=f"{one_hot}({_shown(write.index[1], source)}, {_width(write, source) or '...'})",
+            write=_one_hot(write.index[1], _length(write, 1, source), "", source),
             edits=_fix(write, source),
         )
     elif _is_of_columns(write, source):
-        one_hot = f"{source.alias('jax') or 'jax'}.nn.one_hot"
         yield source.finding(
             node,
             "a scatter writes the one of each column into an array of zeros",
-            write=f"{one_hot}({_shown(write.index[0], source)}, {_height(write, source) or '...'}, axis=0)",
+            write=_one_hot(write.index[0], _length(write, 0, source), ", axis=0", source),
         )
     elif _is_probe(node, source) or are_few_firsts([write], source) or is_concrete(node, source):
         return
@@ -117,6 +114,10 @@ def _is_of_a_plane(write: Write, source: Source) -> bool:
 def _is_of_a_row(write: Write, source: Source) -> bool:
     """`.at[i]` and `.at[i, :]` for a place that is seen to be one."""
     return all(map(is_whole, write.index[1:])) and _is_place(write.index[0], source)
+
+
+def _is_of_one_axis(write: Write, source: Source) -> bool:
+    return _is_a_vector(write, source) or _is_a_line(write, source)
 
 
 def _is_a_line(write: Write, source: Source) -> bool:
@@ -188,17 +189,12 @@ def _is_one(value: cst.BaseExpression | None) -> bool:
     return False
 
 
-def _width(write: Write, source: Source) -> str | None:
-    """k of `jnp.zeros((n, k))`."""
-    return _length(write, 1, source)
-
-
-def _height(write: Write, source: Source) -> str | None:
-    """n of `jnp.zeros((n, k))`."""
-    return _length(write, 0, source)
+def _one_hot(places: Part, length: str | None, axis: str, source: Source) -> str:
+    return f"{source.alias('jax') or 'jax'}.nn.one_hot({_shown(places, source)}, {length or '...'}{axis})"
 
 
 def _length(write: Write, axis: int, source: Source) -> str | None:
+    """n of `jnp.zeros((n, k))` for the axis 0, k for 1."""
     fresh = meant(root(write), source)
     if not isinstance(fresh, cst.Call) or not source.calls(fresh, "jax.numpy.zeros"):
         return None
@@ -214,7 +210,7 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
 
     Not safe: an index below zero counts from the end in a write, and is no class for one_hot.
     """
-    jax, width = source.alias("jax"), _width(write, source)
+    jax, width = source.alias("jax"), _length(write, 1, source)
     if jax is None or width is None or not isinstance(write.array, cst.Call) or len(write.call.args) != 1:
         return ()
     place = write.index[1]

@@ -80,6 +80,12 @@ class Source:
         """The nodes of exactly these types in those pieces of the file that a name stands in."""
         return self._parsed.nodes(list(self.pieces.mentioning(word)), types)
 
+    def fields_called(self, name: str, owner: str) -> Iterator[cst.CSTNode]:
+        """Where `name`, "self.state", stands in the class of the scope `owner`; with "" outside of classes."""
+        for node in self.nodes_with(name.rpartition(".")[2], cst.Attribute):
+            if dotted(node) == name and self.facts.class_around(self.scope(node)) == owner:
+                yield node
+
     def nodes_called(self, kind: str, pieces: Collection[Piece]) -> Iterator[cst.CSTNode]:
         """The nodes of libcst's type `kind` ("Call") in some pieces of the file; without pieces nothing is loaded."""
         return self.nodes_in(pieces, getattr(cst, kind)) if pieces else iter(())
