@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.source.files import beside, imported_files, look_again, module_name, path_in_project, python_files
+from fusionlint.source.files import (
+    beside,
+    imported_file,
+    imports_from,
+    look_again,
+    module_name,
+    path_in_project,
+    python_files,
+)
 
 
 def tree(root: Path, *names: str) -> None:
@@ -151,9 +159,10 @@ def test_scripts_import_what_lies_beside_them_by_its_name_alone(tmp_path: Path) 
 def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None:
     tree(tmp_path, "lib/__init__.py", "lib/steps.py", "lib/deep/__init__.py", "main.py")
     names = ["lib.steps.step", "lib.deep.thing", "jax.numpy"]
-    assert list(imported_files(f"{tmp_path}/main.py", names)) == [
+    assert [imported_file(imports_from(f"{tmp_path}/main.py"), name) for name in names] == [
         f"{tmp_path}/lib/steps.py",
         f"{tmp_path}/lib/deep/__init__.py",
+        None,
     ]
 
 
@@ -176,7 +185,7 @@ def test_imported_files_are_called_as_the_file_that_imports_them(
     monkeypatch.chdir(tmp_path)
     look_again()
     path = str(Path(named.format(tmp_path)))
-    assert [*imported_files(path, ["lib.deep.thing"])] == [found.format(tmp_path)]
+    assert imported_file(imports_from(path), "lib.deep.thing") == found.format(tmp_path)
 
 
 def test_folders_above_a_project_say_nothing_about_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
+from zlib import crc32
 
 from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.source.asked import ByPath
@@ -29,6 +30,8 @@ _NEAR = 4
 # What is new in less than one file of so many is kept beside what is known of all: to write that takes a while.
 _FEW = 8
 _SIZE = 16
+# So many bytes in front of a file of the cache are its checksum.
+_CHECKED = 4
 
 # What one file of a component said: the name of its module, and a digest of all that it says to others.
 Heard: TypeAlias = "tuple[str, bytes]"
@@ -36,9 +39,8 @@ Heard: TypeAlias = "tuple[str, bytes]"
 
 def digest(*parts: bytes) -> bytes:
     """A short name for what the parts hold together."""
-    found = blake2b(digest_size=_SIZE)
+    found = blake2b(b"".join([len(part).to_bytes(8, "little") for part in parts]), digest_size=_SIZE)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
         found.update(part)
     return found.digest()
 
@@ -176,12 +178,13 @@ class Cache:
             data = path.read_bytes()
         except OSError:
             return None
-        if digest(data[_SIZE:]) != data[:_SIZE]:
+        content = memoryview(data)[_CHECKED:]
+        if _checksum(content) != data[:_CHECKED]:
             self.damaged.append(path)
             with contextlib.suppress(OSError):
                 path.unlink()  # not every run would write it anew, and each would say so
             return None
-        return marshal.loads(memoryview(data)[_SIZE:])  # noqa: S302 - the checksum holds, and plain values run no code
+        return marshal.loads(content)  # noqa: S302 - the checksum holds, and plain values run no code
 
     def _write(self, path: Path, content: Any) -> None:
         """Write a file of the cache; where that cannot be done there is none, and the next run finds out again."""
@@ -194,7 +197,8 @@ class Cache:
             handle, beside = tempfile.mkstemp(prefix=".new-", dir=self.folder)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(digest(data) + data)
+                    file.write(_checksum(data))
+                    file.write(data)
                 Path(beside).replace(path)
             except BaseException:
                 Path(beside).unlink()
@@ -205,6 +209,11 @@ class Cache:
         with contextlib.suppress(OSError):
             for path in _by_age(paths)[count:]:
                 path.unlink()
+
+
+def _checksum(content: bytes | memoryview) -> bytes:
+    """What shows that a file was damaged; of the many megabytes of facts a digest takes longer than to read them."""
+    return crc32(content).to_bytes(_CHECKED, "little")
 
 
 def _by_age(paths: Iterable[Path]) -> list[Path]:

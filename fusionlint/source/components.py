@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fusionlint.rule import definition
 from fusionlint.source.cache import Heard, digest
-from fusionlint.source.files import imported_files, real_path
+from fusionlint.source.files import imported_file, imports_from, real_path
 from fusionlint.source.project import home_of, is_elsewhere, modules_of
 
 # Components of so many files are joined once, before there are several processes, and it is remembered what each of
@@ -57,10 +57,10 @@ def components(leaves: Mapping[str, Leaf]) -> list[Component]:
             path = parents[path]
         return path
 
+    homes = {name: home_of(name, modules)[0] for name in {name for leaf in leaves.values() for name in leaf.imports}}
     for path, leaf in leaves.items():
-        for name in leaf.imports:
-            if not is_elsewhere(name, leaf.module) and (other := home_of(name, modules)[0]):
-                parents[root(path)] = root(other)
+        for other in {home for name in leaf.imports if (home := homes[name]) and not is_elsewhere(name, leaf.module)}:
+            parents[root(path)] = root(other)
     members: dict[str, list[str]] = defaultdict(list)
     for path in sorted(leaves):
         members[root(path)].append(path)
@@ -93,14 +93,21 @@ def neighbours(leaves: Mapping[str, Leaf], read: Callable[[str], Leaf | None]) -
     `read` gives None for a file that cannot be read."""
     known, met = {real_path(path) for path in leaves}, {*leaves}
     found: dict[str, Leaf] = {}
+    asked: dict[str, set[str]] = defaultdict(set)
     todo = [*leaves.items()]
     while todo:
         path, leaf = todo.pop()
-        for other in imported_files(path, leaf.imports):
-            if other not in met and (real := real_path(other)) not in known:
+        root = imports_from(path)
+        new_names = [name for name in leaf.imports if name not in asked[root]]  # most are asked by many files
+        asked[root].update(new_names)
+        for name in new_names:
+            other = imported_file(root, name)
+            if other is None or other in met:
+                continue
+            met.add(other)
+            if (real := real_path(other)) not in known:
                 known.add(real)
                 if (new := read(other)) is not None:
                     found[other] = new
                     todo.append((other, new))
-            met.add(other)
     return found

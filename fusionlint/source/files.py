@@ -144,7 +144,12 @@ def project_folder(path: Path) -> Path:
 def real_path(path: str) -> str:
     """The path without symbolic links on the way; where the file itself is one, that stays."""
     folder, name = os.path.split(path)
-    return f"{_real(Path(folder))}/{name}"
+    return f"{_real_name(folder)}/{name}"
+
+
+@cache
+def _real_name(folder: str) -> str:
+    return str(_real(Path(folder)))
 
 
 @cache
@@ -169,13 +174,14 @@ def look_again() -> None:
     _LISTED.clear()
     for known in (
         _real,
+        _real_name,
         _project_root,
         _folder_in_project,
         _package_root,
         _package_of,
         _scripts,
         _imported_from,
-        _imported_file,
+        _imported,
     ):
         known.cache_clear()
 
@@ -272,12 +278,9 @@ def _package_of(folder: str) -> str:
     return ".".join(real.relative_to(_package_root(real)).parts)
 
 
-def imported_files(path: str, names: Iterable[str]) -> Iterator[str]:
-    """The files beside `path`'s package that the dotted `names` could come from: for each its longest prefix."""
-    root = _imported_from(os.path.split(path)[0])
-    for name in names:
-        if found := _imported_file(root, name):
-            yield found
+def imports_from(path: str) -> str:
+    """The folder that a file imports from."""
+    return _imported_from(os.path.split(path)[0])
 
 
 @cache
@@ -293,16 +296,21 @@ def _imported_from(folder: str) -> str:
     return "" if found == Path() else str(found)
 
 
+def imported_file(root: str, name: str) -> str | None:
+    """The file below `root` that a dotted `name` could come from: that of its longest prefix."""
+    return _imported(root, name)[0]
+
+
 @cache
-def _imported_file(root: str, name: str) -> str | None:
-    found, folder = None, root
-    for part in name.split("."):
-        entries, inside = _entries(folder or "."), f"{folder}/{part}" if folder else part
-        if f"{part}.py" in entries:
-            found = f"{inside}.py"
-        elif part in entries and "__init__.py" in _entries(inside):
-            found = f"{inside}/__init__.py"
-        if part not in entries:
-            break
-        folder = inside
-    return found
+def _imported(root: str, name: str) -> tuple[str | None, str | None]:
+    """That file, and the folder that what is in `name` lies in, None where there is none."""
+    before, _, part = name.rpartition(".")
+    found, folder = _imported(root, before) if before else (None, root)
+    if folder is None:
+        return found, None
+    entries, inside = _entries(folder or "."), f"{folder}/{part}" if folder else part
+    if f"{part}.py" in entries:
+        found = f"{inside}.py"
+    elif part in entries and "__init__.py" in _entries(inside):
+        found = f"{inside}/__init__.py"
+    return found, inside if part in entries else None

@@ -47,7 +47,11 @@ class Known:
         """What of a file says which others it is connected with."""
         text, module, of_package = self.texts[path], module_name(path), is_package(path)
         near = beside(path)
-        imports = tuple(absolute(target, module, near, is_package=of_package) for target in text.imports)
+        imports = tuple(
+            # The most are absolute, which takes no looking at.
+            absolute(target, module, near, is_package=of_package) if near or target.startswith(".") else target
+            for target in text.imports
+        )
         return Leaf(module, path_in_project(path), imports, text.outline)
 
     def leaf_around(self, name: str) -> Leaf | None:

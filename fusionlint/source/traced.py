@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import Literal, TypeAlias
 
 from fusionlint.source.answers import of_project
@@ -135,12 +135,12 @@ def _defined(project: Project) -> tuple[Edges, Edges]:
     callbacks = _callback_functions(project)
     every, traced = defaultdict[Place, list[Place]](list), defaultdict[Place, list[Place]](list)
     for path, one in seen(project).items():
-        for scope, goes_on in one.functions:
-            place = Place(path, scope)
-            outer = place.outer
-            every[outer].append(place)
-            if goes_on and place not in callbacks:
-                traced[outer].append(place)
+        # As they stand in the file: many of one scope after each other.
+        for around, functions in groupby(one.functions, lambda function: function[0].rpartition(".")[0]):
+            places = [(Place(path, scope), goes_on) for scope, goes_on in functions]
+            outer = Place(path, around)
+            every[outer] += [place for place, _ in places]
+            traced[outer] += [place for place, goes_on in places if goes_on and place not in callbacks]
     return every, traced
 
 
