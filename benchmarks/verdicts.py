@@ -5,8 +5,9 @@
 A line of the first file is a finding that somebody read at its place: repo, commit, path, line, rule, why, and the
 verdict: "act" on it, "agree" but it is small, or "wrong". FOLDER holds a checkout of each repository at its commit,
 called by the last part of its name; what is missing is named and left out. Prints what was said of all that was read,
-and of what is still found: since rules are mended by what was read, only the first says how right `check` was on code
-that nobody had looked at. Exit status 2 where no checkout is there, or `check` fails.
+and of what is still found, in all and without what assumes how its code runs (as with --only-seen): since rules are
+mended by what was read, only the first says how right `check` was on code that nobody had looked at. Exit status 2
+where no checkout is there, or `check` fails.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ CHECK = (str(Path(sys.executable).with_name("fusionlint")), "check", ".", "--no-
 
 
 class Read(NamedTuple):
-    """A finding that somebody read: where it stands in a repository, the rule, and what was said of it."""
+    """A finding that somebody read: where it stands in a repository, the rule, and what was said of it; of one that is
+    still found, whether it assumes how its code runs."""
 
     repo: str
     path: str
@@ -34,6 +36,7 @@ class Read(NamedTuple):
     rule: str
     verdict: str
     why: str
+    assumed: bool = False
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -49,7 +52,7 @@ def main() -> None:
     by_repo: dict[str, list[Read]] = defaultdict(list)
     for line in args.verdicts.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        by_repo[row["repo"]].append(Read(*(row[name] for name in Read._fields)))
+        by_repo[row["repo"]].append(Read(**{name: row[name] for name in row if name in Read._fields}))
     there = {repo: args.folder / repo.rpartition("/")[2] for repo in by_repo}
     missing = sorted(repo for repo, folder in there.items() if not folder.is_dir())
     if missing:
@@ -70,8 +73,9 @@ def found(rows: Iterable[Read], folder: Path) -> list[Read]:
     if done.returncode not in (0, 1):
         print(f"{folder}: {done.stderr[-500:]}", file=sys.stderr)
         sys.exit(2)
-    now = {(Path(one["path"]).as_posix(), one["line"], one["rule"]) for one in json.loads(done.stdout)["findings"]}
-    return [row for row in rows if row.key in now]
+    findings = json.loads(done.stdout)["findings"]
+    now = {(Path(one["path"]).as_posix(), one["line"], one["rule"]): one["assumed"] for one in findings}
+    return [row._replace(assumed=now[row.key]) for row in rows if row.key in now]
 
 
 def table(rows: Sequence[Read], still: Sequence[Read]) -> str:
@@ -80,7 +84,9 @@ def table(rows: Sequence[Read], still: Sequence[Read]) -> str:
     rules = sorted(read, key=lambda rule: (-read[rule]["wrong"], rule))
     lines = [f"| {rule} | {_counts(read[rule])} | {_counts(left.get(rule, Counter()))} |" for rule in rules]
     head = ("| rule | act, agree, wrong | still found |", "|---|---|---|")
-    return "\n".join((*head, *lines, "", f"read: {_right(rows)}", f"still found: {_right(still)}"))
+    seen = [row for row in still if not row.assumed]
+    told = (f"read: {_right(rows)}", f"still found: {_right(still)}", f"of these with --only-seen: {_right(seen)}")
+    return "\n".join((*head, *lines, "", *told))
 
 
 def _by_rule(rows: Iterable[Read]) -> Mapping[str, Counter[str]]:

@@ -50,7 +50,13 @@ class Outcome(NamedTuple):
 
 
 def scope_of(
-    config: Config, select: Sequence[str], ignore: Sequence[str], targets: Sequence[str], *, unused_ignores: bool
+    config: Config,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    targets: Sequence[str],
+    *,
+    unused_ignores: bool,
+    only_seen: bool,
 ) -> Scope:
     """What the command line says, else the configuration. ConfigError for names that nobody knows.
 
@@ -66,7 +72,8 @@ def scope_of(
     per_file = tuple(
         (pattern, tuple(known) if _ALL in silent else silent) for pattern, silent in config.per_file_ignores
     )
-    return Scope(speaking(names, targets), tuple(targets), PerFile(str(config.root), per_file), unused_ignores)
+    silent = PerFile(str(config.root), per_file)
+    return Scope(speaking(names, targets), tuple(targets), silent, unused_ignores, only_seen)
 
 
 def check_known(names: Iterable[str], known: Iterable[str], what: str) -> None:

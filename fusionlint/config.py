@@ -29,6 +29,7 @@ class Config:
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     baseline: str = ""
     warn_unused_ignores: bool = False
+    only_seen: bool = False
     root: Path = field(default=Path(), compare=False)
 
 
@@ -110,6 +111,7 @@ _READ: dict[str, Callable[[object], object]] = {
     "per-file-ignores": _lists_by_pattern,
     "baseline": _string,
     "warn-unused-ignores": _flag,
+    "only-seen": _flag,
 }
 
 

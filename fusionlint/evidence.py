@@ -123,6 +123,7 @@ def judged(
         evidence=tuple(cell for cell in finding.evidence if cell.target not in refuted),
         confirmed=tuple(dict.fromkeys(confirmed)),
         refuted=refuted,
+        assumed=finding.assumed and not confirmed,  # what was compiled was traced
     )
 
 

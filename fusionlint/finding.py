@@ -74,7 +74,8 @@ class Finding:
     """One hazard at one place. `targets` are those on which the rule's page shows harm; `evidence` is what was
     measured there; `stack` is the call path to the line, innermost first. `pair` is the number of the measured pair
     of the page that this is a case of; `confirmed` is what compilations of the code itself showed, `refuted` the
-    targets for which they showed no harm."""
+    targets for which they showed no harm. `assumed`: nothing in the project shows how the code runs, under a trace or
+    not, and the rule takes it to run where it would do harm."""
 
     rule: str
     location: Location
@@ -86,6 +87,7 @@ class Finding:
     pair: int = 0
     confirmed: tuple[Confirmation, ...] = ()
     refuted: tuple[str, ...] = ()
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -43,7 +43,7 @@ def run(*args: str) -> Result:
 
 def test_a_finding_shows_its_line_a_caret_the_numbers_and_the_advice(folder: Path) -> None:
     result = run("check", "env.py")
-    first, gap, code, caret, numbers, advice, last = result.stdout.splitlines()
+    first, gap, code, caret, numbers, advice, assumed, last = result.stdout.splitlines()
     assert first.startswith("env.py:6:12: columns-by-at-set: ")
     assert gap == "  |"
     assert code == "6 |     return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])"
@@ -52,6 +52,7 @@ def test_a_finding_shows_its_line_a_caret_the_numbers_and_the_advice(folder: Pat
     assert numbers.startswith("  = measured on the rule's page: cpu ")
     assert "-> 1 launches; h100 " in numbers
     assert "jnp.stack([s[:, 1], s[:, 0]], axis=" in advice
+    assert assumed.startswith("  = assumed: ")
     assert last.startswith("Found 1 hazard in 1 file")
     assert result.exit_code == 1
 

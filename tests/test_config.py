@@ -32,11 +32,13 @@ def test_the_nearest_table_above_counts(tmp_path: Path) -> None:
 
 
 def test_tables_strings_and_flags_are_read(tmp_path: Path) -> None:
-    text = "[tool.fusionlint]\nbaseline = 'known.json'\nwarn-unused-ignores = true\n"
+    text = "[tool.fusionlint]\nbaseline = 'known.json'\nwarn-unused-ignores = true\nonly-seen = true\n"
     write(tmp_path, f"{text}[tool.fusionlint.per-file-ignores]\n'a/**' = ['b']\n'c.py' = 'd'\n")
     config = read_config(tmp_path)
     assert config.per_file_ignores == (("a/**", ("b",)), ("c.py", ("d",)))
-    assert (config.baseline, config.warn_unused_ignores, config.root) == ("known.json", True, tmp_path)
+    assert (config.baseline, config.root) == ("known.json", tmp_path)
+    assert config.warn_unused_ignores
+    assert config.only_seen
 
 
 @pytest.mark.parametrize(

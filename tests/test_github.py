@@ -12,7 +12,7 @@ from commands import CALL, HAZARD, RULE, run
 from fusionlint.finding import Finding, Location, Suggestion
 from fusionlint.report.github import finding_command
 
-_COMMAND = re.compile(r"::(warning|error) ([^:]*)::(.+)")
+_COMMAND = re.compile(r"::(notice|warning|error) ([^:]*)::(.+)")
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_every_line_is_a_command(folder: Path) -> None:
     result = run("check", "--output-format", "github")
     found, error, warning = result.stdout.splitlines()
     assert found.startswith(
-        f"::warning file=env.py,line=6,endLine=6,col=12,endColumn={12 + len(CALL)},title={RULE}::2 columns are written"
+        f"::notice file=env.py,line=6,endLine=6,col=12,endColumn={12 + len(CALL)},title={RULE}::2 columns are written"
     )
     assert error.startswith("::error file=bad.py,line=1,title=fusionlint::does not parse")
     assert warning.startswith("::warning file=idle.py,line=1,title=fusionlint::")
@@ -54,4 +54,9 @@ def test_paths_start_at_the_repositorys_top(folder: Path, monkeypatch: pytest.Mo
     (folder / "src").mkdir()
     (folder / "env.py").rename(folder / "src" / "env.py")
     monkeypatch.chdir(folder / "src")
-    assert run("check", "--output-format", "github").stdout.startswith("::warning file=src/env.py,")
+    assert run("check", "--output-format", "github").stdout.startswith("::notice file=src/env.py,")
+
+
+def test_what_is_seen_to_be_traced_is_a_warning(folder: Path) -> None:
+    (folder / "env.py").write_text(f"import jax\n{HAZARD}\n\nstep = jax.jit(swap)\n")
+    assert run("check", "--output-format", "github").stdout.startswith("::warning file=env.py,")

@@ -62,7 +62,7 @@ def test_a_result_names_its_rule_its_place_and_its_fix(folder: Path) -> None:
     (ran,) = sarif()["runs"]
     (result,) = ran["results"]
     rule = ran["tool"]["driver"]["rules"][result["ruleIndex"]]
-    assert (result["ruleId"], rule["id"], result["level"]) == (RULE, RULE, "warning")
+    assert (result["ruleId"], rule["id"], result["level"]) == (RULE, RULE, "note")
     assert rule["help"]["markdown"].startswith(f"# {RULE}\n")
     assert "helpUri" not in rule
     place = result["locations"][0]["physicalLocation"]

@@ -43,6 +43,7 @@ _FORMATS = ["full", "concise", "json", "sarif", "github"]
     help="Confirm and refute findings by what `explain --output-format json` wrote; repeatable.",
 )
 @click.option("--warn-unused-ignores", is_flag=True, help="Also report ignore comments that silence nothing.")
+@click.option("--only-seen", is_flag=True, help="Only where the project shows that the code is traced, or is not.")
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
@@ -73,6 +74,7 @@ def check(
     write_baseline: bool,
     evidence: Sequence[Path],
     warn_unused_ignores: bool,
+    only_seen: bool,
     output_format: str,
     statistics: bool,
     jobs: int,
@@ -98,7 +100,8 @@ def check(
     with one_line_errors():
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
-        scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused)
+        seen = only_seen or config.only_seen
+        scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused, only_seen=seen)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
         files = paths if typed else python_files(paths, config.exclude)

@@ -25,7 +25,8 @@ def commands(outcome: Outcome, top: Path) -> Iterator[str]:
 
 
 def finding_command(finding: Finding, top: Path) -> str:
-    """`::warning file=...,line=...::message`; `top` is the repository's folder, which GitHub's paths start from.
+    """`::warning file=...,line=...::message`, a notice where it is assumed how the code runs; `top` is the
+    repository's folder, which GitHub's paths start from.
 
     GitHub takes columns only where they are of one line.
     """
@@ -33,7 +34,8 @@ def finding_command(finding: Finding, top: Path) -> str:
     place = {"file": from_top(where.path, top) or where.path, "line": where.line, "endLine": where.end_line}
     if where.line == where.end_line:
         place |= {"col": where.column, "endColumn": where.end_column}
-    return _command("warning", {**place, "title": finding.rule}, "\n".join(said(finding)))
+    level = "notice" if finding.assumed else "warning"
+    return _command(level, {**place, "title": finding.rule}, "\n".join(said(finding)))
 
 
 def problem_commands(problems: Iterable[Problem], level: str, top: Path) -> Iterator[str]:

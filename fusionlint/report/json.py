@@ -39,6 +39,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "confirmed": [asdict(one) for one in finding.confirmed],
         "refuted": list(finding.refuted),
         "stack": [asdict(where) for where in finding.stack],
+        "assumed": finding.assumed,
     }
 
 

@@ -86,7 +86,7 @@ def _result(finding: Finding, index: dict[str, int], mark: str, top: Path) -> di
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index[finding.rule],
-        "level": "warning",
+        "level": "note" if finding.assumed else "warning",
         "message": _message("\n".join(said(finding))),
         "locations": [_location(finding.location, top)],
         "partialFingerprints": {"primaryLocationLineHash": mark},

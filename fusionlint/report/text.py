@@ -75,6 +75,8 @@ def _remarks(finding: Finding) -> Iterator[str]:
         hint = f"    ({flag} does it)" if suggestion.edits else ""
         yield f"write: {first}{hint}"
         yield from (" " * 7 + line for line in more)
+    if finding.assumed:
+        yield "assumed: nothing here shows whether this code is traced (--only-seen leaves such findings out)"
 
 
 def numbers(finding: Finding) -> str:

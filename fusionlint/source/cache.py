@@ -242,19 +242,19 @@ def packed(finding: Finding) -> tuple[Any, ...]:
         tuple((m.target, m.quantity, m.bad, m.good) for m in finding.evidence),
         tuple(map(_place, finding.stack)),
         finding.pair,
+        finding.assumed,
     )
 
 
 def unpacked(values: tuple[Any, ...]) -> Finding:
     """The finding that `packed` made `values` of."""
-    rule, place, message, suggestion, targets, evidence, stack, pair = values
+    rule, place, message, suggestion, targets, evidence, stack, pair, assumed = values
     if suggestion is not None:
         text, edits, safe = suggestion
         suggestion = Suggestion(text, tuple(Edit(Location(*where), new) for where, new in edits), safe)
     measured = tuple(Measurement(*one) for one in evidence)
-    return Finding(
-        rule, Location(*place), message, suggestion, targets, measured, tuple(Location(*s) for s in stack), pair
-    )
+    called_by = tuple(Location(*where) for where in stack)
+    return Finding(rule, Location(*place), message, suggestion, targets, measured, called_by, pair, assumed=assumed)
 
 
 def _place(location: Location) -> tuple[str, int, int, int, int]:

@@ -85,7 +85,7 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
     for finding in _found(source, rules, scope):
         by = [comment for comment in comments if comment.silences(finding)]
         used += [(comment, finding.rule) for comment in by]
-        if not by and matters(finding, scope):
+        if not by and matters(finding, scope) and not (finding.assumed and scope.only_seen):
             yield finding
     if scope.unused_ignores and comments:
         yield from unused(comments, used, rules, _rule_names())
@@ -106,7 +106,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
             continue
         for node in sensor.asked_about(source):
             for finding in sensor.check(node, source):
-                whole = _complete(finding, rule, scope)
+                whole = _complete(finding, rule, sensor, scope)
                 if whole.targets or not rule.page.measurements:
                     yield whole
 
@@ -129,14 +129,16 @@ def _sensors() -> tuple[list[tuple[Rule, SourceSensor]], dict[str, list[int]]]:
     return sensors, by_call
 
 
-def _complete(finding: Finding, rule: Rule, scope: Scope) -> Finding:
-    """The finding with its rule's name, and the targets and numbers of the pair of the page that it is a case of."""
-    page = rule.page
+def _complete(finding: Finding, rule: Rule, sensor: SourceSensor, scope: Scope) -> Finding:
+    """The finding with its rule's name, and the targets and numbers of the pair of the page that it is a case of; it
+    assumes nothing where the sensor does not care how the code runs."""
+    page, assumed = rule.page, finding.assumed and sensor.where in ("traced", "host")
     if not page.measurements:  # a page that is being written
-        return replace(finding, rule=rule.name)
+        return replace(finding, rule=rule.name, assumed=assumed)
     shown = (*scope.targets, "any")
     evidence = tuple(m for m in page.measurements[finding.pair] if not scope.targets or m.target in shown)
-    return replace(finding, rule=rule.name, targets=page.targets_of[finding.pair], evidence=evidence)
+    targets = page.targets_of[finding.pair]
+    return replace(finding, rule=rule.name, targets=targets, evidence=evidence, assumed=assumed)
 
 
 def _rule_names() -> tuple[str, ...]:

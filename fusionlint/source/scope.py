@@ -13,12 +13,13 @@ from fusionlint.source.per_file import NOWHERE, PerFile
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
-    for, and whether comments that silence nothing count."""
+    for, whether comments that silence nothing count, and whether findings that assume how their code runs do not."""
 
     rules: tuple[str, ...]
     targets: tuple[str, ...] = ()
     per_file: PerFile = NOWHERE
     unused_ignores: bool = False
+    only_seen: bool = False
 
     def rules_in(self, path: str) -> frozenset[str]:
         """The rules that are asked about the file `path`."""

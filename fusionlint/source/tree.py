@@ -440,7 +440,7 @@ class Source:
             end = self.location(until)
             where = replace(where, end_line=end.end_line, end_column=end.end_column)
         suggestion = Suggestion(write, edits, safe) if write is not None else None
-        return Finding("", where, message, suggestion, pair=pair)
+        return Finding("", where, message, suggestion, pair=pair, assumed=self.context(node) == "library")
 
     def _variable(self, name: cst.Name) -> tuple[str, str]:
         scope = self.scope(name)
