@@ -7,10 +7,10 @@ asked for the file alone; versions and hashes are pinned, so that a finding can 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -100,8 +100,8 @@ def _unpack(archive: bytes, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(beside, filter="data")
-        if not folder.exists():
-            shutil.move(Path(beside) / folder.name, folder)
+        with contextlib.suppress(OSError):  # the other run was faster
+            (Path(beside) / folder.name).rename(folder)
 
 
 if __name__ == "__main__":
