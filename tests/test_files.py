@@ -52,6 +52,14 @@ def test_a_line_of_gitignore_that_is_no_pattern_is_passed_over(tmp_path: Path) -
     assert found(tmp_path) == ["kept.py"]
 
 
+def test_lines_that_take_back_others_are_honoured(tmp_path: Path) -> None:
+    lines = ("out/*", "!out/kept.py", "/top.py", "**/gen/", "a?[bc].py", "!never.py", "(?P<odd>x).py")
+    (tmp_path / ".gitignore").write_text("\n".join(lines))
+    tree(tmp_path, "out/gone.py", "out/kept.py", "top.py", "in/top.py", "in/gen/x.py", "aab.py", "aad.py", "never.py")
+    tree(tmp_path, "(?P<odd>x).py")
+    assert found(tmp_path) == ["aad.py", "in/top.py", "never.py", "out/kept.py"]
+
+
 def test_gitignore_above_the_folder_counts_inside_a_repository_only(tmp_path: Path) -> None:
     tree(tmp_path, "repo/src/out.py", "repo/src/a.py")
     (tmp_path / "repo" / ".gitignore").write_text("out.py\n")
