@@ -143,6 +143,7 @@ def _cached(setting: Setting, number: int, cache: tuple[str, ...]) -> Iterator[t
         for name, word in ((speeds.EDITED, "edited"), (speeds.RETYPED, "retyped")):
             edited = saved + function.replace("added", word).encode()
             yield name, check(setting, whole, *arguments, stdin=edited)
+        yield speeds.ASKED_AGAIN, check(setting, whole, *arguments, stdin=edited)
     for file, data in before.items():
         (whole / file).write_bytes(data)
     copies = [_with_a_copy(setting, file, function, cache) for file, function in functions(setting.whole, COPIES)]
@@ -165,7 +166,7 @@ def _with_a_copy(setting: Setting, file: Path, function: str, cache: tuple[str, 
 def rows_of(setting: Setting, rounds: Sequence[Mapping[str, Run]]) -> list[Row]:
     """The rows of the rounds, in the order of what they did."""
     sizes = {
-        **dict.fromkeys((speeds.ALONE, speeds.INSIDE, speeds.SAVED, speeds.EDITED, speeds.RETYPED), setting.alone),
+        **dict.fromkeys((speeds.ALONE, speeds.INSIDE, *speeds.NEEDS["--stdin-filename"]), setting.alone),
         speeds.HALF: setting.half,
         speeds.LARGEST: setting.largest,
         speeds.CLICK: Corpus(setting.home, ()),
