@@ -14,6 +14,7 @@ from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded, is_set_up
+from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -35,6 +36,8 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     """One number, and places along a later axis that are written out: no other write goes before or follows."""
     write = at_write(node)
     if write is None or not _is_along_a_later_axis(write) or not source.is_traced(node):
+        return
+    if not is_for_traces(node, source):
         return
     if not _is_a_number(write.value, source) or not is_last(write, source) or len(chain(write, source)) > 1:
         return

@@ -57,3 +57,13 @@ def test_the_same_arithmetic_with_all_of_the_axis_is_written_out(write: str, ins
 )
 def test_rows_places_that_vary_and_parts_that_are_arrays_are_left_alone(write: str) -> None:
     assert found(write) == []
+
+
+@pytest.mark.parametrize(
+    ("around", "count"),
+    [("", 0), ("axis = jax.lax.axis_index('i')\n", 1), ("step = jax.jit(seen)\n", 1)],
+    ids=["nothing", "uses lax", "seen to be traced"],
+)
+def test_a_function_that_nobody_is_seen_to_trace_is_asked_only_in_a_file_for_traces(around: str, count: int) -> None:
+    code = CODE.replace("@jax.jit\n", "").format(write="y.at[:, 0].multiply(2.0)") + around
+    assert len(check_text(code.encode(), "m.py", Scope(("arithmetic-by-at",)))) == count
