@@ -207,6 +207,23 @@ def is_timed(loop: Loop, source: Source) -> bool:
     return any(not is_gated(wait, loop, source) for wait in waits)
 
 
+def is_measured(loop: Loop, source: Source) -> bool:
+    """Whether the time is taken right before the loop and right after it: how long so many calls take is what is asked
+    for. A name may be assigned in between."""
+    block = source.parent(loop)
+    if not isinstance(block, cst.IndentedBlock):
+        return False
+    place = next(i for i, one in enumerate(block.body) if one is loop)
+    before, after = block.body[max(place - 2, 0) : place], block.body[place + 1 : place + 2]
+    return any(_asks_the_time(one, source) for one in before) and any(_asks_the_time(one, source) for one in after)
+
+
+def _asks_the_time(statement: cst.CSTNode, source: Source) -> bool:
+    """Whether a simple statement calls a clock."""
+    is_simple = isinstance(statement, cst.SimpleStatementLine)
+    return is_simple and any(source.calls(call, *CLOCKS) for call in calls(statement))
+
+
 def yields(loop: Loop) -> bool:
     """Whether the loop hands something out in between: a generator or a coroutine."""
     todo: list[cst.CSTNode] = [loop.body]

@@ -16,7 +16,16 @@ from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched
-from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_gated, is_short, is_timed, yields
+from fusionlint.patterns.host import (
+    benign,
+    feeds_from_device,
+    is_counted,
+    is_gated,
+    is_measured,
+    is_short,
+    is_timed,
+    yields,
+)
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.patterns.pictures import is_drawn
 from fusionlint.rule import Rule
@@ -60,6 +69,8 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if any(_TRAINS.match(name) or _INITIALIZES.match(name) for name in source.scope(loop).split(".")):
         return
+    if is_measured(loop, source) or _needs_the_host(loop, source):
+        return
     carry = Carry(loop)
     if any(_plays_on_the_host(c, carry, source) for c in calls(loop.body)):
         return
@@ -75,6 +86,27 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
         yield _finding(step, loop, found[step], source)
+
+
+def _needs_the_host(loop: Loop, source: Source) -> bool:
+    """Whether an error of a turn is caught in it, and the next goes on from there, or turns before the last open files:
+    no loop of jax.lax does that."""
+    if any(isinstance(part, cst.Try | cst.TryStar) and part.handlers for part in inside(loop.body)):
+        return True
+    opened = (call for call in calls(loop.body) if source.calls(call, "open"))
+    return not all(_is_of_the_last_turn(call, loop, source) for call in opened)
+
+
+def _is_of_the_last_turn(call: cst.Call, loop: Loop, source: Source) -> bool:
+    """`if step == n - 1:`."""
+    around = takewhile(lambda above: above is not loop, source.ancestors(call))
+    tests = (part for above in around if isinstance(above, cst.If) for part in inside(above.test))
+    return any(
+        isinstance(part, cst.BinaryOperation)
+        and isinstance(part.operator, cst.Subtract)
+        and isinstance(part.right, cst.Integer)
+        for part in tests
+    )
 
 
 def _plays_on_the_host(call: cst.Call, carry: Carry, source: Source) -> bool:
@@ -154,7 +186,7 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     written = carry.write_of(step, source)
     if written is None or _is_optional(step, carry, source) or _is_big(step, carry, source):
         return ()
-    if _is_of_its_own(step, carry, source) or _is_tried(step, carry, source):
+    if _is_of_its_own(step, carry, source):
         return ()
     _, reached = carry.behind(list(step.args), gated=True)
     if not reached.intersection(written.names) or _are_rows_of_its_own(written.names, step, carry):
@@ -173,11 +205,6 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     if isinstance(carry.loop, cst.For) and names.intersection(carry.targets):
         return carried if feeds_from_device(carry.loop.iter, carry, source) else ()
     return carried
-
-
-def _is_tried(step: cst.Call, carry: Carry, source: Source) -> bool:
-    """Whether an error of an iteration is caught in it, and the next goes on from there: no loop of jax.lax catches."""
-    return any(isinstance(above, cst.Try | cst.TryStar) and above.handlers for above in _inside(step, carry, source))
 
 
 def _inside(call: cst.Call, carry: Carry, source: Source) -> Iterator[cst.CSTNode]:

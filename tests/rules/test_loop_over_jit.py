@@ -113,11 +113,38 @@ def test_loops_that_the_host_feeds_or_paces_or_that_are_few_or_apart(body: str) 
             [],
         ),
         ("while state < 3:\n    try:\n        state = step(state)\n    finally:\n        pass", [3]),
+        (
+            "while state < 3:\n    state = step(state)\n    try:\n        a()\n    except ValueError:\n        b = a",
+            [],
+        ),
         ("try:\n    while state < 3:\n        state = step(state)\nexcept ValueError:\n    pass", [3]),
     ],
 )
 def test_an_error_that_is_caught_in_a_turn_is_caught_by_python(body: str, expected: list[int]) -> None:
     assert lines(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("gate", "expected"),
+    [("i in c", []), ("i % 9 == 0", []), ("i == a - 1", [2])],
+    ids=["some", "each ninth", "the last"],
+)
+def test_turns_that_write_files_need_the_host(gate: str, expected: list[int]) -> None:
+    body = f"for i in range(a):\n    state = step(state)\n    if {gate}:\n        open(b).write(str(state))"
+    assert lines(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        ("start = time.time()", "taken = time.time() - start", 0),
+        ("start = time.perf_counter()\nother = a", "print(time.perf_counter() - start)", 0),
+        ("start = time.time()", "print(state)", 1),
+        ("start = a", "print(time.time())", 1),
+    ],
+)
+def test_how_long_so_many_calls_take_is_asked_for(before: str, after: str, count: int) -> None:
+    assert len(lines(f"{before}\nfor i in range(a):\n    state = step(state)\n{after}")) == count
 
 
 @pytest.mark.parametrize(
