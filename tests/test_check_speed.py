@@ -229,7 +229,7 @@ def test_a_claim_says_its_limit(speeds: ModuleType) -> None:
 def test_what_a_version_does_not_know_is_skipped_with_a_reason(speeds: ModuleType) -> None:
     assert speeds.skipped_rows(["--cache-dir", "--stdin-filename", "--no-cache"]) == []
     (line,) = speeds.skipped_rows(["--cache-dir"])
-    assert line.endswith("stdin, edited once more, warm: this check knows no --stdin-filename")
+    assert line.endswith("stdin, the same text again, warm: this check knows no --stdin-filename")
     (line,) = speeds.skipped_rows(["--stdin-filename"])
     assert line.startswith("check, cold cache")
     assert line.endswith("this check knows no --cache-dir")
