@@ -236,13 +236,42 @@ def test_a_set_up_that_a_trace_reaches_is_traced() -> None:
 
 
 @pytest.mark.parametrize(
-    "base", ["flax.linen.Module", "flax.nnx.Module", "haiku.Module", "equinox.Module", "objax.Module"]
+    ("base", "names"),
+    [
+        *((f"{library}.Module", ("setup", "init_state")) for library in ("flax.linen", "flax.nnx", "haiku", "objax")),
+        ("equinox.Module", ("setup",)),
+    ],
 )
 @pytest.mark.parametrize("derived", ["class Box(Layer):", "class Net(Layer): pass\nclass Box(Net):"])
-@pytest.mark.parametrize("name", ["setup", "init_state"])
-def test_the_modules_of_network_libraries_keep_their_layers_under_a_trace(base: str, derived: str, name: str) -> None:
-    text = SET_UP.format(name=name, body="self.t = table(n)").replace("class Box:", derived.replace("Layer", base))
-    assert context(f"import {base.rpartition('.')[0]}\n{text}", "table") != "host"
+def test_the_modules_of_network_libraries_keep_their_layers_under_a_trace(
+    base: str, names: tuple[str, ...], derived: str
+) -> None:
+    for name in names:
+        text = SET_UP.format(name=name, body="self.t = table(n)").replace("class Box:", derived.replace("Layer", base))
+        assert context(f"import {base.rpartition('.')[0]}\n{text}", "table") != "host"
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "expected"),
+    [
+        ("def init(x): return x", "init", "host"),
+        ("def _init_electrons(n): return draw(n)\ndef draw(n): return n", "draw", "host"),
+        ("class A:\n    def initialize(self, n): return n\n    def find(self, n): return n", "A.initialize", "host"),
+        ("import equinox\nclass A(equinox.Module):\n    def init(self, n): return n", "A.init", "host"),
+        # An environment begins again in its step, and a network's modules begin in every trace.
+        ("class A:\n    def init(self, n): return n\n    def step(self, n): return n", "A.init", "library"),
+        ("def init_state(n): return n\ndef step_state(n): return n", "init_state", "library"),
+        (
+            "import flax.linen as nn\nclass A(nn.Module):\n    def init_carry(self, n): return n",
+            "A.init_carry",
+            "library",
+        ),
+        ("def init(x): return x\nstart = jax.jit(init)", "init", "traced"),
+        ("def initial(x): return x", "initial", "library"),
+    ],
+)
+def test_what_makes_a_first_state_is_host_code_where_no_step_is_beside_it(text: str, scope: str, expected: str) -> None:
+    assert context(text, scope) == expected
 
 
 def test_what_is_called_as_flaxs_setup_of_a_base_that_nobody_knows_is_left_open() -> None:

@@ -8,19 +8,23 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.handed_settings import SETTING
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import holds_comment
+from fusionlint.source.walk import dotted, holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
 # Nobody minds how long a curve takes; what renders may well make what an agent sees.
 _PLOTS = regex(r"(^|_)plots?(_|$)")
-_SEARCHES = ("jax.numpy.searchsorted", "jax.numpy.digitize")
+# What looks something up, and the argument that is looked through.
+_TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")}
+_SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
 _METHOD = 'method="scan_unrolled"'
 
@@ -32,7 +36,8 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if _is_of_a_plot(node, source):
+    table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
+    if _is_of_a_plot(node, source) or _is_of_settings(table, source):
         return
     yield source.finding(
         node,
@@ -50,7 +55,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not source.is_traced(node) or source.function(node) is None or _is_for_numpy(node, source):
         return
-    if _is_of_a_plot(node, source) or is_concrete(node, source):
+    if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return
     often = not _is_of_a_number(node, source) and runs_often(source.project, source.place(node))
     if under_loop(node, source) or under_vmap(node, source) or often:
@@ -65,6 +70,21 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _is_of_a_plot(node: cst.Call, source: Source) -> bool:
     return any(map(_PLOTS.search, source.scope(node).split(".")))
+
+
+def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether a list of settings is looked through, `jnp.array(config.milestones)`, `jnp.array(kw.get("steps"))`: what
+    somebody wrote down is a few numbers, and a search among them a step or two, which XLA unrolls."""
+    match source.meant(table):
+        case (
+            cst.Call(
+                args=[cst.Arg(value=cst.Call(func=cst.Attribute(attr=cst.Name("get")), args=[asked, *_])), *_]
+            ) as made
+        ):
+            return source.calls(made, *TO_ARRAY) and isinstance(asked.value, cst.SimpleString)
+        case cst.Call(args=[cst.Arg(value=cst.Attribute() as field), *_]) as made if source.calls(made, *TO_ARRAY):
+            return any(map(SETTING.match, dotted(field).split(".")[:-1]))
+    return False
 
 
 def _is_for_numpy(node: cst.Call, source: Source) -> bool:

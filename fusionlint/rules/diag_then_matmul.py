@@ -35,6 +35,7 @@ _TAKES_MATRICES = tuple(
                  "linalg.det", "trace", "tril", "triu", "diagonal")
 )  # fmt: skip
 _COUNTS = ("jax.numpy.arange", "jax.numpy.linspace")
+_CONSTANTS = (*FRESH_BY_SHAPE, "jax.numpy.eye", "jax.numpy.identity")
 # These keep the axes of what they are handed.
 _ELEMENTWISE = tuple(
     f"jax.numpy.{name}"
@@ -68,7 +69,7 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
     product = _product(factor, source) if factor is not None else None
     if factor is None or product is None or _is_a_matrix(vector, source, _DEPTH) or _is_short(vector, source):
         return
-    if _has_one_before(factor, product, source) or is_concrete(node, source):
+    if _has_one_before(factor, product, source) or is_concrete(node, source) or _is_known(vector, product, source):
         return
     v, a = _shown(vector, "v", source), _shown(product.other, "a", source)
     yield source.finding(
@@ -228,6 +229,11 @@ def _is_short(vector: cst.BaseExpression, source: Source) -> bool:
         case cst.Call(args=[cst.Arg(value=size), *_]) as made if source.calls(made, *FRESH_BY_SHAPE):
             return (constant(size) or _FEW + 1) <= _FEW
     return False
+
+
+def _is_known(vector: cst.BaseExpression, product: _Product, source: Source) -> bool:
+    """Whether both factors are constants, `jnp.eye(n) @ jnp.diag(jnp.ones(n))`: what a search begins with."""
+    return all(source.calls(source.meant(factor), *_CONSTANTS) for factor in (vector, product.other))
 
 
 def _shown(node: cst.BaseExpression, otherwise: str, source: Source) -> str:

@@ -41,7 +41,8 @@ CALLBACKS = frozenset(
     ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
      "jax.experimental.host_callback.id_tap")
 )  # fmt: skip
-MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module", "haiku.Module"))
+_EQUINOX = frozenset(("equinox.Module",))
+MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "haiku.Module")) | _EQUINOX
 
 # Host code by every project's habit: files, names of functions, and calls that no trace survives.
 _HOST_FILE = regex(r"(^|/)(docs?|scripts?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
@@ -81,6 +82,9 @@ _MAKES = (".__init__", ".__post_init__")
 _CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
 # What a method is called that a constructor leaves its work to, or that is called once after it.
 _SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
+# What makes a first state, once, before the steps that go on from it; beside steps an environment may do so in each.
+_FIRST_STATE = regex(r"^_?(init|initiali[sz]e|setup|set_up)(_.*)?$")
+_STEP = regex(r"^_?step(_.*)?$")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
@@ -303,11 +307,30 @@ def _setting_up(project: Project, path: str) -> Iterator[str]:
     """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
     survives. A module of a network library keeps its layers so, under every trace."""
     facts = project.files[path]
+    yield from (scope for scope in facts.functions if _makes_a_first_state(project, Place(path, scope)))
     for scope in facts.has("kept in self"):
         place = Place(path, scope)
         is_method = scope in facts.raw.functions and place.outer.scope in facts.raw.classes
         if is_method and _is_set_up_name(scope.rpartition(".")[2]) and not _is_built_anew(project, place):
             yield scope
+
+
+def _makes_a_first_state(project: Project, place: Place) -> bool:
+    """Whether a function is called as what makes a first state is, `init_electrons`, and no `step` stands beside it: an
+    environment that is over begins again within a step. Every trace makes a network's modules anew, but equinox's."""
+    facts, around = project.files[place.path], place.outer.scope
+    if not _is_first_name(last_name(place.scope)):
+        return False
+    if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, _EQUINOX):
+        return False
+    return not any(
+        _STEP.match(last_name(one)) and Place(place.path, one).outer.scope == around for one in facts.functions
+    )
+
+
+@cache
+def _is_first_name(name: str) -> bool:
+    return _FIRST_STATE.match(name.partition("#")[0]) is not None
 
 
 @cache

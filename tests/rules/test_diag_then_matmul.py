@@ -66,3 +66,11 @@ def test_a_matrix_that_is_needed_whole_is_made_anyway() -> None:
     named = "d = jnp.diag(v)\n    return d @ a"
     assert len(found(CODE.replace("return jnp.diag(v) @ a", named))) == 1
     assert found(CODE.replace("return jnp.diag(v) @ a", named + ", d")) == []
+
+
+@pytest.mark.parametrize(
+    ("product", "count"),
+    [("jnp.eye(n) @ jnp.diag(jnp.ones(n))", 0), ("a @ jnp.diag(jnp.ones(n))", 1), ("jnp.eye(n) @ jnp.diag(v)", 1)],
+)
+def test_a_product_of_constants_is_what_a_search_begins_with(product: str, count: int) -> None:
+    assert len(found(CODE.replace("jnp.diag(v) @ a", product).replace("a, v", "a, v, n"))) == count

@@ -66,7 +66,7 @@ def test_a_function_of_another_name_may_run_at_any_time(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("init_from_pretrained", 0), ("restored_checkpoint", 0), ("init_from_scratch", 1)]
+    ("name", "count"), [("init_from_pretrained", 0), ("restored_checkpoint", 0), ("tuned_from_scratch", 1)]
 )
 def test_what_puts_the_weights_of_a_file_in_their_places_is_left_alone(tmp_path: Path, name: str, count: int) -> None:
     code = f"""

@@ -96,6 +96,11 @@ def depths(parents, leaves):
 
     return jax.vmap(lambda leaf: jax.lax.while_loop(lambda state: state[1] > 0, up, (0, leaf)))(leaves)
 """
+STEPS = """
+def rate(config, x, kw):
+    place = jnp.searchsorted(jnp.array(config.steps), x) + jnp.digitize(x, jnp.array(kw.get("times", [])))
+    return jnp.take(jnp.array(config.scales), place)
+"""
 MASKED = """
 def spectrum(power, k, edges):
     total = jnp.bincount(jnp.digitize(k, edges), power, length=64)
@@ -327,6 +332,8 @@ CASES = {
     "writes of several kinds": ("cond-around-a-write", KINDS, ("jax.lax.switch(kind, [wall, hole])", "wall()")),
     "a loop over functions": ("eager-at-set-loop", REWARDS, ("reward(texts)", "texts[i]")),
     "a walk along pointers": ("while-loop-under-vmap", POINTERS, ("parents[node]", "node + parents[node]")),
+    "a list of settings": ("default-searchsorted", STEPS, ("array(config.steps)", "array(x.steps)")),
+    "a list among settings": ("default-searchsorted", STEPS, ('kw.get("times", [])', "x.times")),
     "an array cut by a mask": ("default-searchsorted", MASKED, ("total[held]", "jnp.where(held, total, 0)")),
     "a layer that is another": ("layer-loop", FROZEN, ("i == self.frozen", "self.frozen")),
     "a first state": ("blocks-by-at-set", FIRST_STATE, ("return self._pose(key)", "return key")),
