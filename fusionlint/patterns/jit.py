@@ -149,18 +149,26 @@ def _dispatches(source: Source) -> dict[str, bool]:
     """The scopes of the file's host code that call a compiled program, each with whether a loop does. Several rules ask
     for every file."""
     found: dict[str, bool] = {}
-    for place, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path):
+    project = source.project
+    for place, name, ((called, _, _), scope, loops, _) in project.named_calls(source.path):
         says_more = scope not in found or (bool(loops) and not found[scope])
-        if says_more and source.runs(scope, "host") and _is_dispatch(source.project, place, name, called, loops):
+        if not says_more or not (project.may_dispatch(name, called) or _may_be_handed(name, called, loops)):
+            continue
+        if source.runs(scope, "host") and _is_dispatch(project, place, name, called, loops):
             found[scope] = bool(loops)
     return found
+
+
+def _may_be_handed(name: str | None, called: RawValue, loops: tuple[int, ...]) -> bool:
+    """Whether a call may be of something compiled that the function around it is handed, or gets among others."""
+    return bool(loops) and name is None and isinstance(called, str)
 
 
 def _is_dispatch(project: Project, place: Place, name: str | None, called: RawValue, loops: tuple[int, ...]) -> bool:
     """Whether a call dispatches a compiled program; what is handed to a function is asked about in its loops alone."""
     if project.dispatches(place, name, called):
         return True
-    if not loops or name is not None or not isinstance(called, str):
+    if not isinstance(called, str) or not _may_be_handed(name, called, loops):
         return False
     return _is_handed_compiled(project, place, called) or ("." not in called and _gets_compiled(project, place))
 

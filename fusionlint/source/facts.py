@@ -208,12 +208,22 @@ class Facts:
     @cached_property
     def perhaps_compiled(self) -> frozenset[str]:
         """The names that any scope binds to a value or another name, or to a def with decorators."""
+        bindings = (one for names in self.raw.bindings.values() for one in names.items())
+        return self.perhaps_wrapped.union(name for name, (*_, value) in bindings if value is not None)
+
+    @cached_property
+    def perhaps_wrapped(self) -> frozenset[str]:
+        """Those of them that may stand for a def or class of the project, as it is or wrapped: names for other names,
+        defs with decorators, and what is bound once more, `step = jax.jit(step)`, or by a base, for a subclass's def:
+        `self.update = jax.jit(self.update)`."""
         raw = self.raw
         found = {
             name
-            for names in raw.bindings.values()
+            for scope, names in raw.bindings.items()
             for name, (kind, target, value) in names.items()
-            if value is not None or (kind == "import" and target.rpartition(".")[2] != name)
+            if isinstance(value, str)
+            or (value is not None and (kind != "value" or scope in raw.classes))
+            or (kind == "import" and target.rpartition(".")[2] != name)
         }
         decorated = (scope for scope, (_, decorators, *_) in raw.functions.items() if decorators)
         return frozenset(found.union(last_name(scope) for scope in decorated))

@@ -79,17 +79,19 @@ class Bound(NamedTuple):
 
 class Known(NamedTuple):
     """What takes long to find out about a project. By path, of some files or of all: the names of what the calls of a
-    file call, those that may be of something compiled, what the file shows (`seen.py`), packed, for few runs ask for
-    it, and what of other files all that rests on. Of all files: which functions are Pallas kernels."""
+    file call, those that may be of something compiled, and of a def that is, what the file shows (`seen.py`), packed,
+    for few runs ask for it, and what of other files all that rests on. Of all files: which functions are Pallas
+    kernels."""
 
     names: Mapping[str, Sequence[str | None]]
     perhaps_compiled: Mapping[str, Sequence[str]]
+    perhaps_wrapped: Mapping[str, Sequence[str]]
     seen: Mapping[str, bytes]
     asked: Mapping[str, ByPath]
     kernels: frozenset[Place] | None = None
 
 
-NONE_KNOWN = Known({}, {}, {}, {})
+NONE_KNOWN = Known({}, {}, {}, {}, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +126,13 @@ class Project:
         or nothing of the project's."""
         known = self.known.perhaps_compiled
         named = (known.get(path) or facts.perhaps_compiled for path, facts in self.files.items())
+        return frozenset().union(*named)
+
+    @cached_property
+    def perhaps_wrapped(self) -> frozenset[str]:
+        """Those of them that something compiled may be called by whose qualified name is known: that of a def."""
+        known = self.known.perhaps_wrapped
+        named = (known.get(path) or facts.perhaps_wrapped for path, facts in self.files.items())
         return frozenset().union(*named)
 
     def decorated(self) -> Iterator[tuple[Place, Function]]:
@@ -373,11 +382,16 @@ class Project:
 
     def dispatches(self, place: Place, name: str | None, called: RawValue) -> bool:
         """Whether a call at `place` of `called`, whose qualified name is `name`, dispatches a compiled program."""
-        if called is None or (isinstance(called, str) and name is not None and ":" not in name):
-            return False  # what is of no file of the project is not known to be compiled
-        if isinstance(called, str) and called.rpartition(".")[2] not in self.perhaps_compiled:
-            return False  # plain functions, and the methods of lists and strings, which most such calls are of
-        return self.is_jitted(place, unpacked(called))
+        return self.may_dispatch(name, called) and self.is_jitted(place, unpacked(called))
+
+    def may_dispatch(self, name: str | None, called: RawValue) -> bool:
+        """Whether that is worth asking: most calls are of plain functions, and of the methods of lists and strings."""
+        if not isinstance(called, str):
+            return called is not None
+        last = called.rpartition(".")[2]
+        if name is None:
+            return last in self.perhaps_compiled
+        return ":" in name and last in self.perhaps_wrapped  # else it is of no file of the project
 
     def _find_jitted(self, place: Place, value: Value, depth: int) -> bool:
         self._jitted[Bound(place, value)] = False, frozenset()  # a name defined by itself is not jitted

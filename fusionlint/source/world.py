@@ -20,6 +20,7 @@ class Packed(NamedTuple):
     contexts: Mapping[str, Mapping[str, Context]]
     names: Mapping[str, Sequence[str | None]]
     perhaps_compiled: Mapping[str, Sequence[str]]
+    perhaps_wrapped: Mapping[str, Sequence[str]]
     seen: Mapping[str, bytes]
     asked: Mapping[str, ByPath]
     kernels: tuple[tuple[str, str], ...]
@@ -43,9 +44,13 @@ class World(NamedTuple):
             path: known.perhaps_compiled.get(path) or tuple(facts.perhaps_compiled)
             for path, facts in project.files.items()
         }
+        wrapped = {
+            path: known.perhaps_wrapped.get(path) or tuple(facts.perhaps_wrapped)
+            for path, facts in project.files.items()
+        }
         shown = {path: known.seen.get(path) or one.packed() for path, one in seen(project).items()}
         asked = {path: project.resting_on(path) for path in project.files}
-        return Packed(self.packed_contexts(), names, compiled, shown, asked, self.packed_kernels())
+        return Packed(self.packed_contexts(), names, compiled, wrapped, shown, asked, self.packed_kernels())
 
     def packed_contexts(self) -> dict[str, dict[str, Context]]:
         """How functions run, by path and scope."""
@@ -73,7 +78,8 @@ def known_of(packed: Packed, paths: Collection[str]) -> Known:
     def of(known: Mapping[str, T]) -> Mapping[str, T]:
         return {path: known[path] for path in paths}
 
-    return Known(of(packed.names), of(packed.perhaps_compiled), of(packed.seen), of(packed.asked))
+    compiled, wrapped = of(packed.perhaps_compiled), of(packed.perhaps_wrapped)
+    return Known(of(packed.names), compiled, wrapped, of(packed.seen), of(packed.asked))
 
 
 def join(facts: dict[str, Facts], known: Known = NONE_KNOWN) -> World:
