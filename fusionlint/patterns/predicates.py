@@ -144,9 +144,15 @@ def _is_settled(parameter: cst.Param, read: cst.CSTNode, source: Source) -> bool
     name, place = parameter.name.value, source.place(parameter)._replace(scope=source.body_scope(function))
     if source.function(read) is not function and source.contexts.get(place) == "host":
         return True
-    if name in static_names(function, source) or _is_asked(parameter.name, source):
+    if name in static_names(function, source) or _is_asked(parameter.name, source) or _is_a_switch(parameter):
         return True
     return is_handed_settings(source.project, place, name) or _is_handed_literals(function, place, name, source)
+
+
+def _is_a_switch(parameter: cst.Param) -> bool:
+    """`normalise: bool = True`: a jit does not trace what is left to its default, and of what a trace hands on as it
+    stands XLA knows which branch is meant."""
+    return _says_python(parameter) and isinstance(parameter.default, cst.Name)
 
 
 def _is_handed_literals(function: cst.FunctionDef, place: Place, name: str, source: Source) -> bool:

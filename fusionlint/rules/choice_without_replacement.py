@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import elements, inside, is_none
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.choice import CHOICE, is_drawn_once, is_one
@@ -18,10 +19,12 @@ from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
 _PERMUTATION = "jax.random.permutation"
+_POPULATION = regex(r"^_?(pop|population|ensemble)_?size$")
 # A name seldom stands for more names than this.
 _DEPTH = 3
 
@@ -51,6 +54,8 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
             "every array is permuted on its own, for the same few draws",
             write=f"i = {random}.randint({k}, {_tuple(shape, source)}, 0, {n}) once, and x[i] of every array",
         )
+    elif _is_of_a_population(among, source):
+        return
     elif shape is not None and _is_drawn_often(node, source) and _is_few(among, shape, source):
         yield source.finding(
             node,
@@ -141,6 +146,13 @@ def _is_few(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source
     if len(sizes) != 1 or source.code(sizes[0]) in (code, f"{code}.shape[0]", f"len({code})"):
         return False
     return not are_equal(sizes[0], counted, source)
+
+
+def _is_of_a_population(among: cst.BaseExpression, source: Source) -> bool:
+    """Whether members of a population or an ensemble are drawn, by what counts them, `config.pop_size`, outside of a
+    map: each stands for a network or a run, beside which a sort of their numbers is nothing."""
+    counted = dotted(_counted(among, source)).rpartition(".")[2]
+    return _POPULATION.match(counted) is not None and not under_vmap(among, source)
 
 
 def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -17,6 +17,7 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import FEW, is_few, is_of_a_list
 from fusionlint.patterns.concrete import is_known_early
+from fusionlint.patterns.handed_settings import is_constant
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_made_once, is_of_a_factory
@@ -44,6 +45,7 @@ _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
 _REPORTS = regex(r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat")
 _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
+_CONSTRUCTORS = ("__init__", "__post_init__")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
 
@@ -163,6 +165,8 @@ def _is_once(loop: _Loop, source: Source) -> bool:
     place = source.place(loop)
     if source.in_loop(loop):
         return False
+    if last_name(place.scope) in _CONSTRUCTORS:
+        return True
     is_report = _REPORTS.search(last_name(place.scope)) is not None
     return is_report or _is_by_name(loop) or is_made_once(source.project, source.contexts, place)
 
@@ -192,10 +196,12 @@ def _is_a_shape(loop: _Loop, source: Source) -> bool:
 
 
 def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether the loop goes over a list that stands in the program, alone or beside the array, `zip(names, flags)`, or
+    """Whether the loop goes over a constant, `LEVELS`, a list that stands in the program, `zip(names, flags)`, or
     an array of numbers that do."""
     match iterated:
         case cst.List() | cst.Tuple():
+            return True
+        case cst.Name(name) if is_constant(name):
             return True
         case cst.Name() if isinstance(source.value(iterated), cst.List | cst.Tuple):
             return True

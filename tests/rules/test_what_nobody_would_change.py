@@ -177,6 +177,30 @@ class Profile:
         case = jnp.where(self.axis == "major", 0, 1)
         return jax.lax.switch(case, [lambda x, y: x * y, lambda x, y: x - y], x, y)
 """
+SWITCH = """
+@jax.jit
+def carried_over(spent, weight: float, normalise: bool = True):
+    return jax.lax.cond(normalise, lambda x: x * (1 - weight), lambda x: x, spent)
+"""
+MEMBERS = """
+class Evolution:
+    @jax.jit
+    def step(self, key, params):
+        return params[jax.random.choice(key, self.config.pop_size, (self.config.learners,), replace=False)]
+"""
+LEVELS = """
+LEVELS = levels = jnp.arange(32) + 1
+
+def run(problem):
+    for level in LEVELS:
+        problem.solve(int(level))
+"""
+BUILT = """
+class Games:
+    def __init__(self, make, key, count):
+        seeds = jax.random.randint(key, (count,), 0, 1000)
+        self.games = tuple(make(int(seeds[i])) for i in range(count))
+"""
 GUARD = """
 @jax.jit
 def potential(r, phi, m):
@@ -341,6 +365,10 @@ CASES = {
     "settings": ("blocks-by-at-set", SETTINGS, ("self._config.noise.level", "self.state.level")),
     "places that are counted": ("columns-by-at-set", PLACES, ("jnp.arange(height)", "jnp.sin(heights)")),
     "a text that is compared": ("cond-for-where", TEXT, ('"major"', "x[0]")),
+    "a switch": ("cond-for-where", SWITCH, ("normalise: bool = True", "normalise: bool")),
+    "members of a population": ("choice-without-replacement", MEMBERS, ("self.config.pop_size", "self.config.size")),
+    "a constant by its name": ("iterating-device-array", LEVELS, ("in LEVELS", "in levels")),
+    "what a constructor builds": ("iterating-device-array", BUILT, ("__init__", "play")),
     "a division that is guarded": ("cond-for-where", GUARD, ("(1 - m**2)", "2")),
     "conditions of the caller": ("select-or-piecewise", CONDITIONS, ("select(observation", "select([x > 0]")),
     "pairs, not halves": ("rope-by-copies", PAIRS, (".reshape(*x.shape[:-1], -1, 2)", "")),
