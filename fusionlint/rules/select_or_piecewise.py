@@ -39,7 +39,7 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
         write = f"jnp.where, one inside the other, the last condition outermost{_of_scalars(node)}"
         yield source.finding(node, message, write=write)
         return
-    if _is_of_an_array(node, source):
+    if _is_of_an_array(node, source) or _are_of_texts(node, source):
         return
     choice = _choice(node)
     where = beside(node.func, "where", source)
@@ -120,6 +120,19 @@ def _is_of_an_array(node: cst.Call, source: Source) -> bool:
     written = source.written(given) if isinstance(given, cst.Name) else None
     is_argument = written is not None and isinstance(source.parent(written), cst.Param)
     return is_argument and not isinstance(choices, cst.List | cst.Tuple)
+
+
+def _are_of_texts(node: cst.Call, source: Source) -> bool:
+    """Whether each condition compares with a text, `kind == "low"`: Python knows them all, and XLA folds the choice."""
+    conditions = _written_out(source.meant(argument(node, 0, "condlist")))
+    return bool(conditions) and all(_compares_a_text(source.meant(condition)) for condition in conditions)
+
+
+def _compares_a_text(condition: cst.BaseExpression) -> bool:
+    match condition:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+            return any(isinstance(side, cst.SimpleString) for side in (left, right))
+    return False
 
 
 def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, ...]:

@@ -208,6 +208,11 @@ def potential(r, phi, m):
     other = lambda r, phi: r / (1 - m**2) * jnp.cos(m * phi)
     return jax.lax.cond(m == 1, first, other, r, phi)
 """
+KINDS_OF_SET = """
+def center(kind, quantiles):
+    conditions = [kind == "low", kind == "high"]
+    return jnp.select(conditions, quantiles)
+"""
 CONDITIONS = """
 def policy(x, observation, logits):
     return jnp.select(observation, logits)
@@ -370,6 +375,7 @@ CASES = {
     "a constant by its name": ("iterating-device-array", LEVELS, ("in LEVELS", "in levels")),
     "what a constructor builds": ("iterating-device-array", BUILT, ("__init__", "play")),
     "a division that is guarded": ("cond-for-where", GUARD, ("(1 - m**2)", "2")),
+    "texts that are compared": ("select-or-piecewise", KINDS_OF_SET, ('kind == "low"', "kind == 1")),
     "conditions of the caller": ("select-or-piecewise", CONDITIONS, ("select(observation", "select([x > 0]")),
     "pairs, not halves": ("rope-by-copies", PAIRS, (".reshape(*x.shape[:-1], -1, 2)", "")),
     "a loss for each batch": ("blocks-by-at-set", LOSSES, ("jnp.zeros(64)", "jnp.zeros((64, 8))")),
