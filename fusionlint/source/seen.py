@@ -305,9 +305,10 @@ def _is_of_the_host(name: str) -> bool:
 
 def _setting_up(project: Project, path: str) -> Iterator[str]:
     """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
-    survives. A module of a network library keeps its layers so, under every trace."""
+    survives; and what makes a first state. A module of a network library keeps its layers so, under every trace."""
     facts = project.files[path]
-    yield from (scope for scope in facts.functions if _makes_a_first_state(project, Place(path, scope)))
+    first = (scope for scope in facts.functions if _is_first_name(last_name(scope)))
+    yield from (scope for scope in first if _makes_a_first_state(project, Place(path, scope)))
     for scope in facts.has("kept in self"):
         place = Place(path, scope)
         is_method = scope in facts.raw.functions and place.outer.scope in facts.raw.classes
@@ -316,11 +317,9 @@ def _setting_up(project: Project, path: str) -> Iterator[str]:
 
 
 def _makes_a_first_state(project: Project, place: Place) -> bool:
-    """Whether a function is called as what makes a first state is, `init_electrons`, and no `step` stands beside it: an
+    """Whether a function that is called so, `init_electrons`, makes a first state: no `step` stands beside it, for an
     environment that is over begins again within a step. Every trace makes a network's modules anew, but equinox's."""
     facts, around = project.files[place.path], place.outer.scope
-    if not _is_first_name(last_name(place.scope)):
-        return False
     if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, _EQUINOX):
         return False
     return not any(
