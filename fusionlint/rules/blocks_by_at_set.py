@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
 from fusionlint.patterns.at_beside import is_chosen
 from fusionlint.patterns.at_block_advice import advice, advice_for_a_loop, is_vector
-from fusionlint.patterns.at_chain import chain, is_last, root
+from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.at_heavy import are_made_by_heavy_work, is_made_by_heavy_work
 from fusionlint.patterns.at_loop import are_windows_apart, are_windows_over, piecewise
@@ -40,6 +40,8 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
     if are_few_firsts(writes, source) or is_set_up(writes, source) or is_chosen(writes[0].call, source):
+        return
+    if is_never_read(root(writes[0]), source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return

@@ -240,6 +240,13 @@ def test_what_is_never_read_is_dropped_with_its_writes(writes: str, result: str,
     assert rules(code) == ["chained-at-set"] * count
 
 
+@pytest.mark.parametrize(("result", "count"), [("x", 0), ("x, y", 1)])
+def test_blocks_that_are_never_read_are_dropped_with_their_array(result: str, count: int) -> None:
+    blocks = "y = jnp.zeros(2 * n)\n    y = y.at[:n].set(x[::-1])\n    y = y.at[n:].set(-x)"
+    code = f"{HEAD}@jax.jit\ndef f(x, n):\n    {blocks}\n    return {result}\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))) == count
+
+
 def test_to_ask_for_a_type_in_between_reads_nothing() -> None:
     code = """
 @jax.jit
