@@ -1,21 +1,30 @@
-"""Python loops over an array of indices in traced code: `for i in jnp.arange(n): ... x[i]`."""
+"""Python loops over an array in traced code: of indices, `for i in jnp.arange(n)`, or of rows, `for row in x`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import inside
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import TO_ARRAY, inside, names_read
+from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
 _ARANGE = "jax.numpy.arange"
+# The head of a loop over one variable, or several side by side.
+_OVER_NAMES = regex(r"\s*for\b.*\bin\s+(zip\(\s*\w+(\s*,\s*\w+)*\s*\)|[^\W\d]\w*)\s*:")
+_OF_ARRAYS = "jax."
+_MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
+# The page's pair about rows.
+_ROWS = 1
 
 
 @rule.source("For", "CompFor", calls=(_ARANGE,))
@@ -86,3 +95,104 @@ def _is_index(read: cst.Name, source: Source) -> bool:
             case _:
                 return False
     return False
+
+
+def _working_in_loops(source: Source) -> Iterator[str]:
+    """The scopes that call jax in a Python loop over variables: asked of the facts, and of the line of the loop."""
+    for place, name, (_, _, loops, _) in source.project.named_calls(source.path):
+        is_of_jax = bool(loops) and name is not None and name.startswith(_OF_ARRAYS)
+        if is_of_jax and source.runs(place.scope, "traced") and _OVER_NAMES.match(source.pieces.lines[loops[-1] - 1]):
+            yield place.scope
+
+
+@rule.source("For", when=_working_in_loops)
+def rows_gone_through(loop: cst.For, source: Source) -> Iterator[Finding]:
+    """The same work on every row of an array, or of several, put in a list or added up: no turn needs another."""
+    arrays = _gone_through(loop.iter, source)
+    if not arrays or not source.is_traced(loop) or is_for_a_picture(source.project, source.place(loop)):
+        return
+    if not all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays):
+        return
+    is_sum = _is_of_turns_apart(loop, source)
+    if is_sum is None:
+        return
+    shown = ", ".join(array.value for array in arrays)
+    turns = f"{source.alias('jax') or 'jax'}.vmap of what a turn makes, over {shown}"
+    yield source.finding(
+        loop,
+        f"each row of {shown} is cut out by itself, and worked on by operations of its own",
+        write=f"a product of matrices, or the sum along the first axis of {turns}" if is_sum else turns,
+        pair=_ROWS,
+    )
+
+
+def _is_short(array: cst.Name, source: Source) -> bool:
+    """Whether an array is made of a short list, `jnp.array([a, b])`, or counts few."""
+    made = source.meant(array)
+    listed = (
+        made.args[0].value
+        if isinstance(made, cst.Call) and made.args and source.calls(made, *_MADE_OF_LISTS)
+        else array
+    )
+    return is_few(listed, source)
+
+
+def _gone_through(iterated: cst.BaseExpression, source: Source) -> Sequence[cst.Name]:
+    """`x` of `for row in x`, `x` and `y` of `for a, b in zip(x, y)`."""
+    if isinstance(iterated, cst.Call) and source.calls(iterated, "zip"):
+        names = [arg.value for arg in iterated.args if arg.keyword is None]
+    else:
+        names = [iterated]
+    found = [name for name in names if isinstance(name, cst.Name)]
+    return found if len(found) == len(names) else ()
+
+
+def _is_of_turns_apart(loop: cst.For, source: Source) -> bool | None:
+    """Whether what the turns make is added up, False where it goes into lists; None where a turn may need another, or
+    does what no trace of all at once would."""
+    steps = _steps(loop)
+    if not steps or not all(_is_of_arrays(call, source) for call in calls(loop.body)):
+        return None
+    taken = [(step, *_taken_in(step)) for step in steps]
+    if not any(how for _, how, _, _ in taken):
+        return None
+    names = [name for _, _, name, _ in taken]
+    for number, (_, how, name, value) in enumerate(taken):
+        # What it reads of the loop's own was made in this turn, and is not what the turns go into.
+        known = {each for _, how_made, each, _ in taken[:number] if not how_made}
+        if value is None or any(read.value in names and read.value not in known for read in names_read(value)):
+            return None
+        if not how and names.count(name) > 1:
+            return None
+    return any(how == "sum" for _, how, _, _ in taken)
+
+
+def _steps(loop: cst.For) -> Sequence[cst.BaseSmallStatement]:
+    """The statements of a loop, where none of them holds others."""
+    lines = loop.body.body if isinstance(loop.body, cst.IndentedBlock) and loop.orelse is None else ()
+    simple = [line for line in lines if isinstance(line, cst.SimpleStatementLine)]
+    return [step for line in simple for step in line.body] if len(simple) == len(lines) else ()
+
+
+def _taken_in(step: cst.BaseSmallStatement) -> tuple[str, str, cst.BaseExpression | None]:
+    """How a statement takes something in ("sum", "list", or "" for a name of its own), what is called so, and what it
+    takes in, None for any other statement."""
+    match step:
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(name), attr=cst.Name("append")), args=[arg])):
+            return "list", name, arg.value
+        case cst.AugAssign(target=cst.Name(name), operator=cst.AddAssign(), value=value):
+            return "sum", name, value
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value):
+            match value:
+                case cst.BinaryOperation(left=cst.Name(left), operator=cst.Add(), right=right) if left == name:
+                    return "sum", name, right
+            return "", name, value
+    return "", "", None
+
+
+def _is_of_arrays(call: cst.Call, source: Source) -> bool:
+    """Whether a call is one of jax, or of a list to take something in."""
+    name = source.name_called(call)
+    if name is not None:
+        return name.startswith(_OF_ARRAYS)
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "append"
