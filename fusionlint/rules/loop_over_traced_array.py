@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -25,6 +26,14 @@ _OF_ARRAYS = "jax."
 _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
 # The page's pair about rows.
 _ROWS = 1
+
+
+class _Step(NamedTuple):
+    """What a statement does with a value: it goes `into` a "sum" or a "list" of this name, or gets the name itself."""
+
+    into: str
+    name: str
+    value: cst.BaseExpression
 
 
 @rule.source("For", "CompFor", calls=(_ARANGE,))
@@ -150,44 +159,44 @@ def _gone_through(iterated: cst.BaseExpression, source: Source) -> Sequence[cst.
 def _is_of_turns_apart(loop: cst.For, source: Source) -> bool | None:
     """Whether what the turns make is added up, False where it goes into lists; None where a turn may need another, or
     does what no trace of all at once would."""
-    steps = _steps(loop)
-    if not steps or not all(_is_of_arrays(call, source) for call in calls(loop.body)):
+    steps = [_step(statement) for statement in _statements(loop)]
+    known = [step for step in steps if step is not None]
+    if len(known) < len(steps) or not all(_is_of_arrays(call, source) for call in calls(loop.body)):
         return None
-    taken = [(step, *_taken_in(step)) for step in steps]
-    if not any(how for _, how, _, _ in taken):
+    if not any(step.into for step in known) or not all(_is_of_this_turn(i, known) for i in range(len(known))):
         return None
-    names = [name for _, _, name, _ in taken]
-    for number, (_, how, name, value) in enumerate(taken):
-        # What it reads of the loop's own was made in this turn, and is not what the turns go into.
-        known = {each for _, how_made, each, _ in taken[:number] if not how_made}
-        if value is None or any(read.value in names and read.value not in known for read in names_read(value)):
-            return None
-        if not how and names.count(name) > 1:
-            return None
-    return any(how == "sum" for _, how, _, _ in taken)
+    return any(step.into == "sum" for step in known)
 
 
-def _steps(loop: cst.For) -> Sequence[cst.BaseSmallStatement]:
-    """The statements of a loop, where none of them holds others."""
-    lines = loop.body.body if isinstance(loop.body, cst.IndentedBlock) and loop.orelse is None else ()
-    simple = [line for line in lines if isinstance(line, cst.SimpleStatementLine)]
-    return [step for line in simple for step in line.body] if len(simple) == len(lines) else ()
+def _is_of_this_turn(number: int, steps: Sequence[_Step]) -> bool:
+    """Whether one of the steps of a turn reads of what the loop makes only what has got its name before, in this turn,
+    and for good."""
+    made = [step.name for step in steps]
+    named = {step.name for step in steps[:number] if not step.into and made.count(step.name) == 1}
+    return all(read.value not in made or read.value in named for read in names_read(steps[number].value))
 
 
-def _taken_in(step: cst.BaseSmallStatement) -> tuple[str, str, cst.BaseExpression | None]:
-    """How a statement takes something in ("sum", "list", or "" for a name of its own), what is called so, and what it
-    takes in, None for any other statement."""
-    match step:
+def _statements(loop: cst.For) -> Sequence[cst.BaseSmallStatement | None]:
+    """The statements of a loop; None in place of one that holds others."""
+    if loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock):
+        return (None,)
+    lines = (line.body if isinstance(line, cst.SimpleStatementLine) else (None,) for line in loop.body.body)
+    return [statement for line in lines for statement in line]
+
+
+def _step(statement: cst.BaseSmallStatement | None) -> _Step | None:
+    """What a statement does with a value, None for any that does something else."""
+    match statement:
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(name), attr=cst.Name("append")), args=[arg])):
-            return "list", name, arg.value
+            return _Step("list", name, arg.value)
         case cst.AugAssign(target=cst.Name(name), operator=cst.AddAssign(), value=value):
-            return "sum", name, value
+            return _Step("sum", name, value)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value):
             match value:
                 case cst.BinaryOperation(left=cst.Name(left), operator=cst.Add(), right=right) if left == name:
-                    return "sum", name, right
-            return "", name, value
-    return "", "", None
+                    return _Step("sum", name, right)
+            return _Step("", name, value)
+    return None
 
 
 def _is_of_arrays(call: cst.Call, source: Source) -> bool:
