@@ -16,21 +16,19 @@ from fusionlint.source.tree import Source
 
 def is_one_of_several(node: cst.CSTNode, source: Source, *better: str) -> bool:
     """Whether a word decides that `node` runs, and another word would have one of the calls `better` run instead."""
-    return any(
-        _calls_one(branch, source, better) for test, branch in _otherwise(node, source) if _asks_for_a_word(test)
-    )
+    return any(_calls_one(branch, source, better) for test, branch in otherwise(node, source) if _asks_for_a_word(test))
 
 
 def is_beside(node: cst.CSTNode, source: Source, *better: str) -> bool:
     """Whether an `if` decides that `node` runs, and otherwise one of the calls `better` would: somebody may choose."""
-    return any(_calls_one(branch, source, better) for _, branch in _otherwise(node, source))
+    return any(_calls_one(branch, source, better) for _, branch in otherwise(node, source))
 
 
 def _calls_one(branch: cst.CSTNode, source: Source, names: tuple[str, ...]) -> bool:
     return any(source.calls(part, *names) for part in inside(branch))
 
 
-def _otherwise(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
+def otherwise(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
     """What each `if` around `node` in its function asks, and what runs otherwise."""
     below: cst.CSTNode = node
     for above in source.ancestors(node):
