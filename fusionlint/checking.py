@@ -72,8 +72,8 @@ def scope_of(
     per_file = tuple(
         (pattern, tuple(known) if _ALL in silent else silent) for pattern, silent in config.per_file_ignores
     )
-    silent = PerFile(str(config.root), per_file)
-    return Scope(speaking(names, targets), tuple(targets), silent, unused_ignores, only_seen)
+    silenced = PerFile(str(config.root), per_file)
+    return Scope(speaking(names, targets), tuple(targets), silenced, unused_ignores, only_seen)
 
 
 def check_known(names: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -30,6 +30,12 @@ def as_argument(node: cst.BaseExpression, source: Source) -> str:
     return f"({text})" if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield) and node.lpar else text
 
 
+def as_operand(node: cst.BaseExpression, text: str) -> str:
+    """`text`, the code of `node`, as it can stand before brackets or beside an operator."""
+    is_one = isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call | cst.Integer)
+    return text if is_one else f"({text})"
+
+
 def beside(function: cst.BaseExpression, name: str, source: Source) -> str | None:
     """`jnp.where` for `jnp.select`: `name` of the module that `function` is written with; None for a bare name."""
     if not isinstance(function, cst.Attribute):

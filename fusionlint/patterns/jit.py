@@ -149,28 +149,27 @@ def _dispatches(source: Source) -> dict[str, bool]:
     """The scopes of the file's host code that call a compiled program, each with whether a loop does. Several rules ask
     for every file."""
     found: dict[str, bool] = {}
-    project = source.project
-    for place, name, ((called, _, _), scope, loops, _) in project.named_calls(source.path):
+    for place, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path):
         says_more = scope not in found or (bool(loops) and not found[scope])
-        if not says_more or not (project.may_dispatch(name, called) or _may_be_handed(name, called, loops)):
-            continue
-        if source.runs(scope, "host") and _is_dispatch(project, place, name, called, loops):
+        if says_more and _is_dispatch(place, name, called, loops, source):
             found[scope] = bool(loops)
     return found
 
 
-def _may_be_handed(name: str | None, called: RawValue, loops: tuple[int, ...]) -> bool:
-    """Whether a call may be of something compiled that the function around it is handed, or gets among others."""
-    return bool(loops) and name is None and isinstance(called, str)
-
-
-def _is_dispatch(project: Project, place: Place, name: str | None, called: RawValue, loops: tuple[int, ...]) -> bool:
-    """Whether a call dispatches a compiled program; what is handed to a function is asked about in its loops alone."""
+def _is_dispatch(place: Place, name: str | None, called: RawValue, loops: tuple[int, ...], source: Source) -> bool:
+    """Whether a call of host code dispatches a compiled program; what the function around it is handed, or makes with
+    other things, is asked about in its loops alone."""
+    project = source.project
+    unknown = called if loops and name is None and isinstance(called, str) else None
+    if unknown is None and not project.may_dispatch(name, called):
+        return False  # most calls, before anything is asked of the function
+    if not source.runs(place.scope, "host"):
+        return False
     if project.dispatches(place, name, called):
         return True
-    if not isinstance(called, str) or not _may_be_handed(name, called, loops):
+    if unknown is None:
         return False
-    return _is_handed_compiled(project, place, called) or ("." not in called and _gets_compiled(project, place))
+    return _is_handed_compiled(project, place, unknown) or ("." not in unknown and _gets_compiled(project, place))
 
 
 @remembered

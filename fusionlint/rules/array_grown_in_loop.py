@@ -16,6 +16,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.rule import Rule
+from fusionlint.source.facts import CONSTRUCTORS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -24,8 +25,6 @@ rule = Rule(__name__, harm="recompile")
 _APPENDS = ("jax.numpy.append",)
 # What a network does takes so long that a join is nothing beside it.
 _BIG = regex(r"(^|[._])(encode|decode|denoise|generate|train|fit)(_|$)")
-# An object joins what its few parts have, once.
-_CONSTRUCTORS = ("__init__", "__post_init__")
 _COMPUTES = ("jax.numpy.", "jax.nn.", "jax.scipy.", "jax.lax.")
 # What a method does with an array that it only takes.
 _KEEPS = regex(r"log|save|write|print|store|add|append|put|record|plot|render|check|set_", re.I)
@@ -35,7 +34,8 @@ _JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack", "jax.
 @rule.source("For", "While", calls=(*_APPENDS, *_JOINS), where="host", in_loop=True)
 def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
     """The loop joins an array with more, and goes on with the longer one; the first such array of a loop."""
-    if isinstance(node, cst.For) and (is_few(node.iter, source) or source.scope(node).endswith(_CONSTRUCTORS)):
+    # An object joins what its few parts have, once.
+    if isinstance(node, cst.For) and (is_few(node.iter, source) or source.scope(node).endswith(CONSTRUCTORS)):
         return
     is_beside_more = any(_BIG.search(dotted(call.func)) for call in calls(node.body))
     for call in inside(node.body):

@@ -23,7 +23,7 @@ from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_made_once, is_of_a_factory
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.facts import NOTHING, Facts, last_name
+from fusionlint.source.facts import CONSTRUCTORS, NOTHING, Facts, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -45,7 +45,6 @@ _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
 _REPORTS = regex(r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat")
 _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
-_CONSTRUCTORS = ("__init__", "__post_init__")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
 
@@ -165,7 +164,7 @@ def _is_once(loop: _Loop, source: Source) -> bool:
     place = source.place(loop)
     if source.in_loop(loop):
         return False
-    if last_name(place.scope) in _CONSTRUCTORS:
+    if last_name(place.scope) in CONSTRUCTORS:
         return True
     is_report = _REPORTS.search(last_name(place.scope)) is not None
     return is_report or _is_by_name(loop) or is_made_once(source.project, source.contexts, place)

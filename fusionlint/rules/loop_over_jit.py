@@ -99,8 +99,8 @@ def _needs_the_host(loop: Loop, source: Source) -> bool:
 
 def _is_of_the_last_turn(call: cst.Call, loop: Loop, source: Source) -> bool:
     """`if step == n - 1:`."""
-    around = takewhile(lambda above: above is not loop, source.ancestors(call))
-    tests = (part for above in around if isinstance(above, cst.If) for part in inside(above.test))
+    ifs = (above for above in _inside(call, loop, source) if isinstance(above, cst.If))
+    tests = (part for above in ifs for part in inside(above.test))
     return any(
         isinstance(part, cst.BinaryOperation)
         and isinstance(part.operator, cst.Subtract)
@@ -207,9 +207,9 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     return carried
 
 
-def _inside(call: cst.Call, carry: Carry, source: Source) -> Iterator[cst.CSTNode]:
+def _inside(call: cst.Call, loop: Loop, source: Source) -> Iterator[cst.CSTNode]:
     """What is around `call` within the loop, innermost first."""
-    return takewhile(lambda above: above is not carry.loop, source.ancestors(call))
+    return takewhile(lambda above: above is not loop, source.ancestors(call))
 
 
 def _is_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:
@@ -253,7 +253,7 @@ def _row(part: cst.Subscript, name: str, carry: Carry) -> bool:
 
 def _is_optional(call: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether what the loop computes decides if `call` is made: `if step % 100 == 0`, `if done`."""
-    for above in _inside(call, carry, source):
+    for above in _inside(call, carry.loop, source):
         if isinstance(above, cst.ExceptHandler):
             return True
         if isinstance(above, cst.If) and carry.varies(above.test) and call not in calls(above.test):

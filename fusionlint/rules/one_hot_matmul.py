@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import comments_above, is_asked_for, is_beside
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, as_operand
 from fusionlint.patterns.one_hot import (
     OneHot,
     factors,
@@ -91,7 +91,7 @@ def _picked_by_helper(node: cst.Call, source: Source) -> Iterator[Finding]:
     handed = helper.params.params[-1].name if helper.params.params else None
     if handed is None or source.written(sides[0]) is not handed or not source.is_traced(node):
         return
-    rows = f"{_operand(sides[1], source)}[{source.code(found.index)}]"
+    rows = f"{as_operand(sides[1], source.code(sides[1]))}[{source.code(found.index)}]"
     yield source.finding(node, _MESSAGE, write=f"{rows}, instead of the product in `{source.code(node.func)}`", pair=2)
 
 
@@ -101,7 +101,7 @@ def _picked(
     index, rows = _index(left, source), _rows(table, source)
     if index is None or rows is None or not source.is_traced(node):
         return
-    yield source.finding(node, _MESSAGE, write=f"{_operand(rows, source)}[{source.code(index)}]")
+    yield source.finding(node, _MESSAGE, write=f"{as_operand(rows, source.code(rows))}[{source.code(index)}]")
 
 
 def _rows(table: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
@@ -135,7 +135,7 @@ def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
             continue  # of a few rows most are picked: a reorder, as of the beams of a search
         index = found.index
         if set(picks) & set(axes) == {picks[-1]} and axes[0] == picks[-1] and result == picks[:-1] + axes[1:]:
-            write = f"{_operand(table, source)}[{source.code(index)}]"
+            write = f"{as_operand(table, source.code(table))}[{source.code(index)}]"
         else:
             numpy = source.alias("jax.numpy") or "jnp"
             where = f"axis={axes.index(picks[-1])}" if "." not in axes[: axes.index(picks[-1])] else "axis=..."
@@ -181,9 +181,3 @@ def _index(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
     """i of `one_hot(i, n)`, or of a name for it."""
     found = one_hot(node, source)
     return found.index if found else None
-
-
-def _operand(node: cst.BaseExpression, source: Source) -> str:
-    """`node` as it can stand before brackets."""
-    text = source.code(node)
-    return text if isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call) else f"({text})"

@@ -11,7 +11,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import otherwise
 from fusionlint.patterns.at import constant, elements, inside, is_whole
 from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.calls import argument, brief, has_only
+from fusionlint.patterns.calls import argument, as_operand, brief, has_only
 from fusionlint.patterns.sort import is_order
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -152,5 +152,4 @@ def _number(node: cst.BaseExpression | None) -> int | None:
 def _operand(node: cst.BaseExpression, source: Source, otherwise: str) -> str:
     """`node` as it can be divided or subscripted."""
     text = brief(source.code(node), _LONGEST, otherwise)
-    plain = isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript | cst.Integer)
-    return text if plain or text == otherwise else f"({text})"
+    return text if text == otherwise else as_operand(node, text)

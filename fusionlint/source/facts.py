@@ -17,6 +17,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 Shape = Literal["handed on in a loop", "handed on with rows in a loop", "masked in a loop", "kept in self"]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 
+# What makes an object of a class once, and what Python calls after it.
+CONSTRUCTORS = ("__init__", "__post_init__")
 # A Value as it is kept: the name alone, (elements,) of a tuple, (callee, arguments, keywords) of a call.
 RawValue: TypeAlias = "str | tuple[Any, ...] | None"
 RawBinding: TypeAlias = tuple[Kind, str, RawValue]

@@ -39,9 +39,10 @@ _IDLE_FILE = regex(
     r"|[^/]*_repro)"
     r"\.py$"
 )
-_GROUP = regex(r"\(\?P<\w+>")
 # Sphinx-Gallery runs what is called plot_*: examples of everything.
 _GALLERY = regex(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
+# How a group with a name begins: the expressions of pathspec all call theirs the same.
+_GROUP = regex(r"\(\?P<\w+>")
 
 
 def python_files(paths: Sequence[Path], exclude: Iterable[str] = (), *, idle: bool = False) -> list[Path]:
@@ -132,7 +133,6 @@ def _patterns(lines: Iterable[str]) -> _Ignored | None:
     import pathspec  # an editor asks about one file, and waits for it
 
     spec = pathspec.GitIgnoreSpec.from_lines(lines)
-    # Each of the expressions gives its group the same name.
     parts = [_GROUP.sub("(?:", one.regex.pattern) for one in spec.patterns if one.include and one.regex]
     return _Ignored(spec, re.compile("|".join(f"(?:{part})" for part in parts))) if parts else None
 

@@ -124,16 +124,24 @@ class Project:
     def perhaps_compiled(self) -> frozenset[str]:
         """The names that something compiled may be called by: what is called by none of them is a plain def, a class,
         or nothing of the project's."""
-        known = self.known.perhaps_compiled
-        named = (known.get(path) or facts.perhaps_compiled for path, facts in self.files.items())
-        return frozenset().union(*named)
+        return frozenset().union(*self.compiled_by_path().values())
 
     @cached_property
     def perhaps_wrapped(self) -> frozenset[str]:
         """Those of them that something compiled may be called by whose qualified name is known: that of a def."""
-        known = self.known.perhaps_wrapped
-        named = (known.get(path) or facts.perhaps_wrapped for path, facts in self.files.items())
-        return frozenset().union(*named)
+        return frozenset().union(*self.wrapped_by_path().values())
+
+    def compiled_by_path(self) -> dict[str, Sequence[str]]:
+        """`perhaps_compiled` file by file."""
+        return self.of_each(self.known.perhaps_compiled, lambda path: tuple(self.files[path].perhaps_compiled))
+
+    def wrapped_by_path(self) -> dict[str, Sequence[str]]:
+        """`perhaps_wrapped` file by file."""
+        return self.of_each(self.known.perhaps_wrapped, lambda path: tuple(self.files[path].perhaps_wrapped))
+
+    def of_each(self, known: Mapping[str, T], found_out: Callable[[str], T]) -> dict[str, T]:
+        """By path what is `known` of a file, be it nothing, and else what is found out about it."""
+        return {path: known[path] if path in known else found_out(path) for path in self.files}
 
     def decorated(self) -> Iterator[tuple[Place, Function]]:
         """Every def with decorators."""

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, last_name, unpacked
+from fusionlint.source.facts import CONSTRUCTORS, Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import JIT, PARTIAL, Place, Project, found_once
 
@@ -78,7 +78,7 @@ _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
 _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
-_MAKES = (".__init__", ".__post_init__")
+_MAKES = tuple(f".{name}" for name in CONSTRUCTORS)
 _CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
 # What a method is called that a constructor leaves its work to, or that is called once after it.
 _SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
@@ -307,7 +307,7 @@ def _setting_up(project: Project, path: str) -> Iterator[str]:
     """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
     survives; and what makes a first state. A module of a network library keeps its layers so, under every trace."""
     facts = project.files[path]
-    first = (scope for scope in facts.functions if _is_first_name(last_name(scope)))
+    first = (scope for scope in facts.raw.functions if _is_first_name(last_name(scope)))
     yield from (scope for scope in first if _makes_a_first_state(project, Place(path, scope)))
     for scope in facts.has("kept in self"):
         place = Place(path, scope)
@@ -322,14 +322,12 @@ def _makes_a_first_state(project: Project, place: Place) -> bool:
     facts, around = project.files[place.path], place.outer.scope
     if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, _EQUINOX):
         return False
-    return not any(
-        _STEP.match(last_name(one)) and Place(place.path, one).outer.scope == around for one in facts.functions
-    )
+    return not any(one.rpartition(".")[0] == around and _STEP.match(last_name(one)) for one in facts.raw.functions)
 
 
 @cache
 def _is_first_name(name: str) -> bool:
-    return _FIRST_STATE.match(name.partition("#")[0]) is not None
+    return _FIRST_STATE.match(name) is not None
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import EVERYWHERE, METHODS
-from fusionlint.source.facts import Call
+from fusionlint.source.facts import CONSTRUCTORS, Call
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import Place, Project, found_once
 from fusionlint.source.seen import TRANSFORMS, is_called_idle, seen
@@ -225,4 +225,4 @@ def _set_up(project: Project, host: set[Place], traced: set[Place], setting_up: 
 
 def _sets_up(place: Place) -> bool:
     """Whether what is known to be host code is the module's own level or a constructor."""
-    return not place.scope or place.scope.endswith(("__init__", "__post_init__"))
+    return not place.scope or place.scope.endswith(CONSTRUCTORS)

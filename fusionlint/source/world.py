@@ -39,16 +39,9 @@ class World(NamedTuple):
         """`World.unpacked` of it with the same facts is this world again."""
         project = self.project
         known = project.known
-        names = {path: known.names.get(path) or self._names(path) for path in project.files}
-        compiled = {
-            path: known.perhaps_compiled.get(path) or tuple(facts.perhaps_compiled)
-            for path, facts in project.files.items()
-        }
-        wrapped = {
-            path: known.perhaps_wrapped.get(path) or tuple(facts.perhaps_wrapped)
-            for path, facts in project.files.items()
-        }
-        shown = {path: known.seen.get(path) or one.packed() for path, one in seen(project).items()}
+        names = project.of_each(known.names, self._names)
+        compiled, wrapped = project.compiled_by_path(), project.wrapped_by_path()
+        shown = project.of_each(known.seen, lambda path: seen(project)[path].packed())
         asked = {path: project.resting_on(path) for path in project.files}
         return Packed(self.packed_contexts(), names, compiled, wrapped, shown, asked, self.packed_kernels())
 
