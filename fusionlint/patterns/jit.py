@@ -175,7 +175,7 @@ def _is_dispatch(place: Place, name: str | None, called: RawValue, loops: tuple[
 @remembered
 def _gets_compiled(project: Project, place: Place) -> bool:
     """Whether the code at `place` calls a factory that returns something compiled with other things."""
-    names = {name for here, name in project.calls_in(place.path) if here == place}
+    names = {name for here, name in project.calls_in(place.path) if here.scope == place.scope}
     return any(_compiled_of(project, name) for name in names)
 
 

@@ -22,7 +22,7 @@ rule = Rule(__name__, harm="fusion")
 _ARANGE = "jax.numpy.arange"
 # The head of a loop over one variable, or several side by side.
 _OVER_NAMES = regex(r"\s*for\b.*\bin\s+(zip\(\s*\w+(\s*,\s*\w+)*\s*\)|[^\W\d]\w*)\s*:")
-_OF_ARRAYS = "jax."
+_OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.scipy.", "jax.random.", "jax.image.", "jax.vmap")
 _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
 # The page's pair about rows.
 _ROWS = 1
@@ -107,7 +107,7 @@ def _is_index(read: cst.Name, source: Source) -> bool:
 
 
 def _working_in_loops(source: Source) -> Iterator[str]:
-    """The scopes that call jax in a Python loop over variables: asked of the facts, and of the line of the loop."""
+    """The scopes that compute by jax in Python loops over variables: asked of the facts, and of the line of the loop."""
     for place, name, (_, _, loops, _) in source.project.named_calls(source.path):
         is_of_jax = bool(loops) and name is not None and name.startswith(_OF_ARRAYS)
         if is_of_jax and source.runs(place.scope, "traced") and _OVER_NAMES.match(source.pieces.lines[loops[-1] - 1]):

@@ -15,32 +15,36 @@ from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
 from fusionlint.rule import Rule
+from fusionlint.source.facts import RawValue
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="compile-time")
 
 # A step hands on a state and a key, or parameters and what the optimizer keeps; a sum or a picture is one value.
 _OF_A_STEP = 2
+# An iteration of jaxopt, and of what is written like it: `params, state = solver.update(params, state)`.
+_ITERATES = regex(r"(^|[._])(solver|optimi[sz]er|minimi[sz]er)\.(update|step)$")
 # What says above a loop, as close as this, that a scan was measured.
 _CLOSE = 4
 _TRIED = regex(r"test|slow|fast|measur|benchmark", re.I)
 
 
 def _stepping_in_a_loop(source: Source) -> Iterator[str]:
-    """The scopes of traced code whose loops update parameters or call what is compiled by itself: asked of the facts,
-    before libcst parses."""
+    """The scopes of traced code whose loops update parameters, iterate a solver, or call what is compiled by itself:
+    asked of the facts, before libcst parses."""
     project = source.project
     for place, name, ((called, _, _), scope, loops, _) in project.named_calls(source.path):
         if not loops or not source.runs(scope, "traced"):
             continue
-        if may_apply(name, called) or project.dispatches(place, name, called):
+        if may_apply(name, called) or _may_iterate(called) or project.dispatches(place, name, called):
             yield scope
 
 
 @rule.source("For", when=_stepping_in_a_loop)
 def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
-    """The loop goes on with the parameters that it has updated, or counts the steps of a compiled function that it
-    hands its own outcome, in code that is seen to be traced."""
+    """The loop goes on with the parameters that it has updated, or counts the steps of a compiled function or a solver
+    that it hands its own outcome, in code that is seen to be traced."""
     if source.context(loop) != "traced" or is_few(loop.iter, source) or _was_tried(loop, source):
         return
     carry = Carry(loop)
@@ -51,13 +55,18 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
             "jax.lax.scan over the batches, or their indices or keys, carrying the parameters and the optimizer's state"
         )
     elif _is_by_a_setting(loop, source) and any(
-        is_jitted(c.func, source) and _handed_on(c, carry, source) >= _OF_A_STEP for c in own
+        (is_jitted(c.func, source) or _may_iterate(dotted(c.func))) and _handed_on(c, carry, source) >= _OF_A_STEP
+        for c in own
     ):
         what = "every step is written into the program that is compiled here: it compiles longer with each"
         write = "jax.lax.scan, carrying what one step hands to the next, and returning what each of them stores"
     else:
         return
     yield source.finding(loop, what, write=write)
+
+
+def _may_iterate(called: RawValue) -> bool:
+    return isinstance(called, str) and bool(_ITERATES.search(called))
 
 
 def _was_tried(loop: cst.For, source: Source) -> bool:
