@@ -107,7 +107,7 @@ def _is_index(read: cst.Name, source: Source) -> bool:
 
 
 def _working_in_loops(source: Source) -> Iterator[str]:
-    """The scopes that compute by jax in Python loops over variables: asked of the facts, and of the line of the loop."""
+    """The scopes that compute by jax in loops over variables: asked of the facts, and of the line of the loop."""
     for place, name, (_, _, loops, _) in source.project.named_calls(source.path):
         is_of_jax = bool(loops) and name is not None and name.startswith(_OF_ARRAYS)
         if is_of_jax and source.runs(place.scope, "traced") and _OVER_NAMES.match(source.pieces.lines[loops[-1] - 1]):
