@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.options import default_given
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
@@ -48,14 +49,17 @@ _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_sol
 
 
 def is_short(loop: Loop, source: Source) -> bool:
-    """Whether the loop is seen to run a few times only: `range(3)`, or once, `[5.0]`."""
+    """Whether the loop is seen to run a few times only: `range(3)`, or `range(n)` of a parameter `n=3`; or once,
+    `[5.0]`."""
     if runs_once(loop):
         return True
     if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
         return False
     match loop.iter.args:
         case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
-            count = source.value(value) if isinstance(value, cst.Name) else value
+            count = value
+            if isinstance(value, cst.Name):
+                count = source.value(value) or default_given(value, source) or value
             return isinstance(count, cst.Integer) and count.evaluated_value <= _FEW
     return False
 
@@ -208,14 +212,20 @@ def is_timed(loop: Loop, source: Source) -> bool:
 
 
 def is_measured(loop: Loop, source: Source) -> bool:
-    """Whether the time is taken right before the loop and right after it: how long so many calls take is what is asked
-    for. A name may be assigned in between."""
+    """Whether the time is taken right before the loop and right after it, or once its outcome is there: how long so
+    many calls take is what is asked for. A name may be assigned in between."""
     block = source.parent(loop)
     if not isinstance(block, cst.IndentedBlock):
         return False
     place = next(i for i, one in enumerate(block.body) if one is loop)
-    before, after = block.body[max(place - 2, 0) : place], block.body[place + 1 : place + 2]
-    return any(_asks_the_time(one, source) for one in before) and any(_asks_the_time(one, source) for one in after)
+    before, after = block.body[max(place - 2, 0) : place], block.body[place + 1 : place + 3]
+    ends = after[:2] if after and _waits(after[0]) else after[:1]
+    return any(_asks_the_time(one, source) for one in before) and any(_asks_the_time(one, source) for one in ends)
+
+
+def _waits(statement: cst.CSTNode) -> bool:
+    """`x.block_until_ready()`."""
+    return any(dotted(call.func).endswith("block_until_ready") for call in calls(statement))
 
 
 def _asks_the_time(statement: cst.CSTNode, source: Source) -> bool:

@@ -13,7 +13,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, lines_of
 
 
-def is_instead_of_a_scan(loop: cst.For, source: Source) -> bool:
+def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
     """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default."""
     below: cst.CSTNode = loop
     for above in source.ancestors(loop):
@@ -47,6 +47,15 @@ def _default(test: cst.BaseExpression, source: Source) -> bool | None:
             return _truth(next(given, None))
         case cst.Attribute(attr=cst.Name(flag)):
             return _truth(default_of(flag, test, source))
+    return None
+
+
+def default_given(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """The default of the parameter that `name` names; None of anything else."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param(default=default):
+            return default
     return None
 
 

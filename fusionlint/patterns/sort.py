@@ -17,17 +17,25 @@ SORTS = ("jax.numpy.sort", "jax.numpy.argsort")
 FLAT = "flat"
 End = Literal["smallest", "largest"]
 _ORDER = "argsort"
+_FLIP = "jax.numpy.flip"
+# What keeps the order of what it is handed, along one axis.
+_MONOTONE = ("jax.nn.softmax", "jax.nn.log_softmax")
+# Of what is read by its place the second is still at an end: of three in a row all may be wanted.
+_SECOND = 1
 
 
 class Sorted(NamedTuple):
     """A sorted array, or (`is_order`) what sorts it. `descending` is how it reads from the front; of a `reversed` one
-    the first among equals comes last."""
+    the first among equals comes last, and one that is turned `everywhere` has its other axes turned too. `mapped` is
+    the function, as written, that keeps its order and is applied to it: a softmax."""
 
     array: cst.BaseExpression
     is_order: bool
     axis: int | str
     descending: bool
     reversed: bool = False
+    everywhere: bool = False
+    mapped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +56,47 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
     if found is None:
         return None
     outer: cst.CSTNode = call
-    while (above := source.parent(outer)) and (part := _subscripted(above, outer, found)) and _is_reversal(part):
-        found = found._replace(descending=not found.descending, reversed=not found.reversed)
-        outer = above
+    while (further := _further(outer, found, source)) is not None:
+        outer, found = further
     name = source.assigned_name(outer)
-    subscripts = [(source.parent(read), read) for read in source.reads(name)] if name else [(above, outer)]
+    reads = source.reads(name) if name is not None else [outer]
+    subscripts = [(source.parent(read), read) for read in reads]
     around = (source.function(call), source.loop(call))
     if any((source.function(value), source.loop(value)) != around for _, value in subscripts):
         return None  # a loop's body, which may read another place each time
     read = [taken(above, value, found) for above, value in subscripts]
+    if found.everywhere and any(one is not None and one.length > 1 for one in read):
+        return None
     plain = [one for one in read if one is not None]
     return (found, plain) if plain and len(plain) == len(read) else None
+
+
+def _further(value: cst.CSTNode, found: Sorted, source: Source) -> tuple[cst.CSTNode, Sorted] | None:
+    """What is made of a sorted array, or of its name where nothing else reads that, and is in order too: turned round,
+    `s[::-1]`, `jnp.flip(s)`, `-s` of `-x`, or `softmax(s)`."""
+    name = source.assigned_name(value)
+    reads = source.reads(name) if name is not None else [value]
+    if len(reads) != 1:
+        return None
+    value, above = reads[0], source.parent(reads[0])
+    turned = found._replace(descending=not found.descending, reversed=not found.reversed)
+    match above, found.array:
+        case cst.Subscript(), _ if (part := _subscripted(above, value, found)) and _is_reversal(part):
+            return above, turned
+        case cst.UnaryOperation(operator=cst.Minus()), cst.UnaryOperation(
+            operator=cst.Minus(), expression=array
+        ) if not (found.is_order or found.mapped):
+            return above, turned._replace(array=array)
+        case cst.Arg(keyword=None, star=""), _:
+            call = source.parent(above)
+            if not isinstance(call, cst.Call) or call.args[0] is not above or not has_only(call, 2, "axis"):
+                return None
+            axis = argument(call, 1, "axis")
+            if source.calls(call, _FLIP) and _axis(axis) == found.axis:
+                return call, turned._replace(everywhere=axis is None)
+            if source.calls(call, *_MONOTONE) and not (found.is_order or found.mapped) and _axis(axis) == found.axis:
+                return call, found._replace(mapped=source.code(call.func))
+    return None
 
 
 def _sorted_call(call: cst.Call, source: Source) -> Sorted | None:
@@ -121,6 +159,8 @@ def taken(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Taken
     match part:
         case cst.Integer() if part.evaluated_value == 0:
             return Taken(ends[0], None, True, length, from_back=False)
+        case cst.Integer() if part.evaluated_value == _SECOND:
+            return Taken(ends[0], cst.Integer(str(_SECOND + 1)), True, length, from_back=False)
         case cst.UnaryOperation(operator=cst.Minus(), expression=count):
             return Taken(ends[1], None if constant(count) == 1 else count, True, length, from_back=True)
         case cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None) if not _is_negative(count):

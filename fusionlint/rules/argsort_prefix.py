@@ -187,6 +187,7 @@ def _instead(made: Sorted, one: Taken, source: Source) -> str:
     lax = source.alias("jax.lax") or "jax.lax"
     count = source.code(one.count) if one.count is not None else "k"
     array = as_argument(made.array, source) if one.end == "largest" else _smallest_first(made.array, source)
+    array = f"{made.mapped}({array})" if made.mapped else array
     text = f"{lax}.top_k({array}, {count})[{1 if made.is_order else 0}]"
     if one.is_single:
         return f"{text}[..., -1]"

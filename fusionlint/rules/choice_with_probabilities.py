@@ -21,6 +21,7 @@ from fusionlint.patterns.choice import (
     written_shape,
 )
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
@@ -43,7 +44,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not _is_given(made.p, source) or is_drawn_once(node, source):
         return
-    if _is_beside_a_factorization(node, source):
+    if _is_beside_a_factorization(node, source) or _is_mapped_over_keys(node, made.p, source):
         return
     is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(
@@ -76,6 +77,19 @@ def _is_beside_a_factorization(node: cst.Call, source: Source) -> bool:
     if function is None or source.context(node) == "traced" or source.in_loop(node):
         return False
     return any(source.function(call) is function for call in source.calls_of(_FACTORIZATIONS))
+
+
+def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
+    """Whether it is all that `jax.vmap(lambda key: choice(key, n, p=p))` does: many draws from one table, which is
+    summed up once, where a categorical would draw as many numbers for each as the table has."""
+    function = source.parent(node)
+    if not isinstance(function, cst.Lambda) or function.body is not node:
+        return False
+    argument = source.parent(function)
+    mapped = source.parent(argument) if isinstance(argument, cst.Arg) else None
+    own = {parameter.name.value for parameter in function.params.params}
+    is_the_same = own.isdisjoint(name.value for name in names_read(p)) and listed(p, source) is None
+    return isinstance(mapped, cst.Call) and source.calls(mapped, *VMAPS) and is_the_same
 
 
 def _is_given(p: cst.BaseExpression, source: Source) -> bool:

@@ -14,7 +14,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
 from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
-from fusionlint.patterns.options import default_of, is_instead_of_a_scan
+from fusionlint.patterns.options import default_given, default_of, is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
@@ -146,10 +146,8 @@ def _default(count: cst.BaseExpression, source: Source) -> int | None:
     `config.depth`, what the one class of the file that has such a field gives it."""
     match count:
         case cst.Name():
-            written = source.written(count)
-            match source.parent(written) if written is not None else None:
-                case cst.Param(default=cst.Integer() as value):
-                    return value.evaluated_value
+            default = default_given(count, source)
+            return default.evaluated_value if isinstance(default, cst.Integer) else None
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
             owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
             for node in lines_of(owner) if owner is not None else ():

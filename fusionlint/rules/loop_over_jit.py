@@ -27,6 +27,7 @@ from fusionlint.patterns.host import (
     yields,
 )
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
+from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.pictures import is_drawn
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -69,7 +70,7 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if any(_TRAINS.match(name) or _INITIALIZES.match(name) for name in source.scope(loop).split(".")):
         return
-    if is_measured(loop, source) or _needs_the_host(loop, source):
+    if is_measured(loop, source) or _needs_the_host(loop, source) or is_instead_of_a_scan(loop, source):
         return
     carry = Carry(loop)
     if any(_plays_on_the_host(c, carry, source) for c in calls(loop.body)):
@@ -89,9 +90,11 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
 
 
 def _needs_the_host(loop: Loop, source: Source) -> bool:
-    """Whether an error of a turn is caught in it, and the next goes on from there, or turns before the last open files:
-    no loop of jax.lax does that."""
+    """Whether an error of a turn is caught in it, and the next goes on from there, or turns before the last open files,
+    or a turn moves what it makes to another device: no loop of jax.lax does that."""
     if any(isinstance(part, cst.Try | cst.TryStar) and part.handlers for part in inside(loop.body)):
+        return True
+    if any(source.calls(call, "jax.device_put") and len(call.args) > 1 for call in calls(loop.body)):
         return True
     opened = (call for call in calls(loop.body) if source.calls(call, "open"))
     return not all(_is_of_the_last_turn(call, loop, source) for call in opened)

@@ -119,3 +119,18 @@ def drawn(key, weights):
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
     assert found.suggestion.text == "jax.random.categorical(key, jnp.log(weights), shape=(512,))"
+
+
+@pytest.mark.parametrize(
+    ("draw", "count"),
+    [
+        ("jax.vmap(lambda k: jax.random.choice(k, n, p=p))(keys)", 0),
+        ("jax.vmap(lambda k, p: jax.random.choice(k, n, p=p))(keys, p)", 1),
+        ("jax.vmap(lambda k: jax.random.choice(k, 2, p=jnp.array([0.1, 0.9])))(keys)", 1),
+        ("jax.vmap(lambda k: x[jax.random.choice(k, n, p=p)])(keys)", 1),
+    ],
+    ids=["of one table", "of a table each", "of a table of two", "beside more"],
+)
+def test_many_draws_of_one_table_sum_it_up_once(draw: str, count: int) -> None:
+    code = f"import jax\nimport jax.numpy as jnp\n\ndef shots(keys, n, p, x):\n    return {draw}\n"
+    assert len(check_text(code.encode(), "m.py", SCOPE)) == count

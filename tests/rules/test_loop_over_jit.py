@@ -134,11 +134,34 @@ def test_turns_that_write_files_need_the_host(gate: str, expected: list[int]) ->
     assert lines(body) == expected
 
 
+@pytest.mark.parametrize(("moved", "count"), [("jax.device_put(state, b)", 0), ("jax.device_put(state)", 1)])
+def test_no_scan_moves_what_a_turn_makes_to_another_device(moved: str, count: int) -> None:
+    assert len(lines(f"for i in range(a):\n    state = step(state)\n    c.append({moved})")) == count
+
+
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [("jax.lax.scan(step, state, b)[0]", 0), ("c.scan(step, state)", 0), ("c.search(step, state)", 1)],
+    ids=["a scan", "a scan of one's own", "no scan"],
+)
+def test_a_loop_that_somebody_may_choose_a_scan_for_is_left_alone(other: str, count: int) -> None:
+    assert len(lines(f"if a:\n    state = {other}\nelse:\n    for i in range(b): state = step(state)")) == count
+
+
+@pytest.mark.parametrize(("default", "count"), [("=3", 0), ("=300", 1), ("", 1)])
+def test_so_few_steps_as_a_default_says_are_no_scan(default: str, count: int) -> None:
+    code = f"{HEAD}def run(state, n{default}):\n    for _ in range(n):\n        state = step(state)\n"
+    assert len(check_text(code.encode(), "m.py", ONLY)) == count
+
+
 @pytest.mark.parametrize(
     ("before", "after", "count"),
     [
         ("start = time.time()", "taken = time.time() - start", 0),
         ("start = time.perf_counter()\nother = a", "print(time.perf_counter() - start)", 0),
+        ("start = time.time()", "state.block_until_ready()\ntaken = time.time() - start", 0),
+        ("start = time.time()", "jax.block_until_ready(state)\ntaken = time.time() - start", 0),
+        ("start = time.time()", "state.save()\ntaken = time.time() - start", 1),
         ("start = time.time()", "print(state)", 1),
         ("start = a", "print(time.time())", 1),
     ],

@@ -1,0 +1,56 @@
+"""argsort-prefix and sort-for-max: what is read of what a sort made, turned round or mapped before."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+SCOPE = Scope(("argsort-prefix", "sort-for-max"))
+
+
+def said(body: str) -> list[str]:
+    """What to write instead, of what a function of x and k does."""
+    head = "import jax\nimport jax.numpy as jnp\nfrom jax import nn\n\ndef f(x, k):\n"
+    code = head + "".join(f"    {line}\n" for line in body.splitlines())
+    return [found.suggestion.text for found in check_text(code.encode(), "m.py", SCOPE) if found.suggestion]
+
+
+@pytest.mark.parametrize(
+    ("body", "instead"),
+    [
+        ("return jnp.flip(jnp.sort(x))[:k]", "jax.lax.top_k(x, k)[0]"),
+        ("return jnp.flip(jnp.argsort(x))[:k]", "jax.lax.top_k(x, k)[1]"),
+        ("return jnp.flip(jnp.sort(x, axis=-1), axis=-1)[..., :k]", "jax.lax.top_k(x, k)[0]"),
+        ("s = jnp.sort(x)\nr = jnp.flip(s)\nreturn r[:k]", "jax.lax.top_k(x, k)[0]"),
+        ("return (-jnp.sort(-x))[:k]", "jax.lax.top_k(x, k)[0]"),
+        ("return (-jnp.sort(-x))[0]", "jnp.max(x)"),
+        ("s = jnp.sort(x)[..., ::-1]\nreturn s[..., 0] - s[..., 1]", "jax.lax.top_k(x, 2)[0]"),
+        ("p = nn.softmax(jnp.sort(x)[..., ::-1], axis=-1)\nreturn p[..., 0] - p[..., 1]",
+         "jax.lax.top_k(nn.softmax(x), 2)[0]"),
+        ("return nn.log_softmax(jnp.sort(x))[..., -1]", "jnp.max(nn.log_softmax(x), axis=-1)"),
+    ],
+)  # fmt: skip
+def test_what_is_turned_round_or_keeps_the_order_is_sorted_too(body: str, instead: str) -> None:
+    assert said(body) == [instead]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s = jnp.sort(x)[::-1]\nreturn s[0], s[1], s[2]",
+        "return jnp.flip(jnp.sort(x))[..., :k]",
+        "return jnp.flip(jnp.sort(x), axis=0)[..., :k]",
+        "s = jnp.sort(x)\nr = jnp.flip(s)\nreturn r[:k], s",
+        "return (-jnp.sort(x))[:k]",
+        "return nn.softmax(jnp.sort(x), axis=0)[..., -1]",
+        "return nn.softmax(jnp.argsort(x))[..., -1]",
+        "return jnp.cumsum(jnp.sort(x))[-1]",
+        "s = jnp.sort(x)\nreturn s[0], s[1]",
+    ],
+    ids=["three of them", "all axes", "another axis", "read whole too", "smallest", "softmax of columns", "of an order",
+         "no order kept", "the smallest two"],
+)  # fmt: skip
+def test_what_needs_the_sort_or_may_be_another_axis_is_left_alone(body: str) -> None:
+    assert said(body) == []
