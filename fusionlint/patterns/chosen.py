@@ -116,6 +116,68 @@ def is_last_choice(one: Chosen, source: Source) -> bool:
     return not any(before is not None and before.choice is one.choice for before in befores)
 
 
+def choices_of_one_place(write: Write, source: Source) -> list[cst.Call]:
+    """The choices, first to last, of which `write` stands in the last: between an array that is written at one place
+    and what the choice before chose, the first of them between that and the array as it was. `new = where(p,
+    x.at[i].set(v), x)`, then `new = where(q, x.at[i].set(w), new)`. Empty where there are not two."""
+    array, side = write.array, _side(write, source)
+    if side is None or not isinstance(array, cst.Name) or write.method != "set" or _goes_on(write, side[0], source):
+        return []
+    found, other = [side[0]], side[1]
+    stored = _stored(array, side[0], source)
+    while not (isinstance(other, cst.Name) and other.value == array.value):
+        before = source.meant(other)
+        name = source.assigned_name(before)
+        if name is not None and not set(source.reads(name)) <= set(inside(found[-1])):
+            return []
+        again = _at_the_same_place(before, write, source)
+        if again is None or again[0] in found or _stored(again[2], again[0], source) is not stored:
+            return []
+        found.append(again[0])
+        other = again[1]
+    return found[::-1] if len(found) > 1 and _stored(other, found[-1], source) is stored else []
+
+
+def _side(write: Write, source: Source) -> tuple[cst.Call, cst.BaseExpression] | None:
+    """The choice that a write is one side of, and the other side."""
+    argument = source.parent(write.call)
+    choice = source.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(choice, cst.Call) or not source.calls(choice, *_CHOICES) or len(choice.args) != 3:
+        return None
+    first, second = (arg.value for arg in choice.args[1:])
+    if write.call not in (first, second):
+        return None
+    return choice, second if first is write.call else first
+
+
+def _at_the_same_place(
+    choice: cst.CSTNode, write: Write, source: Source
+) -> tuple[cst.Call, cst.BaseExpression, cst.Name] | None:
+    """`choice`, its other side and the array, where one side writes what `write` does, and where that does."""
+    place = [*map(source.code, write.index)]
+    for arg in choice.args if isinstance(choice, cst.Call) else ():
+        other = at_write(arg.value)
+        if (
+            other is None
+            or not isinstance(other.array, cst.Name)
+            or source.code(other.array) != source.code(write.array)
+        ):
+            continue
+        side = _side(other, source)
+        if side is not None and side[0] is choice and [*map(source.code, other.index)] == place:
+            return choice, side[1], other.array
+    return None
+
+
+def _goes_on(write: Write, choice: cst.Call, source: Source) -> bool:
+    """Whether another choice of the same place goes on from this one."""
+    name = source.assigned_name(choice)
+    around = (
+        above for read in (source.reads(name) if name is not None else [choice]) for above in source.ancestors(read)
+    )
+    return any(_at_the_same_place(above, write, source) is not None for above in around)
+
+
 def _before(one: Chosen, source: Source) -> Chosen | None:
     stored = _stored(one.array, one.choice, source)
     target = source.parent(stored.node) if stored is not None else None

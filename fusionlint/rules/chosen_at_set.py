@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, at_write, elements, inside, is_whole
-from fusionlint.patterns.chosen import Chosen, chosen, chosen_chain, is_last_choice
+from fusionlint.patterns.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.often import is_for_a_picture
@@ -43,6 +43,27 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
         until=last.choice,
         write=f"one `{name}.at[places].{last.write.method}(values)`, where places that stay as they are lie outside: "
         f'`{jnp}.where(on, i, n)`, and mode="drop"',
+    )
+
+
+@rule.source("Call", calls=WRITES)
+def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The last of several choices that differ in what stands at one place."""
+    write = at_write(node)
+    if write is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+        return
+    choices = choices_of_one_place(write, source)
+    if not choices or is_concrete(node, source):
+        return
+    jnp, array = source.alias("jax.numpy") or "jnp", source.code(write.array)
+    place = f"[{', '.join(map(source.code, write.index))}]"
+    yield source.finding(
+        choices[0],
+        f"`{array}` is written {len(choices)} times at one place, and each time all of it is chosen or not",
+        until=choices[-1],
+        write=f"{array}.at{place}.set(value), once, with the choices made of the value alone: "
+        f"`{jnp}.where(on, new, {array}{place})`",
+        pair=1,
     )
 
 

@@ -1,0 +1,48 @@
+"""chosen-at-set: choices between an array and the same array written at one place."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+SCOPE = Scope(("chosen-at-set",))
+
+
+def lines(body: str) -> list[int]:
+    """Lines of the findings in a jitted function of these arguments, counted from the body's first."""
+    head = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(p, q, x, y, i, j, v, w):\n"
+    code = head + "".join(f"    {line}\n" for line in body.splitlines())
+    return [found.location.line - head.count("\n") for found in check_text(code.encode(), "m.py", SCOPE)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "new = jnp.where(p, x.at[i].set(v), x)\nnew = jnp.where(q, x.at[i].set(w), new)\nreturn new",
+        "a = jnp.where(p, x.at[i].set(v), x)\nreturn jnp.where(q, x.at[i].set(w), a)",
+        "return jnp.where(p, x.at[i].set(v), jnp.where(q, x.at[i].set(w), x))",
+        "new = jax.lax.select(p, x, x.at[i, j].set(v))\nreturn jax.lax.select(q, x.at[i, j].set(w), new)",
+    ],
+    ids=["one name", "a name each", "nested", "either side"],
+)
+def test_values_at_one_place_are_chosen_before_they_are_written(body: str) -> None:
+    assert lines(body) == [1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "new = jnp.where(p, x.at[i].set(v), x)\nreturn jnp.where(q, x.at[j].set(w), new)",
+        "new = jnp.where(p, x.at[i].set(v), x)\nreturn jnp.where(q, y.at[i].set(w), new)",
+        "new = jnp.where(p, x.at[i].set(v), x)\nx = y\nreturn jnp.where(q, x.at[i].set(w), new)",
+        "new = jnp.where(p, x.at[i].set(v), y)\nreturn jnp.where(q, x.at[i].set(w), new)",
+        "new = jnp.where(p, x.at[i].set(v), x)\ntotal = new.sum()\nreturn jnp.where(q, x.at[i].set(w), new), total",
+        "new = jnp.where(p, x.at[i].add(v), x)\nreturn jnp.where(q, x.at[i].add(w), new)",
+        "return jnp.where(p, x.at[i].set(v), x)",
+    ],
+    ids=["two places", "two arrays", "renamed", "from another", "read between", "added", "one"],
+)
+def test_other_choices_need_the_whole_array(body: str) -> None:
+    assert lines(body) == []
