@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.columns import parameters
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.project import PARTIAL, Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
@@ -18,30 +19,105 @@ rule = Rule(__name__, harm="fusion")
 
 _PERMUTATION = "jax.random.permutation"
 _MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "optax.tree.map", "equinox.tree_map"))
+_SWAPS = ("jax.numpy.swapaxes", "jax.numpy.moveaxis")
+_REST = regex(r"\.shape\[(\d+):\]$")
+_DEPTH = 4
 
 
 @rule.source("Call", calls=(_PERMUTATION,))
 def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """A function mapped over a tree permutes its leaf by a key that comes from outside of it."""
+    """A function mapped over a tree permutes its leaf by a key that comes from outside of the map."""
     if not source.calls(node, _PERMUTATION) or not has_only(node, 3, "key", "x", "axis"):
         return
     function, key, leaf = source.function(node), argument(node, 0, "key"), argument(node, 1, "x")
     if function is None or not isinstance(key, cst.Name) or not isinstance(leaf, cst.Name):
         return
-    here = Place(source.path, source.body_scope(function))
-    if not source.is_traced(node) or here not in reached_from(source.project, _MAPS):
+    if not _is_first(argument(node, 2, "axis")) or not source.is_traced(node) or not _is_mapped(function, source):
         return
-    if leaf.value not in {parameter.name.value for parameter in parameters(function)} or not _is_outer(key, source):
+    if _axes(leaf, source, _DEPTH) > 1:
+        return
+    key_of_all = _from_outside(key, leaf, function, source)
+    if leaf.value not in {parameter.name.value for parameter in parameters(function)} or key_of_all is None:
         return
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     yield source.finding(
         node,
         "every leaf of a tree is permuted on its own, each by a sort",
-        write=f"order = {random}.permutation({key.value}, n) once, and {numpy}.take({leaf.value}, order, axis=0)",
+        write=f"order = {random}.permutation({key_of_all}, n) once, and {numpy}.take({leaf.value}, order, axis=0)",
     )
 
 
-def _is_outer(key: cst.Name, source: Source) -> bool:
-    """Whether the key is written outside of the function that reads it."""
+def _is_first(axis: cst.BaseExpression | None) -> bool:
+    """Leaves that have a further axis have several, and XLA merges the sorts of those."""
+    return axis is None or (isinstance(axis, cst.Integer) and axis.value == "0")
+
+
+def _axes(node: cst.BaseExpression, source: Source, depth: int) -> int:
+    """How many axes a leaf has at least, by those of it that were swapped before it was made flat."""
+    if depth == 0:
+        return 1
+    match node:
+        case cst.Name() if (value := source.value(node)) is not None:
+            return _axes(value, source, depth - 1)
+        case cst.Call(args=[cst.Arg(value=array), *given]) if source.calls(node, *_SWAPS):
+            return _swapped(array, given, source, depth)
+        case cst.Call(func=cst.Attribute(value=array, attr=cst.Name("swapaxes")), args=given):
+            return _swapped(array, given, source, depth)
+        case cst.Call(
+            func=cst.Attribute(value=array, attr=cst.Name("reshape")), args=[_, cst.Arg(star="*", value=rest)]
+        ):
+            kept = _REST.search(source.code(rest))
+            return _axes(array, source, depth - 1) - int(kept[1]) + 1 if kept else 1
+    return 1
+
+
+def _swapped(array: cst.BaseExpression, given: Sequence[cst.Arg], source: Source, depth: int) -> int:
+    places = (int(arg.value.value) for arg in given if isinstance(arg.value, cst.Integer))
+    return max(_axes(array, source, depth - 1), *(place + 1 for place in places), 1)
+
+
+def _is_mapped(function: cst.CSTNode, source: Source) -> bool:
+    return Place(source.path, source.body_scope(function)) in reached_from(source.project, _MAPS)
+
+
+def _from_outside(key: cst.Name, leaf: cst.Name, function: cst.FunctionDef | cst.Lambda, source: Source) -> str | None:
+    """The name of a key that all leaves share: written outside of the function, or handed to it from outside of what
+    is mapped: `map(lambda x: shuffled(x, key), tree)`, `map(partial(shuffled, key), tree)`."""
     written = source.written(key)
-    return written is not None and source.scope(written) != source.scope(key)
+    if written is None or source.scope(written) != source.scope(key):
+        return key.value if written is not None else None
+    names = [parameter.name.value for parameter in parameters(function) if parameter.name.value not in ("self", "cls")]
+    if not isinstance(source.parent(written), cst.Param) or not {key.value, leaf.value} <= {*names}:
+        return None
+    called = source.project.name_of(Place(source.path, source.body_scope(function)))
+    for call, before in (*_calls_while_mapped(called, source), *_mapped_partials(called, source)):
+        given, of = (argument(call, names.index(name) + before, name) for name in (key.value, leaf.value))
+        if isinstance(given, cst.Name) and _is_of_its_own(of, source) and (before or not _is_of_its_own(given, source)):
+            return given.value
+    return None
+
+
+def _calls_while_mapped(called: str, source: Source) -> Iterator[tuple[cst.Call, int]]:
+    for call in source.calls_of((called,)):
+        around = source.function(call)
+        if isinstance(call, cst.Call) and around is not None and _is_mapped(around, source):
+            yield call, 0
+
+
+def _mapped_partials(called: str, source: Source) -> Iterator[tuple[cst.Call, int]]:
+    """Each with the number of arguments that stand before those of the function."""
+    for call in source.calls_of(PARTIAL):
+        if not isinstance(call, cst.Call) or not call.args or source.qualified_name(call.args[0].value) != called:
+            continue
+        name = source.assigned_name(call)
+        handed = (source.parent(each) for each in ((call,) if name is None else source.reads(name)))
+        if any(isinstance(arg, cst.Arg) and source.calls(source.parent(arg) or arg, *_MAPS) for arg in handed):
+            yield call, 1
+
+
+def _is_of_its_own(node: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether what a leaf's own call hands on is written in that call; a map hands over what is not seen here."""
+    if not isinstance(node, cst.Name):
+        return node is None
+    written = source.written(node)
+    return written is not None and source.scope(written) == source.scope(node)
