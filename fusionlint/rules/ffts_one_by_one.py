@@ -21,6 +21,8 @@ _FFTS = tuple(f"jax.numpy.fft.{kind}{axes}" for kind in _KINDS for axes in ("", 
 _DEPTH = 6
 # What a field is convolved with: of another shape, and often known before.
 _KERNEL = regex(r"^[hkwg]$|ker|filt|psf|otf|weight|window|mask|template")
+# Python's own loops, rows of an array, and leaves of a tree.
+_GOES_OVER = regex(r"^(range|zip|enumerate|reversed|sorted|map|filter)$|(leaves|items|values|keys|split|flatten)$")
 
 
 @rule.source("Call", calls=_FFTS)
@@ -41,6 +43,56 @@ def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"{len(apart) + 1} arrays are transformed one by one, each with kernels of its own before and behind",
         write=f"a, b, ... = {fft}({jnp}.stack([...])), which transforms the last axes",
     )
+
+
+@rule.source("Call", calls=_FFTS)
+def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`[irfft2(u) for u in spectra]`: what a comprehension goes over exists already, so that a stack holds no more."""
+    if not source.calls(node, *_FFTS) or not source.is_traced(node) or not node.args:
+        return
+    around = source.loop(node)
+    if not isinstance(around, cst.ListComp | cst.GeneratorExp) or source.in_loop(around):
+        return
+    match around.for_in:
+        case cst.CompFor(target=cst.Name(field), iter=fields, ifs=[], inner_for_in=None):
+            pass
+        case _:
+            return
+    others = (name.value for arg in node.args[1:] for name in names_read(arg))
+    if not _is_field(node.args[0].value, field) or field in others or not _are_alike(fields, node, source):
+        return
+    fft, jnp = source.code(node.func), source.alias("jax.numpy") or "jnp"
+    each = source.code(node.args[0].value)
+    yield source.finding(
+        node,
+        "fields are transformed one by one, each with kernels of its own before and behind",
+        write=f"{fft}({jnp}.stack([{each} for {field} in ...])), which transforms the last axes",
+    )
+
+
+def _is_field(node: cst.BaseExpression, field: str) -> bool:
+    """`u`, or `u.data`."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name) and node.value == field
+
+
+def _are_alike(fields: cst.BaseExpression, node: cst.Call, source: Source) -> bool:
+    """Whether what a comprehension goes over is seen to be several fields of one shape: on their way back, or made
+    together by one call of a function that is no part of Python or a tree's."""
+    made = source.meant(fields)
+    match made:
+        case cst.Tuple(elements=parts) | cst.List(elements=parts):
+            return len(parts) > 1 and _is_way_back(node, source)
+        case cst.Call(func=func):
+            return not _GOES_OVER.search(source.code(func)) and not _KERNEL.search(source.code(func))
+        case cst.Name() | cst.Attribute():
+            return _is_way_back(node, source) and not _KERNEL.search(source.code(made))
+    return False
+
+
+def _is_way_back(node: cst.Call, source: Source) -> bool:
+    return (source.qualified_name(node.func) or "").rpartition(".")[2].startswith("i")
 
 
 def _calls_beside(node: cst.Call, source: Source) -> Iterator[cst.Call]:
@@ -82,10 +134,9 @@ def _is_beside(one: cst.Call, other: cst.Call, source: Source) -> bool:
     if not all(isinstance(element, cst.Element) for element in pair):
         return False
     together = [source.parent(element) for element in pair if element is not None]
-    name = source.qualified_name(one.func) or ""
     if together[0] is not together[1]:
         return False
-    return name.rpartition(".")[2].startswith("i") or _are_made_together(one.args[0].value, other.args[0].value, source)
+    return _is_way_back(one, source) or _are_made_together(one.args[0].value, other.args[0].value, source)
 
 
 def _are_made_together(one: cst.BaseExpression, two: cst.BaseExpression, source: Source) -> bool:
