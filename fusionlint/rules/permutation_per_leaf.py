@@ -72,7 +72,7 @@ def _axes(node: cst.BaseExpression, source: Source, depth: int) -> int:
 
 
 def _swapped(array: cst.BaseExpression, given: Sequence[cst.Arg], source: Source, depth: int) -> int:
-    places = (int(arg.value.value) for arg in given if isinstance(arg.value, cst.Integer))
+    places = (arg.value.evaluated_value for arg in given if isinstance(arg.value, cst.Integer))
     return max(_axes(array, source, depth - 1), *(place + 1 for place in places), 1)
 
 
