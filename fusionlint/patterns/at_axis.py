@@ -229,9 +229,7 @@ def _leaves(value: cst.CSTNode, source: Source) -> bool:
     function = source.function(value)
     if function is None or not _is_program(function, source):
         return False
-    name = source.assigned_name(value)
-    ends = source.reads(name) if name is not None else [value]
-    return any(_is_handed_out(end, source) for end in ends)
+    return any(_is_handed_out(end, source) for end in source.readers(value))
 
 
 def _is_handed_out(value: cst.CSTNode, source: Source) -> bool:

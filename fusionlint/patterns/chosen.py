@@ -30,18 +30,14 @@ def chosen(write: Write, source: Source) -> Chosen | None:
     """The choice that `write`, the end of a chain of them, is one side of, the array as it was being the other."""
     if outermost(write, source) is not write:
         return None
+    if (side := _side(write, source)) is not None:
+        choice, other = side
+        return _of(write, choice, root(write), other, source, is_cond=False)
     match above := source.parent(write.call):
-        case cst.Arg():
-            choice = source.parent(above)
-            if not isinstance(choice, cst.Call) or not source.calls(choice, *_CHOICES) or len(choice.args) != 3:
-                return None
-            sides = [arg.value for arg in choice.args[1:]]
-            other = sides[1] if sides[0] is write.call else sides[0]
-            return _of(write, choice, root(write), other, source, is_cond=False)
         case cst.Lambda():
             argument = source.parent(above)
-            choice = source.parent(argument) if isinstance(argument, cst.Arg) else None
-            return _by_cond(write, above, choice, source) if isinstance(choice, cst.Call) else None
+            call = source.parent(argument) if isinstance(argument, cst.Arg) else None
+            return _by_cond(write, above, call, source) if isinstance(call, cst.Call) else None
     return None
 
 
@@ -123,19 +119,27 @@ def choices_of_one_place(write: Write, source: Source) -> list[cst.Call]:
     array, side = write.array, _side(write, source)
     if side is None or not isinstance(array, cst.Name) or write.method != "set" or _goes_on(write, side[0], source):
         return []
-    found, other = [side[0]], side[1]
-    stored = _stored(array, side[0], source)
+    choice, other = side
+    found, stored = [choice], _stored(array, choice, source)
     while not (isinstance(other, cst.Name) and other.value == array.value):
         before = source.meant(other)
-        name = source.assigned_name(before)
-        if name is not None and not set(source.reads(name)) <= set(inside(found[-1])):
+        # A choice that something else reads too is not just a step on the way.
+        if not set(source.readers(before)) <= set(inside(found[-1])):
             return []
-        again = _at_the_same_place(before, write, source)
-        if again is None or again[0] in found or _stored(again[2], again[0], source) is not stored:
+        again = _written_there(before, write, source)
+        if again is None or again.call in found or _stored(again.array, again.call, source) is not stored:
             return []
-        found.append(again[0])
-        other = again[1]
+        found.append(again.call)
+        other = again.other
     return found[::-1] if len(found) > 1 and _stored(other, found[-1], source) is stored else []
+
+
+class _Written(NamedTuple):
+    """A choice between an array that is written at a place, and something else."""
+
+    call: cst.Call
+    array: cst.Name
+    other: cst.BaseExpression
 
 
 def _side(write: Write, source: Source) -> tuple[cst.Call, cst.BaseExpression] | None:
@@ -150,32 +154,23 @@ def _side(write: Write, source: Source) -> tuple[cst.Call, cst.BaseExpression] |
     return choice, second if first is write.call else first
 
 
-def _at_the_same_place(
-    choice: cst.CSTNode, write: Write, source: Source
-) -> tuple[cst.Call, cst.BaseExpression, cst.Name] | None:
-    """`choice`, its other side and the array, where one side writes what `write` does, and where that does."""
-    place = [*map(source.code, write.index)]
+def _written_there(choice: cst.CSTNode, write: Write, source: Source) -> _Written | None:
+    """What `choice` is, where one of its sides writes to the place that `write` does."""
     for arg in choice.args if isinstance(choice, cst.Call) else ():
-        other = at_write(arg.value)
-        if (
-            other is None
-            or not isinstance(other.array, cst.Name)
-            or source.code(other.array) != source.code(write.array)
-        ):
-            continue
-        side = _side(other, source)
-        if side is not None and side[0] is choice and [*map(source.code, other.index)] == place:
-            return choice, side[1], other.array
+        match at_write(arg.value):
+            case Write(array=cst.Name() as array, index=index) as other if (
+                source.code(array) == source.code(write.array)
+                and [*map(source.code, index)] == [*map(source.code, write.index)]
+                and (side := _side(other, source)) is not None
+            ):
+                return _Written(side[0], array, side[1])
     return None
 
 
 def _goes_on(write: Write, choice: cst.Call, source: Source) -> bool:
     """Whether another choice of the same place goes on from this one."""
-    name = source.assigned_name(choice)
-    around = (
-        above for read in (source.reads(name) if name is not None else [choice]) for above in source.ancestors(read)
-    )
-    return any(_at_the_same_place(above, write, source) is not None for above in around)
+    around = (above for read in source.readers(choice) for above in source.ancestors(read))
+    return any(_written_there(above, write, source) is not None for above in around)
 
 
 def _before(one: Chosen, source: Source) -> Chosen | None:

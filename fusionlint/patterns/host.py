@@ -57,9 +57,8 @@ def is_short(loop: Loop, source: Source) -> bool:
         return False
     match loop.iter.args:
         case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
-            count = value
-            if isinstance(value, cst.Name):
-                count = source.value(value) or default_given(value, source) or value
+            given = default_given(value, source) if isinstance(value, cst.Name) else None
+            count = given or source.meant(value)
             return isinstance(count, cst.Integer) and count.evaluated_value <= _FEW
     return False
 
@@ -219,7 +218,7 @@ def is_measured(loop: Loop, source: Source) -> bool:
         return False
     place = next(i for i, one in enumerate(block.body) if one is loop)
     before, after = block.body[max(place - 2, 0) : place], block.body[place + 1 : place + 3]
-    ends = after[:2] if after and _waits(after[0]) else after[:1]
+    ends = after if after and _waits(after[0]) else after[:1]
     return any(_asks_the_time(one, source) for one in before) and any(_asks_the_time(one, source) for one in ends)
 
 

@@ -50,8 +50,7 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
     owner = project.find(project.callee(source.place(made), value(made)))
     if owner is None or not _compiles(project, owner):
         return
-    name = source.assigned_name(made)
-    for used in [made] if name is None else source.reads(name):
+    for used in source.readers(made):
         match attribute := source.parent(used):
             case cst.Attribute(attr=cst.Name(value=method)) if attribute.value is used:
                 call = source.parent(attribute)

@@ -92,8 +92,8 @@ def _is_axis(call: cst.Call, position: int, source: Source) -> bool:
 
 def _handed(vmap: cst.CSTNode, position: int, source: Source) -> list[cst.BaseExpression]:
     """What the function that `vmap` makes is called with at `position`, wherever that is seen in this file."""
-    name = _decorated(vmap, source) or source.assigned_name(vmap)
-    made = [vmap] if name is None else source.reads(name)
+    decorated = _decorated(vmap, source)
+    made = source.readers(vmap) if decorated is None else source.reads(decorated)
     calls = [call for each in made if isinstance(call := source.parent(each), cst.Call) and call.func is each]
     return [found for call in calls if (found := argument(call, position, "")) is not None]
 

@@ -37,6 +37,10 @@ class Sorted(NamedTuple):
     everywhere: bool = False
     mapped: str = ""
 
+    def as_mapped(self, array: str) -> str:
+        """The text of an array with `mapped` applied to it."""
+        return f"{self.mapped}({array})" if self.mapped else array
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -58,9 +62,7 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
     outer: cst.CSTNode = call
     while (further := _further(outer, found, source)) is not None:
         outer, found = further
-    name = source.assigned_name(outer)
-    reads = source.reads(name) if name is not None else [outer]
-    subscripts = [(source.parent(read), read) for read in reads]
+    subscripts = [(source.parent(read), read) for read in source.readers(outer)]
     around = (source.function(call), source.loop(call))
     if any((source.function(value), source.loop(value)) != around for _, value in subscripts):
         return None  # a loop's body, which may read another place each time
@@ -74,8 +76,7 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
 def _further(value: cst.CSTNode, found: Sorted, source: Source) -> tuple[cst.CSTNode, Sorted] | None:
     """What is made of a sorted array, or of its name where nothing else reads that, and is in order too: turned round,
     `s[::-1]`, `jnp.flip(s)`, `-s` of `-x`, or `softmax(s)`."""
-    name = source.assigned_name(value)
-    reads = source.reads(name) if name is not None else [value]
+    reads = source.readers(value)
     if len(reads) != 1:
         return None
     value, above = reads[0], source.parent(reads[0])

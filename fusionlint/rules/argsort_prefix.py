@@ -80,7 +80,7 @@ def rows_cut_after_the_sort(node: cst.Subscript, source: Source) -> Iterator[Fin
     be cut, before anything is gathered. Of one reader XLA does so by itself."""
     match node:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=order))]) if is_order(order, source):
-            reads = _reads(node, source)
+            reads = source.readers(node)
             cuts = [end_cut(source.parent(read), read) for read in reads]
             ends = {cut[0] for cut in cuts if cut is not None}
             counts = [cut[1] for cut in cuts if cut is not None and cut[1] is not None]
@@ -148,14 +148,9 @@ def _made(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     return None if written is None else assigned(written, source) or unpacked(written, source)
 
 
-def _reads(node: cst.Subscript, source: Source) -> list[cst.CSTNode]:
-    name = source.assigned_name(node)
-    return [*source.reads(name)] if name is not None else [node]
-
-
 def _is_read_again(cuts: list[cst.CSTNode], source: Source) -> bool:
     """Whether what is kept has more than one reader, or one that takes each row more than once."""
-    reads = [read for cut in cuts for read in (_reads(cut, source) if isinstance(cut, cst.Subscript) else ())]
+    reads = [read for cut in cuts for read in (source.readers(cut) if isinstance(cut, cst.Subscript) else ())]
     return len(reads) > 1 or any(_is_repeated(read, source) for read in reads)
 
 
@@ -187,8 +182,7 @@ def _instead(made: Sorted, one: Taken, source: Source) -> str:
     lax = source.alias("jax.lax") or "jax.lax"
     count = source.code(one.count) if one.count is not None else "k"
     array = as_argument(made.array, source) if one.end == "largest" else _smallest_first(made.array, source)
-    array = f"{made.mapped}({array})" if made.mapped else array
-    text = f"{lax}.top_k({array}, {count})[{1 if made.is_order else 0}]"
+    text = f"{lax}.top_k({made.as_mapped(array)}, {count})[{1 if made.is_order else 0}]"
     if one.is_single:
         return f"{text}[..., -1]"
     return f"{text}[..., ::-1]" if one.from_back else text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, at_write, elements, inside, is_whole
+from fusionlint.patterns.at import WRITES, Write, at_write, elements, inside, is_whole
 from fusionlint.patterns.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
@@ -23,10 +23,8 @@ rule = Rule(__name__, harm="fusion")
 @rule.source("Call", calls=WRITES)
 def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The last of two or more such choices on one array. By a cond only where a vmap makes a choice of it."""
-    write = at_write(node)
-    if write is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
-        return
-    last = chosen(write, source)
+    write = _write(node, source)
+    last = chosen(write, source) if write is not None else None
     if last is None or not is_last_choice(last, source):
         return
     choices = chosen_chain(last, source)
@@ -49,11 +47,9 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
 @rule.source("Call", calls=WRITES)
 def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The last of several choices that differ in what stands at one place."""
-    write = at_write(node)
-    if write is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
-        return
-    choices = choices_of_one_place(write, source)
-    if not choices or is_concrete(node, source):
+    write = _write(node, source)
+    choices = choices_of_one_place(write, source) if write is not None else []
+    if write is None or not choices or is_concrete(node, source):
         return
     jnp, array = source.alias("jax.numpy") or "jnp", source.code(write.array)
     place = f"[{', '.join(map(source.code, write.index))}]"
@@ -65,6 +61,13 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"`{jnp}.where(on, new, {array}{place})`",
         pair=1,
     )
+
+
+def _write(node: cst.Call, source: Source) -> Write | None:
+    """The write that a call is, in code whose speed matters."""
+    write = at_write(node)
+    is_told = write is not None and source.is_traced(node)
+    return write if is_told and not is_for_a_picture(source.project, source.place(node)) else None
 
 
 def _reads_another(one: Chosen, source: Source) -> bool:

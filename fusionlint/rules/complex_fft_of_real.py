@@ -74,8 +74,7 @@ def _size(kind: str) -> str:
 
 def _reads(node: cst.Call, source: Source) -> list[cst.CSTNode]:
     """Where the result is read, as it is or after elementwise work, by a name or not."""
-    name = source.assigned_name(node)
-    return [worked_on(read, source) for read in (source.reads(name) if name is not None else [node])]
+    return [worked_on(read, source) for read in source.readers(node)]
 
 
 def _is_real_part(node: cst.CSTNode, source: Source) -> bool:

@@ -13,6 +13,7 @@ from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
@@ -72,9 +73,7 @@ def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _is_field(node: cst.BaseExpression, field: str) -> bool:
     """`u`, or `u.data`."""
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return isinstance(node, cst.Name) and node.value == field
+    return dotted(node).partition(".")[0] == field
 
 
 def _are_alike(fields: cst.BaseExpression, node: cst.Call, source: Source) -> bool:

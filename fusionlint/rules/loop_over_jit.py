@@ -94,9 +94,10 @@ def _needs_the_host(loop: Loop, source: Source) -> bool:
     or a turn moves what it makes to another device: no loop of jax.lax does that."""
     if any(isinstance(part, cst.Try | cst.TryStar) and part.handlers for part in inside(loop.body)):
         return True
-    if any(source.calls(call, "jax.device_put") and len(call.args) > 1 for call in calls(loop.body)):
+    made = list(calls(loop.body))
+    if any(source.calls(call, "jax.device_put") and len(call.args) > 1 for call in made):
         return True
-    opened = (call for call in calls(loop.body) if source.calls(call, "open"))
+    opened = (call for call in made if source.calls(call, "open"))
     return not all(_is_of_the_last_turn(call, loop, source) for call in opened)
 
 

@@ -34,10 +34,10 @@ def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not _is_first(argument(node, 2, "axis")) or not source.is_traced(node) or not _is_mapped(function, source):
         return
-    if _axes(leaf, source, _DEPTH) > 1:
+    if leaf.value not in {parameter.name.value for parameter in parameters(function)}:
         return
     key_of_all = _from_outside(key, leaf, function, source)
-    if leaf.value not in {parameter.name.value for parameter in parameters(function)} or key_of_all is None:
+    if key_of_all is None or _axes(leaf, source, _DEPTH) > 1:
         return
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     yield source.finding(
@@ -84,8 +84,10 @@ def _from_outside(key: cst.Name, leaf: cst.Name, function: cst.FunctionDef | cst
     """The name of a key that all leaves share: written outside of the function, or handed to it from outside of what
     is mapped: `map(lambda x: shuffled(x, key), tree)`, `map(partial(shuffled, key), tree)`."""
     written = source.written(key)
-    if written is None or source.scope(written) != source.scope(key):
-        return key.value if written is not None else None
+    if written is None:
+        return None
+    if source.scope(written) != source.scope(key):
+        return key.value
     names = [parameter.name.value for parameter in parameters(function) if parameter.name.value not in ("self", "cls")]
     if not isinstance(source.parent(written), cst.Param) or not {key.value, leaf.value} <= {*names}:
         return None
@@ -109,8 +111,7 @@ def _mapped_partials(called: str, source: Source) -> Iterator[tuple[cst.Call, in
     for call in source.calls_of(PARTIAL):
         if not isinstance(call, cst.Call) or not call.args or source.qualified_name(call.args[0].value) != called:
             continue
-        name = source.assigned_name(call)
-        handed = (source.parent(each) for each in ((call,) if name is None else source.reads(name)))
+        handed = map(source.parent, source.readers(call))
         if any(isinstance(arg, cst.Arg) and source.calls(source.parent(arg) or arg, *_MAPS) for arg in handed):
             yield call, 1
 

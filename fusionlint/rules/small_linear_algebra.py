@@ -54,8 +54,7 @@ def numbers_multiplied_as_arrays(node: cst.Call, source: Source) -> Iterator[Fin
     """A small matrix and a vector are written out for one product, whose numbers are taken apart again."""
     if small_matrix(node, source) is None:
         return
-    name = source.assigned_name(node)
-    reads: list[cst.CSTNode] = [*source.reads(name)] if name is not None else [node]
+    reads = source.readers(node)
     product = _product(reads[0], source) if len(reads) == 1 else None
     if product is None or not _is_computed_with(worked_on(product, source), source) or under_vmap(product, source):
         return  # of many at once a GPU and a TPU make one kernel

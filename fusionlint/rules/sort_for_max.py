@@ -121,8 +121,7 @@ def _instead(call: cst.Call, made: Sorted, one: Taken, source: Source) -> str:
     name = {"largest": "max", "smallest": "min"}[one.end]
     function = beside(call.func, f"arg{name}" if made.is_order else name, source) or f"jnp.{name}"
     axis = argument(call, 1, "axis")
-    array = as_argument(made.array, source)
-    arguments = [f"{made.mapped}({array})" if made.mapped else array]
+    arguments = [made.as_mapped(as_argument(made.array, source))]
     if axis is not None and made.axis != FLAT:
         arguments.append(f"axis={source.code(axis)}")
     elif one.length > 1:

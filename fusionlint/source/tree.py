@@ -7,7 +7,7 @@ about, and positions are computed for findings alone: libcst's own metadata cost
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -353,6 +353,11 @@ class Source:
             if not use.is_write and not flow.apart(parents, start, use.node):
                 found.append(use.node)
         return found, None
+
+    def readers(self, node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+        """Where what `node` makes is read: the reads of its name, where it is all that is assigned, else itself."""
+        name = self.assigned_name(node)
+        return [node] if name is None else self.reads(name)
 
     def written(self, read: cst.Name) -> cst.Name | None:
         """The write that `read` reads, where only one is possible."""
