@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import Part, constant, elements, is_whole
 from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.source.tree import Source
 
 SORTS = ("jax.numpy.sort", "jax.numpy.argsort")
@@ -19,7 +20,7 @@ End = Literal["smallest", "largest"]
 _ORDER = "argsort"
 _FLIP = "jax.numpy.flip"
 # What keeps the order of what it is handed, along one axis.
-_MONOTONE = ("jax.nn.softmax", "jax.nn.log_softmax")
+_MONOTONE = (*SOFTMAX, *LOG_SOFTMAX)
 # Of what is read by its place the second is still at an end: of three in a row all may be wanted.
 _SECOND = 1
 

@@ -15,6 +15,7 @@ from fusionlint.patterns.branches import CONDITIONALS, function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.step_writes import result
 from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
@@ -35,7 +36,7 @@ _MAKES_NO_KERNEL = frozenset(
 _REDUCTIONS = (
     *("jax.numpy.sum", "jax.numpy.max", "jax.numpy.min", "jax.numpy.mean", "jax.numpy.prod", "jax.numpy.any"),
     *("jax.numpy.all", "jax.numpy.argmax", "jax.numpy.argmin", "jax.numpy.amax", "jax.numpy.amin"),
-    *("jax.nn.logsumexp", "jax.nn.softmax", "jax.nn.log_softmax", "jax.nn.one_hot", "jax.scipy.special.logsumexp"),
+    *("jax.nn.logsumexp", "jax.nn.one_hot", "jax.scipy.special.logsumexp", *SOFTMAX, *LOG_SOFTMAX),
 )
 # Moving all places round, and choosing, are elementwise as well for a GPU.
 _ROLLS = ("jax.numpy.roll", *CONDITIONALS)

@@ -21,6 +21,7 @@ from fusionlint.patterns.choice import (
     written_shape,
 )
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.softmax import SOFTMAX
 from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -33,7 +34,7 @@ rule = Rule(__name__, harm="fusion")
 _FACTORIZATIONS = tuple(
     f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
 )
-_OF_LOGITS = ("jax.numpy.exp", "jax.nn.softmax")
+_OF_LOGITS = ("jax.numpy.exp", *SOFTMAX)
 
 
 @rule.source("Call", calls=(CHOICE,))

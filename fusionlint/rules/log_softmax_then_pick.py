@@ -10,24 +10,24 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.softmax import LOG_SOFTMAX
 from fusionlint.patterns.under import under_gradient
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_LOG_SOFTMAX = ("jax.nn.log_softmax", "flax.linen.log_softmax", "flax.nnx.log_softmax")
 _TAKE = "jax.numpy.take_along_axis"
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagonal", "jax.numpy.trace")
 # What is differentiated by somebody else, by the names of functions, classes and modules.
 _LOSS = regex(r"(^|[/._])(loss(es)?|nll|xent|cross_entropy|objectives?)([/._]|$)")
 
 
-@rule.source("Call", calls=_LOG_SOFTMAX)
+@rule.source("Call", calls=LOG_SOFTMAX)
 def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All that is read of it is one entry of each row, or the diagonal, on the way to a gradient."""
     logits = argument(node, 0, "x")
-    if logits is None or not source.calls(node, *_LOG_SOFTMAX) or not source.is_traced(node):
+    if logits is None or not source.calls(node, *LOG_SOFTMAX) or not source.is_traced(node):
         return
     axis = argument(node, 1, "axis")
     along = -1 if axis is None else constant(axis)

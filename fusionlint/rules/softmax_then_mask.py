@@ -8,24 +8,24 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.softmax import SOFTMAX
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_SOFTMAX = ("jax.nn.softmax", "flax.linen.softmax")
 _WHERE = "jax.numpy.where"
 _SUM = "jax.numpy.sum"
 
 
-@rule.source("BinaryOperation", calls=_SOFTMAX)
+@rule.source("BinaryOperation", calls=SOFTMAX)
 def normalised_again(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
     """`p / p.sum(...)`."""
     if isinstance(node.operator, cst.Divide) and isinstance(node.left, cst.Name):
         yield from _found(node, node.left, node.right, source)
 
 
-@rule.source("AugAssign", calls=_SOFTMAX)
+@rule.source("AugAssign", calls=SOFTMAX)
 def normalised_in_place(node: cst.AugAssign, source: Source) -> Iterator[Finding]:
     """`p /= p.sum(...)`."""
     if isinstance(node.operator, cst.DivideAssign) and isinstance(node.target, cst.Name):
@@ -79,4 +79,4 @@ def _softmax(node: cst.BaseExpression, source: Source) -> cst.Call | None:
         if written is None or any(read is not node for read in source.reads(written)):
             return None
         node = source.value(node) or node
-    return node if isinstance(node, cst.Call) and source.calls(node, *_SOFTMAX) else None
+    return node if isinstance(node, cst.Call) and source.calls(node, *SOFTMAX) else None

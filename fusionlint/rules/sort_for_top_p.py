@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument
 from fusionlint.patterns.lands import argument_of, lands
+from fusionlint.patterns.softmax import SOFTMAX
 from fusionlint.patterns.sort import SORTS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -17,7 +18,6 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _TOP_K = "jax.lax.top_k"
-_SOFTMAX = ("jax.nn.softmax", "flax.linen.softmax", "flax.nnx.softmax")
 _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("sum", "mean", "max", "min", "linalg.norm"))
 _COMPARED = frozenset(("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual"))
 
@@ -89,7 +89,7 @@ def _summed(place: cst.CSTNode, source: Source, softened: bool = False) -> Itera
         return
     if source.calls(found[0], "jax.numpy.cumsum"):
         yield from ((sums, softened) for sums in lands(found[0], source))
-    elif source.calls(found[0], *_SOFTMAX) and not softened:
+    elif source.calls(found[0], *SOFTMAX) and not softened:
         for probabilities in lands(found[0], source):
             yield from _summed(probabilities, source, softened=True)
 

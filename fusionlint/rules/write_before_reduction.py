@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
 from fusionlint.patterns.at_chain import chain
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -19,7 +20,7 @@ rule = Rule(__name__, harm="fusion")
 _METHODS = frozenset(("sum", "max", "min", "argmax", "argmin", "mean", "any", "all", "prod"))
 _REDUCTIONS = (
     *(f"jax.numpy.{name}" for name in _METHODS),
-    *("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.nn.softmax", "jax.nn.log_softmax", "jax.numpy.nansum"),
+    *("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.numpy.nansum", *SOFTMAX, *LOG_SOFTMAX),
 )
 _LOGSUMEXP = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp")
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")

@@ -10,9 +10,9 @@ from fusionlint.source.scope import Scope
 SCOPE = Scope(("argsort-prefix", "sort-for-max"))
 
 
-def said(body: str) -> list[str]:
+def said(body: str, nn: str = "jax.nn") -> list[str]:
     """What to write instead, of what a function of x and k does."""
-    head = "import jax\nimport jax.numpy as jnp\nfrom jax import nn\n\ndef f(x, k):\n"
+    head = f"import jax\nimport jax.numpy as jnp\nimport {nn} as nn\n\ndef f(x, k):\n"
     code = head + "".join(f"    {line}\n" for line in body.splitlines())
     return [found.suggestion.text for found in check_text(code.encode(), "m.py", SCOPE) if found.suggestion]
 
@@ -34,6 +34,11 @@ def said(body: str) -> list[str]:
 )  # fmt: skip
 def test_what_is_turned_round_or_keeps_the_order_is_sorted_too(body: str, instead: str) -> None:
     assert said(body) == [instead]
+
+
+@pytest.mark.parametrize("library", ["flax.linen", "flax.nnx"])
+def test_a_softmax_keeps_the_order_by_whatever_name_a_library_hands_it_on(library: str) -> None:
+    assert said("return nn.softmax(jnp.sort(x))[..., -1]", library) == ["jnp.max(nn.softmax(x), axis=-1)"]
 
 
 @pytest.mark.parametrize(
