@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import columns, fit
+from fusionlint.patterns.elementwise import worked_on
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
+from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.round import copied, fills, goes_round, is_random, joiners, joins, shifts
 from fusionlint.patterns.under import under_loop
@@ -27,6 +32,7 @@ rule = Rule(__name__, harm="fusion")
 
 # A suggestion longer than this says less than its outline.
 _LONG = 60
+_WHILE = "jax.lax.while_loop"
 _NO_STEPS = JIT | {"jax.numpy.vectorize"}
 
 
@@ -41,7 +47,8 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     if not (under_loop(node, source) or runs_often(source.project, source.place(node)) or in_environment(node, source)):
         return
     state = _state(node, function, source)
-    if state is None:
+    stacks = _stacks_of_its_value(node, source)
+    if state is None or node is not stacks[0]:
         return
     handed_out = _is_handed_out(node, state, function, source)
     # Compiled, parts that are handed out one by one cost more than the stack saves.
@@ -49,7 +56,7 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     yield source.finding(
         node,
         f"`{state.name}` is stacked at the end of each step and taken apart in the next: a kernel and a copy a step",
-        write=f"carry {_apart(node, source)}, and stack {then}",
+        write=f"carry {_apart(stacks, source)}, and stack {then}",
         pair=1 if handed_out else 0,
     )
 
@@ -79,7 +86,7 @@ def _state(node: cst.Call, function: Function, source: Source) -> Input | None:
     along = axis(node, source)
     for taken in inputs(function, source):
         if any(is_next(output, taken, function, source) for output in given):
-            found = columns(_reads(taken, source), source)
+            found = columns((*_reads(taken, source), *_read_by_conditions(taken, function, source)), source)
             if found and all(fit(column.axis, along) for column in found):
                 return taken
     return None
@@ -100,6 +107,24 @@ def _reads(taken: Input, source: Source) -> list[cst.BaseExpression]:
     return [node for node in everywhere if node.attr.value == field and source.is_traced(node)]
 
 
+def _read_by_conditions(taken: Input, function: Function, source: Source) -> Iterator[cst.BaseExpression]:
+    """Where the conditions of the while_loops that `function` is the body of read what it takes as `taken`."""
+    for loop in source.calls_of((_WHILE,)):
+        if isinstance(loop, cst.Call) and function in definitions(bodies_of(loop, source), source):
+            asked = argument(loop, 0, "cond_fun")
+            condition = function_named(asked, source) if asked is not None else None
+            for given in inputs(condition, source) if condition is not None else ():
+                if given.path == taken.path:
+                    yield from given.reads
+
+
+def _stacks_of_its_value(node: cst.Call, source: Source) -> list[cst.Call]:
+    """The stacks that one state is made of: two in `where(p, stack([a, b]), stack([b, a]))`."""
+    value = worked_on(node, source)
+    calls = (call for call in inside(value) if isinstance(call, cst.Call) and source.qualified_name(call.func) in JOINS)
+    return [call for call in calls if worked_on(call, source) is value]
+
+
 def _is_no_step(function: Function, source: Source) -> bool:
     """Whether the host calls each step: then the state goes through memory in any case; or whether this is said to be
     a function of single vectors, `jnp.vectorize(signature="(4),(4)->(4)")`, for whoever has some."""
@@ -107,6 +132,7 @@ def _is_no_step(function: Function, source: Source) -> bool:
     return not _NO_STEPS.isdisjoint(source.project.decorators(source.path, facts))
 
 
-def _apart(node: cst.Call, source: Source) -> str:
-    names = ", ".join(source.code(part) for part in parts(node, source))
+def _apart(stacks: list[cst.Call], source: Source) -> str:
+    """What to carry, by the names of its parts where one stack alone says which they are."""
+    names = ", ".join(source.code(part) for part in parts(stacks[0], source)) if len(stacks) == 1 else ""
     return f"the tuple ({names})" if names and len(names) <= _LONG and "\n" not in names else "a tuple of the parts"

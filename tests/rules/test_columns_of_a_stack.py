@@ -32,6 +32,27 @@ def test_the_loop_that_calls_the_step(loop: str) -> None:
     assert found(f"{STEP}def run(s):\n    return {loop}\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("condition", "number"),
+    [
+        pytest.param("lambda s: jnp.all(s[:, 1] < 9.0)", 1, id="a column"),
+        pytest.param("lambda s: jnp.all(s < 9.0)", 0, id="the whole"),
+        pytest.param("going", 0, id="the whole, by a function with a name"),
+    ],
+)
+def test_what_a_while_loop_s_condition_needs_whole_is_no_state_of_columns(condition: str, number: int) -> None:
+    going = "def going(s):\n    return jnp.linalg.norm(s) < 9.0\n"
+    assert found(f"{going}{STEP}def run(s):\n    return lax.while_loop({condition}, step, s)\n") == number
+
+
+def test_two_stacks_between_which_a_step_chooses_are_one_state() -> None:
+    one, other = "jnp.array([s[0], s[0] + s[1]])", "jnp.array([s[0] * s[1], s[1]])"
+    step = f"def step(i, s):\n    return jnp.where(s[0] > s[1], {one}, {other})\n"
+    (said,) = check_text(f"{HEAD}{step}def run(s):\n    return lax.fori_loop(0, 9, step, s)\n".encode(), "a.py", RULE)
+    assert said.suggestion is not None
+    assert said.suggestion.text.startswith("carry a tuple of the parts,")
+
+
 def test_a_function_that_no_loop_calls_is_no_step() -> None:
     assert found(f"{STEP}def twice(s):\n    return step(step(s))\n") == 0
 
