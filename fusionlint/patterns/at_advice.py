@@ -40,6 +40,7 @@ from fusionlint.source.walk import dotted
 _LONG = 60
 # So many elements are listed one by one: three by three by three.
 _FEW = 27
+_OF_THE_EARLIER = "; where two places are one, the later value is made of the earlier, not of what stood there"
 _WHICH_IS_LAST = "of two at one place, no scatter says which is last"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
@@ -71,7 +72,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if are_at_one_place(writes, source):
         return Advice("one write of what the others make of it", _pair(told))
     if reads_back(writes, source) or is_rebound(writes, source):
-        again = "; if two may be one place, the later value of the earlier" if may_need(writes, source) else ""
+        again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"the values first, under names of their own; then {line or _outline(told)}{again}", _pair(told))
     if line is not None:
         return Advice(line, ALONG)

@@ -315,7 +315,10 @@ def marked(x, i, j):
 """
     text = advice("chained-at-set", code)
     assert text.startswith("the values first")
-    assert text.endswith("; if two may be one place, the later value of the earlier") == may_meet
+    assert (
+        text.endswith("; where two places are one, the later value is made of the earlier, not of what stood there")
+        == may_meet
+    )
 
 
 def test_masks_are_joined_by_where_they_hold() -> None:
