@@ -10,10 +10,11 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import at_write, elements, inside
+from fusionlint.patterns.branches import function_named, result_of
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
-from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.often import is_for_a_picture, runs_often
 from fusionlint.patterns.step import Body
 from fusionlint.patterns.step_writes import carried, result
 from fusionlint.patterns.turns import WHILE, turn_of, walk
@@ -30,6 +31,7 @@ _TESTS = ("jax.numpy.any", "jax.numpy.all")
 _SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
 _TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
 _SMALL = 1e-3
+_UPDATE = "jax.lax.dynamic_update_slice"
 _STEP = regex(r"(^|_)step(_env)?$")
 # Whose step it is, or what it is handed, where it is an environment's.
 _OF_A_GAME = regex(r"(^|[._])(env|envs|environment|game|action|actions)(_|$)")
@@ -40,6 +42,8 @@ _EPISODES = 1
 def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The loop's turns are small, or each is a step of an episode, and its condition is more than a count."""
     if not source.calls(node, WHILE) or not source.is_traced(node):
+        return
+    if is_for_a_picture(source.project, source.place(node)):
         return
     bodies = bodies_of(node, source)
     functions = definitions(bodies, source)
@@ -65,12 +69,15 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
-        searches = any(map(_searches, looked_at)) and not any(_grows(f) and _writes(f) for f in functions)
-        if searches or not any(_grows(f) or _settles(f, source) or _converges(f, source) for f in looked_at):
+        written = [f for f in functions if _writes(f, source)]
+        searches = any(map(_searches, looked_at))
+        if (searches and not any(map(_grows, written))) or not any(
+            _grows(f) or _settles(f, source) or _converges(f, source) for f in looked_at
+        ):
             yield source.finding(
                 node,
                 "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
-                write=_advice(searches, source),
+                write=_advice(searches and not written, source),
             )
     elif _settles(tests[0], source) and _in_step(node, source):
         yield source.finding(
@@ -144,9 +151,9 @@ def _grows(body: Body) -> bool:
     return any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body))
 
 
-def _writes(body: Body) -> bool:
-    """Whether a turn writes to an array that the next one goes by."""
-    return any(at_write(node) is not None for node in inside(body))
+def _writes(body: Body, source: Source) -> bool:
+    """Whether a turn writes to an array that the next one goes by, or the loop is there to make."""
+    return any(at_write(node) is not None or source.calls(node, _UPDATE) for node in inside(body))
 
 
 def _tests(loop: cst.Call, source: Source) -> list[Body]:
@@ -300,12 +307,24 @@ def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> b
     match meant:
         case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, "jax.numpy.where"):
             return any(_is_read_at(part, place, source) for part in (one, other))
+        case cst.Call(func=called) if (function := function_named(called, source)) is not None:
+            returned = result_of(function, source)
+            return returned is not None and any(
+                _is_read_at(returned, parameter, source) for parameter in _handed(meant, place, function)
+            )
         case cst.Subscript(value=array, slice=slices) if (
             not isinstance(array, cst.Attribute) or array.attr.value != "at"
         ):
             read = (node for part in elements(slices) for node in inside(part))
             return any(isinstance(node, cst.Name) and node.value == place.value for node in read)
     return False
+
+
+def _handed(call: cst.Call, place: cst.Name, function: Body) -> Iterator[cst.Name]:
+    """What `function` calls what `call` hands it of `place`, in its position."""
+    for parameter, arg in zip(function.params.params, call.args, strict=False):
+        if isinstance(arg.value, cst.Name) and arg.value.value == place.value and arg.keyword is None and not arg.star:
+            yield parameter.name
 
 
 def _in_step(node: cst.CSTNode, source: Source) -> bool:

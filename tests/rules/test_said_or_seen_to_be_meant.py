@@ -135,6 +135,29 @@ def body(carry, i):
 def run(x):
     return lax.scan(body, x, jnp.arange(9))
 """
+CLIMBED = """
+def parent_of(tree, node):
+    READ
+
+def backup(tree, leaf):
+    def turn(carry):
+        tree, node, total = carry
+        return tree, parent_of(tree, node), total + tree["reward"][node]
+
+    return lax.while_loop(lambda carry: carry[1] != 0, turn, (tree, leaf, 0.0))
+
+found = jax.jit(jax.vmap(backup))
+"""
+DRAWN = """
+def DRAWS(image, places):
+    def turn(carry):
+        image, i = carry
+        return WRITTEN, i + 1
+
+    return lax.while_loop(lambda carry: jnp.all(places[carry[1]] >= 0), turn, (image, 0))[0]
+
+drawn = jax.jit(jax.vmap(DRAWS))
+"""
 LITERAL = """
 def table(n):
     ROWS
@@ -160,6 +183,10 @@ def found(code: str, rule: str) -> list[int]:
         (HALVES, "while-loop-under-vmap", "NEXT", "t // 2", 0),
         (HALVES, "while-loop-under-vmap", "NEXT", "(t + 1) // 2", 0),
         (HALVES, "while-loop-under-vmap", "NEXT", "t - codes[place]", 1),
+        (CLIMBED, "while-loop-under-vmap", "READ", 'return tree["parent"][node]', 0),
+        (CLIMBED, "while-loop-under-vmap", "READ", "return node - 1", 1),
+        (DRAWN.replace("WRITTEN", "image"), "while-loop-under-vmap", "DRAWS", "render_tiles", 0),
+        (DRAWN.replace("WRITTEN", "image"), "while-loop-under-vmap", "DRAWS", "first_free", 1),
         (STACK, "while-loop-under-vmap", "TAKEN", "stack[top]", 0),
         (STACK, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
         (WARMED, "jit-per-call", "USE", "warm(ones).block_until_ready()", 0),
@@ -182,6 +209,21 @@ def found(code: str, rule: str) -> list[int]:
 )
 def test_it_is_told_where_nothing_says_so(code: str, rule: str, old: str, new: str, count: int) -> None:
     assert len(found(code.replace(old, new) if old else code, rule)) == count
+
+
+@pytest.mark.parametrize(
+    ("written", "advised"),
+    [
+        ("image", "a test of all places at once"),
+        ("image.at[0].add(1.0)", "the array form of all turns at once"),
+        ("lax.dynamic_update_slice(image, jnp.ones(2), places[i])", "the array form of all turns at once"),
+    ],
+)
+def test_a_loop_that_writes_is_no_search(written: str, advised: str) -> None:
+    code = HEAD + dedent(DRAWN.replace("WRITTEN", written).replace("DRAWS", "fill"))
+    (one,) = check_text(code.encode(), "module.py", Scope(("while-loop-under-vmap",)))
+    assert one.suggestion is not None
+    assert one.suggestion.text.startswith(advised)
 
 
 def test_a_comment_above_a_window_is_about_those_that_begin_there() -> None:
