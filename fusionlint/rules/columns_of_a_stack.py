@@ -86,8 +86,11 @@ def _state(node: cst.Call, function: Function, source: Source) -> Input | None:
     along = axis(node, source)
     for taken in inputs(function, source):
         if any(is_next(output, taken, function, source) for output in given):
-            found = columns((*_reads(taken, source), *_read_by_conditions(taken, function, source)), source)
-            if found and all(fit(column.axis, along) for column in found):
+            reads = _reads(taken, source)
+            found = columns(reads, source)
+            if not found or not all(fit(column.axis, along) for column in found):
+                continue
+            if columns((*reads, *_read_by_conditions(taken, function, source)), source):
                 return taken
     return None
 
