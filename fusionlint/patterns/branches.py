@@ -216,10 +216,11 @@ def is_one_number(node: cst.BaseExpression, source: Source) -> bool:
 
 def writes(branch: Branch, source: Source, depth: int = _DEPTH) -> Iterator[cst.BaseExpression]:
     """The arrays that a branch writes a part of: `x.at[i].set(v)`, `dynamic_update_slice(x, ...)`."""
-    yield from _writes(branch.function, source, depth)
+    yield from written_by(branch.function, source, depth)
 
 
-def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.BaseExpression]:
+def written_by(function: Function, source: Source, depth: int) -> Iterator[cst.BaseExpression]:
+    """The same of any function, and of those that it calls, `depth` of them deep, itself the first."""
     for part in inside(function.body) if depth else ():
         if write := at_write(part):
             yield write.array
@@ -228,7 +229,7 @@ def _writes(function: Function, source: Source, depth: int) -> Iterator[cst.Base
             if name.startswith("jax.lax.dynamic_update") and part.args:
                 yield part.args[0].value
             elif helper := function_named(part.func, source):
-                yield from _writes(helper, source, depth - 1)
+                yield from written_by(helper, source, depth - 1)
 
 
 def is_static_test(found: Conditional, source: Source) -> bool:

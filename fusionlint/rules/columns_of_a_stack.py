@@ -19,6 +19,7 @@ from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.round import copied, fills, goes_round, is_random, joiners, joins, shifts
+from fusionlint.patterns.turns import WHILE
 from fusionlint.patterns.under import under_loop
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT
@@ -32,7 +33,6 @@ rule = Rule(__name__, harm="fusion")
 
 # A suggestion longer than this says less than its outline.
 _LONG = 60
-_WHILE = "jax.lax.while_loop"
 _NO_STEPS = JIT | {"jax.numpy.vectorize"}
 
 
@@ -47,8 +47,10 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     if not (under_loop(node, source) or runs_often(source.project, source.place(node)) or in_environment(node, source)):
         return
     state = _state(node, function, source)
+    if state is None:
+        return
     stacks = _stacks_of_its_value(node, source)
-    if state is None or node is not stacks[0]:
+    if node is not stacks[0]:
         return
     handed_out = _is_handed_out(node, state, function, source)
     # Compiled, parts that are handed out one by one cost more than the stack saves.
@@ -112,7 +114,7 @@ def _reads(taken: Input, source: Source) -> list[cst.BaseExpression]:
 
 def _read_by_conditions(taken: Input, function: Function, source: Source) -> Iterator[cst.BaseExpression]:
     """Where the conditions of the while_loops that `function` is the body of read what it takes as `taken`."""
-    for loop in source.calls_of((_WHILE,)):
+    for loop in source.calls_of((WHILE,)):
         if isinstance(loop, cst.Call) and function in definitions(bodies_of(loop, source), source):
             asked = argument(loop, 0, "cond_fun")
             condition = function_named(asked, source) if asked is not None else None

@@ -9,8 +9,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import at_write, elements, inside
-from fusionlint.patterns.branches import function_named, result_of
+from fusionlint.patterns.at import elements, inside
+from fusionlint.patterns.branches import function_named, written_by
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
@@ -31,7 +31,6 @@ _TESTS = ("jax.numpy.any", "jax.numpy.all")
 _SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
 _TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
 _SMALL = 1e-3
-_UPDATE = "jax.lax.dynamic_update_slice"
 _STEP = regex(r"(^|_)step(_env)?$")
 # Whose step it is, or what it is handed, where it is an environment's.
 _OF_A_GAME = regex(r"(^|[._])(env|envs|environment|game|action|actions)(_|$)")
@@ -153,7 +152,7 @@ def _grows(body: Body) -> bool:
 
 def _writes(body: Body, source: Source) -> bool:
     """Whether a turn writes to an array that the next one goes by, or the loop is there to make."""
-    return any(at_write(node) is not None or source.calls(node, _UPDATE) for node in inside(body))
+    return any(True for _ in written_by(body, source, depth=1))
 
 
 def _tests(loop: cst.Call, source: Source) -> list[Body]:
@@ -308,9 +307,9 @@ def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> b
         case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, "jax.numpy.where"):
             return any(_is_read_at(part, place, source) for part in (one, other))
         case cst.Call(func=called) if (function := function_named(called, source)) is not None:
-            returned = result_of(function, source)
+            returned = result(function)
             return returned is not None and any(
-                _is_read_at(returned, parameter, source) for parameter in _handed(meant, place, function)
+                _is_read_at(returned, parameter, source) for parameter in _received(meant, place, function)
             )
         case cst.Subscript(value=array, slice=slices) if (
             not isinstance(array, cst.Attribute) or array.attr.value != "at"
@@ -320,7 +319,7 @@ def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> b
     return False
 
 
-def _handed(call: cst.Call, place: cst.Name, function: Body) -> Iterator[cst.Name]:
+def _received(call: cst.Call, place: cst.Name, function: Body) -> Iterator[cst.Name]:
     """What `function` calls what `call` hands it of `place`, in its position."""
     for parameter, arg in zip(function.params.params, call.args, strict=False):
         if isinstance(arg.value, cst.Name) and arg.value.value == place.value and arg.keyword is None and not arg.star:
