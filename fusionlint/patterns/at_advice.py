@@ -27,6 +27,7 @@ from fusionlint.patterns.at_interleaved import interleaved
 from fusionlint.patterns.at_line import of_one_line
 from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.at_needed import may_need
+from fusionlint.patterns.at_one_place import written_once
 from fusionlint.patterns.at_seen import Seen, are_apart, see
 from fusionlint.patterns.at_stack import begins_a_list, stack
 from fusionlint.patterns.at_stands import Stands, holds_slices
@@ -70,7 +71,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
-        return Advice("one write of what the others make of it", _pair(told))
+        return Advice(written_once(writes, told.array, source), _pair(told))
     if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"the values first, under names of their own; then {line or _outline(told)}{again}", _pair(told))

@@ -19,6 +19,9 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
+# The page's pairs: writes to several places, and all to one.
+_PLACES, _ONE_PLACE = range(2)
+
 
 @rule.source("Call", calls=WRITES)
 def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
@@ -35,12 +38,16 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
     if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
         return
     jnp, name = source.alias("jax.numpy") or "jnp", choices[0].array.value
+    is_one_place = len({_place(one.write, source) for one in choices}) == 1
+    outside = f'where places that stay as they are lie outside: `{jnp}.where(on, i, n)`, and mode="drop"'
     yield source.finding(
         choices[0].choice,
         f"`{name}` is written {len(choices)} times in a row, and each time all of it is chosen or not",
         until=last.choice,
-        write=f"one `{name}.at[places].{last.write.method}(values)`, where places that stay as they are lie outside: "
-        f'`{jnp}.where(on, i, n)`, and mode="drop"',
+        write=_of_the_value(name, _place(last.write, source), jnp)
+        if is_one_place
+        else f"one `{name}.at[places].{last.write.method}(values)`, {outside}",
+        pair=_ONE_PLACE if is_one_place else _PLACES,
     )
 
 
@@ -52,15 +59,23 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
     if write is None or not choices or is_concrete(node, source):
         return
     jnp, array = source.alias("jax.numpy") or "jnp", source.code(write.array)
-    place = f"[{', '.join(map(source.code, write.index))}]"
     yield source.finding(
         choices[0],
         f"`{array}` is written {len(choices)} times at one place, and each time all of it is chosen or not",
         until=choices[-1],
-        write=f"{array}.at{place}.set(value), once, with the choices made of the value alone: "
-        f"`{jnp}.where(on, new, {array}{place})`",
-        pair=1,
+        write=_of_the_value(array, _place(write, source), jnp),
+        pair=_ONE_PLACE,
     )
+
+
+def _place(write: Write, source: Source) -> str:
+    """`[i, j]`."""
+    return f"[{', '.join(map(source.code, write.index))}]"
+
+
+def _of_the_value(array: str, place: str, jnp: str) -> str:
+    chosen = f"`{jnp}.where(on, new, {array}{place})`"
+    return f"{array}.at{place}.set(value), once, with the choices made of the value alone: {chosen}"
 
 
 def _write(node: cst.Call, source: Source) -> Write | None:

@@ -438,7 +438,24 @@ def filled(x, places, halos, mask):
         x = x.at[place].add(halos[edge] * mask)
     return x
 """
-    assert advice(code) == "one write of what the others make of it"
+    once = "x.at[place].set(x[place] * (1 - mask) + halos[edge] * mask)"
+    assert advice(code) == f"{once}, where the index names no place twice"
+
+
+@pytest.mark.parametrize(
+    ("writes", "once"),
+    [
+        (".mul(1 - m).at[1:3].add(h * m)", "x.at[1:3].set(x[1:3] * (1 - m) + h * m)"),
+        (".add(h).at[1:3].mul(m - 1)", "x.at[1:3].set((x[1:3] + h) * (m - 1))"),
+        (".subtract(h).at[1:3].subtract(m - h)", "x.at[1:3].set(x[1:3] - h - (m - h))"),
+        (".set(h + 1).at[1:3].divide(m)", "x.at[1:3].set((h + 1) / m)"),
+        (".add(m).at[1:3].set(h)", "x.at[1:3].set(h)"),
+        (".add(h).at[1:3].add(m if m.ndim else h)", "x.at[1:3].set(x[1:3] + h + (m if m.ndim else h))"),
+        (".add(h).at[1:3].max(m)", "one `.set` of what the writes make of x[1:3]"),
+    ],
+)
+def test_writes_at_one_place_are_one_expression_of_what_stood_there(writes: str, once: str) -> None:
+    assert advice(f"@jax.jit\ndef f(x, h, m):\n    return x.at[1:3]{writes}\n") == once
 
 
 @pytest.mark.parametrize("place", ["left_nodes", "isEdge", "edge_mask", "indexR", "sets['left']"])

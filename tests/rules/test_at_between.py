@@ -27,7 +27,7 @@ def spline(w):
     c = c.at[1].set(1.0 - c[0] - c[2])
     return c.at[3].set(w * c[2] / 3.0)
 """
-ONE_PLACE = "one write of what the others make of it"
+ONE_PLACE = "out.at[tuple(cut)].set(a[1])"
 
 
 def advice(code: str) -> str:

@@ -271,7 +271,7 @@ def f(x, i, j, c):
 """
     (one,) = found(code)
     assert one.suggestion is not None
-    assert one.suggestion.text == "one write of what the others make of it"
+    assert one.suggestion.text == "one `.set` of what the writes make of x[i, j]"
     (other,) = found(code.replace("    left =", "    j = j + 1\n    left ="))
     assert other.suggestion is not None
     assert "values first" in other.suggestion.text

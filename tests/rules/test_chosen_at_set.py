@@ -46,3 +46,21 @@ def test_values_at_one_place_are_chosen_before_they_are_written(body: str) -> No
 )
 def test_other_choices_need_the_whole_array(body: str) -> None:
     assert lines(body) == []
+
+
+def test_choices_that_read_what_they_write_are_told_to_choose_the_value() -> None:
+    code = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def wrapped(q, low, high):
+    q = jnp.where(q[5] <= low, q.at[5].set(q[5] + 6.28), q)
+    return jnp.where(q[5] >= high, q.at[5].set(q[5] - 6.28), q)
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("q.at[5].set(value), once, with the choices made of the value alone")
+    (other,) = check_text(code.replace("q.at[5].set(q[5] - ", "q.at[4].set(low - ").encode(), "m.py", SCOPE)
+    assert other.suggestion is not None
+    assert other.suggestion.text.startswith("one `q.at[places].set(values)`")

@@ -1,0 +1,71 @@
+"""One write in place of several at one place: `x.at[s].mul(a)`, `x.at[s].add(b)` is `x.at[s].set(x[s] * a + b)`.
+
+In: writes that are all at one place. Out: words of advice, the code itself where it is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.at import Part, Write, constant
+from fusionlint.patterns.at_axis import is_called_a_slice
+from fusionlint.patterns.at_between import reads_back
+from fusionlint.patterns.calls import as_operand, brief
+from fusionlint.source.tree import Source
+
+_OPERATORS = {"add": "+", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/"}
+_SIGNS = {cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/"}
+# What can stand before a sign, and behind it, without parentheses: "" is a name, a call and the like.
+_BEFORE = {"+": ("", *"+-*/"), "-": ("", *"+-*/"), "*": ("", *"*/"), "/": ("", *"*/")}
+_BEHIND = {"+": ("", *"*/"), "-": ("", *"*/"), "*": ("",), "/": ("",)}
+# Longer code says less than its outline.
+_LONG = 100
+
+
+def written_once(writes: Sequence[Write], array: str, source: Source) -> str:
+    """What one write has to say to do what all of `writes` do, one after the other, to the array that is called so."""
+    place = ", ".join(map(source.code, writes[0].index))
+    there = f"{array}[{place}]"
+    made = None if reads_back(writes, source) else _made(writes, there, source)
+    once = f"{array}.at[{place}].set({made})" if made is not None else ""
+    shown = brief(once, _LONG, "") or f"one `.set` of what the writes make of {brief(there, _LONG, f'{array}[...]')}"
+    # What is multiplied at a place that is named twice is multiplied twice; set, once.
+    is_sure = writes[-1].method == "set" or all(map(_is_once, writes[0].index))
+    return shown if is_sure else f"{shown}, where the index names no place twice"
+
+
+def _made(writes: Sequence[Write], there: str, source: Source) -> str | None:
+    """The value as one expression of what stood there; None where that cannot be said."""
+    made, made_by = there, ""
+    for write in writes:
+        value, sign = write.value, _OPERATORS.get(write.method)
+        if value is None:
+            return None
+        text, by = source.code(value), _operator(value)
+        if write.method == "set":
+            made, made_by = text, by
+        elif sign is not None:
+            left = made if made_by in _BEFORE[sign] else f"({made})"
+            right = text if by in _BEHIND[sign] else f"({text})"
+            made, made_by = f"{left} {sign} {right}", sign
+        else:
+            return None
+    return made
+
+
+def _operator(value: cst.BaseExpression) -> str:
+    """The sign of a sum or a product, "" for what needs no parentheses, "?" for anything else."""
+    match value:
+        case cst.BinaryOperation(operator=operator):
+            return _SIGNS.get(type(operator), "?")
+    return "" if as_operand(value, "") == "" else "?"
+
+
+def _is_once(part: Part) -> bool:
+    """Whether a part of an index is seen to name no place twice: a slice, a number, or what is called a slice."""
+    match part:
+        case cst.Slice() | cst.Ellipsis():
+            return True
+    return is_called_a_slice(part) or constant(part) is not None
