@@ -173,6 +173,23 @@ def table(n): return n
 """
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("jnp.where(x > 0)", "host"),
+        ("jnp.where(x > 0, size=3)", "library"),
+        ("jnp.where(x > 0, x, 0)", "library"),
+        ("jnp.where(x > 0, x=x, y=0)", "library"),
+        ("jnp.unique(x, return_counts=True)", "host"),
+        ("jnp.unique(x, size=3)", "library"),
+        ("jnp.flatnonzero(x)", "host"),
+        ("jnp.setdiff1d(x, y)", "host"),
+    ],
+)
+def test_what_is_as_long_as_what_it_finds_no_trace_can_make(call: str, expected: str) -> None:
+    assert context(f"def f(x, y): return {call}", "f") == expected
+
+
 @pytest.mark.parametrize("name", ["data_init", "init_state_and_args", "_init", "setup", "setup_mesh", "set_up"])
 @pytest.mark.parametrize("body", ["self.t = table(n)", "self.n, (self.t, _) = n, table(n)"])
 def test_a_method_that_sets_up_and_keeps_what_it_makes_is_host_code_as_a_constructor_is(name: str, body: str) -> None:

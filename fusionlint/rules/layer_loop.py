@@ -12,23 +12,22 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
+from fusionlint.patterns.layer_count import is_shallow, layer_count
 from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
 from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
-from fusionlint.patterns.options import default_given, default_of, is_instead_of_a_scan
+from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted, lines_of
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="compile-time")
 
 # Not haiku's: a stack of its modules is another model, and those that are written in it today are small.
 _MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "equinox.Module"))
 _REMAT = ("flax.linen.remat", "flax.linen.checkpoint", "flax.nnx.remat", "jax.checkpoint", "equinox.filter_checkpoint")
-# A default of so many layers says that they are few.
-_FEW = 4
 # What is given to a module under such a name is no block of layers.
 _PLAIN = regex(r"norm|act|pool|drop|conv|dense|linear", re.I)
 # The weights of an equivariant layer depend on what kinds of features it is handed: the first has fewer than it makes.
@@ -53,10 +52,12 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`for i in range(depth): x = Block(...)(x)`, `x = block(x, w[i])` of stacked parameters, or
     `for block in self.blocks: x = block(x)` of blocks that were built alike."""
     layers = _layers(loop, source)
-    count = _count(loop.iter if layers is None else layers.over, source)
+    count = layer_count(loop.iter if layers is None else layers.over, source)
     if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
         return
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
+        return
+    if is_shallow(loop, source):
         return
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
@@ -122,70 +123,6 @@ def _is_numbered(loop: cst.For) -> bool:
             case cst.Call(func=cst.Attribute(attr=cst.Name("sow")), args=args):
                 asked += args
     return any(name.value in counters for part in asked for name in names_read(part))
-
-
-def _count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
-    """n, of `range(n)` or of n keys, where it is a setting or a length and not seen to be small."""
-    over = source.meant(over)
-    match over:
-        case cst.Call(args=[cst.Arg(value=count)]) if source.calls(over, "range"):
-            pass
-        case cst.Call(args=[_, cst.Arg(value=count)]) if source.calls(over, "jax.random.split"):
-            pass
-        case _:
-            return None
-    count = source.meant(count)
-    if isinstance(count, cst.Integer):
-        return None
-    default = _default(count, source)
-    return None if default is not None and default <= _FEW else count
-
-
-def _default(count: cst.BaseExpression, source: Source) -> int | None:
-    """The default of a parameter, what the class of `self` gives a field, `depth: int = 12`, or what its calls do; of
-    `config.depth`, what the one class of the file that has such a field gives it."""
-    match count:
-        case cst.Name():
-            default = default_given(count, source)
-            return default.evaluated_value if isinstance(default, cst.Integer) else None
-        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
-            owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
-            for node in lines_of(owner) if owner is not None else ():
-                match node:
-                    case cst.SimpleStatementLine(
-                        body=[cst.AnnAssign(target=cst.Name(name), value=cst.Integer() as value)]
-                    ) if name == field:
-                        return value.evaluated_value
-            return _given(field, owner, source) if owner is not None else None
-        case cst.Attribute(attr=cst.Name(setting)):
-            default = default_of(setting, count, source)
-            return default.evaluated_value if isinstance(default, cst.Integer) else None
-    return None
-
-
-def _given(field: str, owner: cst.ClassDef, source: Source) -> int | None:
-    """The most that a call of the class gives for a field, where all of them stand in this file and are seen to:
-    `Model(depth=3)`, or `Model(depth=config.depth)` of a configuration that says `depth: int = 3`."""
-    name = source.project.name_of(Place(source.path, source.body_scope(owner)))
-    if any(p.path != source.path and not is_idle(source.project, p) for p, _ in source.project.calls_of(name)):
-        return None
-    made = (call for call in source.calls_of((name,)) if source.calls(call, name))
-    found = [_number(call, field, source) for call in made if not is_idle(source.project, source.place(call))]
-    known = [number for number in found if number is not None]
-    return max(known) if known and len(known) == len(found) else None
-
-
-def _number(call: cst.CSTNode, field: str, source: Source) -> int | None:
-    args = call.args if isinstance(call, cst.Call) else ()
-    match next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == field), None):
-        case cst.Integer() as value:
-            return value.evaluated_value
-        case cst.Name() as value:
-            return _default(value, source)
-        # A field that another module hands on is for whoever builds that one to choose.
-        case cst.Attribute(value=owner) as value if dotted(owner) != "self":
-            return _default(value, source)
-    return None
 
 
 def _goes_on(statement: cst.Assign, carry: Carry) -> set[str]:

@@ -73,6 +73,12 @@ _HOST_CALL = regex(
     r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
     r"|numpy\.(save|load|savez|random\..*))$"
 )
+# What makes as many elements as it finds, unless it is told how many: no trace can.
+_SIZED = frozenset(
+    f"jax.numpy.{name}"
+    for name in ("nonzero", "flatnonzero", "argwhere", "unique", "unique_counts", "unique_inverse", "unique_values",
+                 "union1d", "intersect1d", "setdiff1d", "setxor1d")
+)  # fmt: skip
 # flax's ways to declare a parameter: the second argument makes its first value.
 _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
@@ -290,7 +296,7 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
     """The functions of a file that call what no trace survives, or drive something compiled."""
     for place, name, (value, _, loops, _) in project.named_calls(path):
         if place.scope and (
-            (name is not None and _is_of_the_host(name))
+            (name is not None and (_is_of_the_host(name) or _is_of_any_size(name, value)))
             or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
             # A Python loop over a jitted call is how a driver looks.
             or (loops and project.dispatches(place, name, value[0]))
@@ -301,6 +307,17 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
 @cache
 def _is_of_the_host(name: str) -> bool:
     return name in JIT or _HOST_CALL.match(name) is not None
+
+
+def _is_of_any_size(name: str, call: RawValue) -> bool:
+    """Whether the result of a call has as many elements as are found."""
+    if name not in _SIZED and name != "jax.numpy.where":
+        return False
+    made = unpacked(call)
+    is_where = name == "jax.numpy.where"
+    return (len(made.arguments) == 1 or not is_where) and all(
+        keyword not in ("size", "x", "y") for keyword, _ in made.keywords
+    )
 
 
 def _setting_up(project: Project, path: str) -> Iterator[str]:

@@ -173,12 +173,10 @@ class Pooled(nn.Module):
         ("Model(depth=config.blocks), Model(config.unknown)", 1),
         ("Model(depth=3)", 0),
         ("Model(depth=n)", 0),
-        ("Whole()", 1),
         ("config", 1),
     ],
 )
 def test_a_few_layers_by_what_the_module_is_built_with(built: str, count: int) -> None:
-    inner = "Model(depth=self.few)" if built == "Whole()" else "jax.nn.relu"
     code = f"""\
 class Config:
     blocks: int = 3
@@ -195,16 +193,68 @@ class Model(nn.Module):
             x = block(x)
         return x
 
-class Whole(nn.Module):
-    few: int = 3
-
-    def __call__(self, x):
-        return {inner}(x)
-
 def make(config, n=3):
     return {built}
 """
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(
+    ("handed", "count"),
+    [
+        ("16, self.few", 0),
+        ("16, depth=self.few", 0),
+        ("16, self.many", 1),
+        ("16, self.unknown", 1),
+        ("self.few, 16", 1),
+    ],
+)
+def test_a_field_that_another_module_hands_on_has_the_default_it_has_there(handed: str, count: int) -> None:
+    code = f"""\
+class Model(nn.Module):
+    width: int
+    depth: int
+
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(self.depth):
+            x = Block(self.width)(x)
+        return x
+
+class Whole(nn.Module):
+    unknown: int
+    few: int = 3
+    many: int = 12
+
+    def __call__(self, x):
+        return Model({handed})(x)
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "count"),
+    [
+        ("Model", "m.py", 1),
+        ("Critic", "m.py", 0),
+        ("GaussianPolicy", "m.py", 0),
+        ("MLPResNet", "m.py", 0),
+        ("Simple", "policy.py", 0),
+        ("MLPerfModel", "m.py", 1),
+    ],
+)
+def test_a_network_of_an_agent_has_few_layers(model: str, path: str, count: int) -> None:
+    code = f"""\
+class {model}(nn.Module):
+    depth: int
+
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(self.depth):
+            x = Block(8)(x)
+        return x
+"""
+    assert len(check_text((BLOCK + code).encode(), path, ONLY)) == count
 
 
 @pytest.mark.parametrize(
