@@ -27,16 +27,17 @@ _NEVER = frozenset(
 )  # fmt: skip
 
 # Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated,
-# what shows a bug or looks for one. What they do to a project's functions is no use of them. They are a third of the
-# code of jax, flax, brax, maxtext and numpyro.
+# what shows a bug or looks for one, what makes the state that a simulation begins with, once. What they do to a
+# project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
 _IDLE_FILE = regex(
     r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
-    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?)/"
+    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?"
+    r"|initiali[sz]ations?|initial_conditions?(_\w+)?)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|naive|ref(erence)?|[^/]*_ref|[^/]*_old|repro_[^/]*"
-    r"|[^/]*_repro)"
+    r"|[^/]*_repro|initiali[sz]ations?|initial_conditions?(_\w+)?)"
     r"\.py$"
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.

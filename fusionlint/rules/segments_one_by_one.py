@@ -1,0 +1,142 @@
+"""Classes that are masked and reduced one by one: `for k in range(n): out.append(jnp.sum(x * (labels == k)))`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.calls import brief
+from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.turns import writes_kernels
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_REDUCTIONS = tuple(
+    f"jax.numpy.{name}" for name in ("sum", "mean", "any", "all", "max", "min", "prod", "average", "count_nonzero")
+)
+_LONG = 40
+# The page's pairs: values of each class, and how many it has.
+_REDUCED, _COUNTS = range(2)
+
+
+@rule.source("Call", calls=_REDUCTIONS, in_loop=True)
+def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The first reduction in a loop over classes whose results are put together, of what one class lets through."""
+    loop = source.loop(node)
+    if (
+        not source.calls(node, *_REDUCTIONS)
+        or not source.is_traced(node)
+        or not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp)
+    ):
+        return
+    counted = _counted(loop, source)
+    if counted is None or writes_kernels(source) or is_for_a_picture(source.project, source.place(node)):
+        return
+    counter, classes = counted
+    picked = _picked(node, counter, loop, source)
+    if picked is None or is_concrete(node, source) or not collected(loop, source):
+        return
+    reductions = list(_reductions(loop, counter, source))
+    if reductions[0] is not node or not _are_apart(loop):
+        return
+    count = ", ".join(source.code(arg) for arg in classes.args)
+    shown = brief(source.code(picked), _LONG, "labels")
+    jax, jnp = source.alias("jax") or "jax", source.alias("jax.numpy") or "jnp"
+    yield source.finding(
+        loop if isinstance(loop, cst.For) else node,
+        f"each class of `{shown}` is picked out and reduced by itself, one {counter} after the other",
+        write=f"{jax}.vmap of what is done for one {counter}, over {jnp}.arange({count}): or the classes along an axis "
+        f"of their own, `{shown}[..., None] == {jnp}.arange({count})`",
+        pair=_COUNTS if _counts(reductions, source) else _REDUCED,
+    )
+
+
+_Loop: TypeAlias = "cst.For | Comprehension"
+
+
+def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:
+    """k and the range, of a loop `for k in range(n)` that is not seen to go over a few."""
+    over = iterated_by(loop)
+    match loop.target if isinstance(loop, cst.For) else loop.for_in.target:
+        case cst.Name(counter) if isinstance(over, cst.Call) and source.calls(over, "range"):
+            return None if is_few(over, source) else (counter, over)
+    return None
+
+
+def _picked(node: cst.Call, counter: str, loop: _Loop, source: Source) -> cst.BaseExpression | None:
+    """The labels of which a reduction takes those that are equal to the counter: by a mask in its arguments, or by a
+    name that this turn of the loop gave to one."""
+    for arg in node.args:
+        for part in inside(arg.value):
+            found = _compared(part, counter, source)
+            if found is None and isinstance(part, cst.Name):
+                made = source.value(part)
+                is_of_this_turn = made is not None and source.loop(made) is loop
+                inner = (_compared(each, counter, source) for each in inside(made)) if is_of_this_turn and made else ()
+                found = next((each for each in inner if each is not None), None)
+            if found is not None:
+                return found
+    return None
+
+
+def _compared(part: cst.CSTNode, counter: str, source: Source) -> cst.BaseExpression | None:
+    """What may be an array and is compared with the counter."""
+    match part:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, cst.Name) and one.value == counter and kind(other, source) in ("array", None):
+                    return None if isinstance(other, cst.Integer) else other
+    return None
+
+
+def _reductions(loop: _Loop, counter: str, source: Source) -> Iterator[cst.Call]:
+    """The reductions in the loop of what one class lets through."""
+    for node in inside(loop.body if isinstance(loop, cst.For) else loop.elt):
+        if isinstance(node, cst.Call) and source.calls(node, *_REDUCTIONS) and _picked(node, counter, loop, source):
+            yield node
+
+
+def _counts(reductions: Sequence[cst.Call], source: Source) -> bool:
+    """Whether nothing but the mask is reduced, and once: XLA fuses those of all classes on a GPU."""
+    masks = [source.meant(call.args[0].value) for call in reductions]
+    return len(masks) == 1 and isinstance(masks[0], cst.Comparison)
+
+
+def _are_apart(loop: _Loop) -> bool:
+    """Whether a turn needs no other: it gives names to values and appends some, and reads no name before it has it."""
+    if not isinstance(loop, cst.For):
+        return True
+    lines = loop.body.body if isinstance(loop.body, cst.IndentedBlock) and loop.orelse is None else (None,)
+    statements = [
+        each for line in lines for each in (line.body if isinstance(line, cst.SimpleStatementLine) else (None,))
+    ]
+    written = {name for each in statements for name in _names(each)}
+    known: set[str] = set()
+    for statement in statements:
+        match statement:
+            case (
+                cst.Assign(value=value) | cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("append"))) as value)
+            ):
+                if any(name.value in written - known for name in names_read(value)):
+                    return False
+                known.update(_names(statement))
+            case _:
+                return False
+    return True
+
+
+def _names(statement: cst.CSTNode | None) -> Sequence[str]:
+    """The names that a statement gives to something."""
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            return [name.value for name in inside(target) if isinstance(name, cst.Name)]
+    return ()

@@ -1,0 +1,65 @@
+"""segments-one-by-one: what its page has no room for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+SCOPE = Scope(("segments-one-by-one",))
+HEAD = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(x, y, labels, n):\n"
+LOOP = """\
+    found = []
+    for k in range({over}):
+        mask = {mask}
+        found.append({value})
+    return jnp.stack(found)
+"""
+
+
+def lines(code: str) -> list[int]:
+    return [found.location.line - HEAD.count("\n") for found in check_text((HEAD + code).encode(), "m.py", SCOPE)]
+
+
+@pytest.mark.parametrize(
+    ("over", "mask", "value", "is_found"),
+    [
+        ("n", "labels == k", "jnp.sum(x * mask)", True),
+        ("1, n", "k == labels", "jnp.max(jnp.where(mask, x, 0.0))", True),
+        ("n", "y & (labels[:, None] == k)", "jnp.any(mask)", True),
+        ("n", "labels == k", "jnp.sum(x * mask) / jnp.sum(mask)", True),
+        ("3", "labels == k", "jnp.sum(x * mask)", False),
+        ("n", "labels > k", "jnp.sum(x * mask)", False),
+        ("n", "n == 3", "jnp.sum(x * mask)", False),
+        ("n", "labels == k", "jnp.sum(x)", False),
+        ("n", "labels == k", "x * mask", False),
+        ("n", "labels == k + len(found)", "jnp.sum(x * mask)", False),
+    ],
+)
+def test_a_loop_over_classes_is_found_where_each_is_reduced(over: str, mask: str, value: str, is_found: bool) -> None:
+    assert lines(LOOP.format(over=over, mask=mask, value=value)) == ([2] if is_found else [])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        LOOP.replace("        mask", "        if n > k:\n            continue\n        mask"),
+        LOOP.replace("found.append", "x = x + 1\n        found.append"),
+        LOOP.replace("return jnp.stack(found)", "return found"),
+    ],
+    ids=["some turns are left out", "one turn needs another", "nobody joins them"],
+)
+def test_turns_that_are_not_apart_are_left_alone(code: str) -> None:
+    assert lines(code.format(over="n", mask="labels == k", value="jnp.sum(x * mask)")) == []
+
+
+def test_counts_alone_are_no_case_for_a_gpu() -> None:
+    (values,) = check_text(
+        (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(x * mask)")).encode(), "m.py", SCOPE
+    )
+    (counts,) = check_text(
+        (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(mask)")).encode(), "m.py", SCOPE
+    )
+    assert "h100" in values.targets
+    assert "h100" not in counts.targets
