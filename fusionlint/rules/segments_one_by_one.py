@@ -27,6 +27,8 @@ _LONG = 40
 # The page's pairs: values of each class, and how many it has.
 _REDUCED, _COUNTS = range(2)
 
+_Loop: TypeAlias = "cst.For | Comprehension"
+
 
 @rule.source("Call", calls=_REDUCTIONS, in_loop=True)
 def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
@@ -58,9 +60,6 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"of their own, `{shown}[..., None] == {jnp}.arange({count})`",
         pair=_COUNTS if _counts(reductions, source) else _REDUCED,
     )
-
-
-_Loop: TypeAlias = "cst.For | Comprehension"
 
 
 def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:
