@@ -9,7 +9,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
@@ -23,6 +24,7 @@ rule = Rule(__name__, harm="fusion")
 _REDUCTIONS = tuple(
     f"jax.numpy.{name}" for name in ("sum", "mean", "any", "all", "max", "min", "prod", "average", "count_nonzero")
 )
+_METHODS = frozenset(("append", "astype", "reshape", "ravel", "squeeze", "sum", "mean", "any", "all", "max", "min"))
 _LONG = 40
 # The page's pairs: values of each class, and how many it has.
 _REDUCED, _COUNTS = range(2)
@@ -48,7 +50,10 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
     if picked is None or is_concrete(node, source) or not collected(loop, source):
         return
     reductions = list(_reductions(loop, counter, source))
-    if reductions[0] is not node or not _are_apart(loop):
+    if reductions[0] is not node or not _are_apart(loop) or not _is_of_jax(loop, source):
+        return
+    pair = _pair(reductions, source)
+    if pair is None:
         return
     count = ", ".join(source.code(arg) for arg in classes.args)
     shown = brief(source.code(picked), _LONG, "labels")
@@ -58,7 +63,7 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"each class of `{shown}` is picked out and reduced by itself, one {counter} after the other",
         write=f"{jax}.vmap of what is done for one {counter}, over {jnp}.arange({count}): or the classes along an axis "
         f"of their own, `{shown}[..., None] == {jnp}.arange({count})`",
-        pair=_COUNTS if _counts(reductions, source) else _REDUCED,
+        pair=pair,
     )
 
 
@@ -104,10 +109,37 @@ def _reductions(loop: _Loop, counter: str, source: Source) -> Iterator[cst.Call]
             yield node
 
 
-def _counts(reductions: Sequence[cst.Call], source: Source) -> bool:
-    """Whether nothing but the mask is reduced, and once: XLA fuses those of all classes on a GPU."""
-    masks = [source.meant(call.args[0].value) for call in reductions]
-    return len(masks) == 1 and isinstance(masks[0], cst.Comparison)
+def _pair(reductions: Sequence[cst.Call], source: Source) -> int | None:
+    """Which pair of the page it is: rows of values, reduced along the first axis, or masks alone. Values that are one
+    number each XLA reduces class by class in one kernel of a GPU, and a CPU is no slower for it, as measured."""
+    if all(_is_mask(call.args[0].value, source) for call in reductions):
+        return _COUNTS
+    axes = (argument(call, 1, "axis") for call in reductions)
+    return _REDUCED if any(isinstance(axis, cst.Integer) and axis.value == "0" for axis in axes) else None
+
+
+def _is_mask(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether a value is truth alone: a comparison, several conditions, either as numbers."""
+    match source.meant(value):
+        case cst.Comparison():
+            return True
+        case cst.BinaryOperation(operator=cst.BitAnd() | cst.BitOr()):
+            return True
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
+            return _is_mask(inner, source)
+    return False
+
+
+def _is_of_jax(loop: _Loop, source: Source) -> bool:
+    """Whether a turn calls nothing but jax and methods of arrays and lists: what else it may do is more work."""
+    body = loop.body if isinstance(loop, cst.For) else loop.elt
+    for call in calls(body):
+        name = source.name_called(call)
+        if name is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS:
+            continue
+        if name is None or not name.startswith("jax."):
+            return False
+    return True
 
 
 def _are_apart(loop: _Loop) -> bool:

@@ -25,16 +25,19 @@ def lines(code: str) -> list[int]:
 @pytest.mark.parametrize(
     ("over", "mask", "value", "is_found"),
     [
-        ("n", "labels == k", "jnp.sum(x * mask)", True),
-        ("1, n", "k == labels", "jnp.max(jnp.where(mask, x, 0.0))", True),
+        ("n", "labels == k", "jnp.sum(x * mask, axis=0)", True),
+        ("n", "labels == k", "jnp.sum(x * mask, 0) / jnp.sum(mask)", True),
+        ("n", "labels == k", "jnp.sum(x * mask)", False),
+        ("1, n", "k == labels", "jnp.max(jnp.where(mask, x, 0.0), axis=0)", True),
         ("n", "y & (labels[:, None] == k)", "jnp.any(mask)", True),
-        ("n", "labels == k", "jnp.sum(x * mask) / jnp.sum(mask)", True),
-        ("3", "labels == k", "jnp.sum(x * mask)", False),
-        ("n", "labels > k", "jnp.sum(x * mask)", False),
-        ("n", "n == 3", "jnp.sum(x * mask)", False),
-        ("n", "labels == k", "jnp.sum(x)", False),
+        ("n", "(labels == k).astype(x.dtype)", "jnp.mean(mask)", True),
+        ("n", "labels == k", "jnp.sum(mask) + score(mask)", False),
+        ("3", "labels == k", "jnp.sum(mask)", False),
+        ("n", "labels > k", "jnp.sum(mask)", False),
+        ("n", "n == 3", "jnp.sum(mask)", False),
+        ("n", "labels == k", "jnp.sum(x, axis=0)", False),
         ("n", "labels == k", "x * mask", False),
-        ("n", "labels == k + len(found)", "jnp.sum(x * mask)", False),
+        ("n", "labels == k + len(found)", "jnp.sum(mask)", False),
     ],
 )
 def test_a_loop_over_classes_is_found_where_each_is_reduced(over: str, mask: str, value: str, is_found: bool) -> None:
@@ -51,12 +54,12 @@ def test_a_loop_over_classes_is_found_where_each_is_reduced(over: str, mask: str
     ids=["some turns are left out", "one turn needs another", "nobody joins them"],
 )
 def test_turns_that_are_not_apart_are_left_alone(code: str) -> None:
-    assert lines(code.format(over="n", mask="labels == k", value="jnp.sum(x * mask)")) == []
+    assert lines(code.format(over="n", mask="labels == k", value="jnp.sum(mask)")) == []
 
 
 def test_counts_alone_are_no_case_for_a_gpu() -> None:
     (values,) = check_text(
-        (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(x * mask)")).encode(), "m.py", SCOPE
+        (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(x * mask, axis=0)")).encode(), "m.py", SCOPE
     )
     (counts,) = check_text(
         (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(mask)")).encode(), "m.py", SCOPE
