@@ -16,7 +16,8 @@ from fusionlint.patterns.calls import as_operand, brief
 from fusionlint.source.tree import Source
 
 _OPERATORS = {"add": "+", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/"}
-_SIGNS = {cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/"}
+# By the name of libcst's class, which nothing asks for when this is imported.
+_SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/"}
 # What can stand before a sign, and behind it, without parentheses: "" is a name, a call and the like.
 _BEFORE = {"+": ("", *"+-*/"), "-": ("", *"+-*/"), "*": ("", *"*/"), "/": ("", *"*/")}
 _BEHIND = {"+": ("", *"*/"), "-": ("", *"*/"), "*": ("",), "/": ("",)}
@@ -59,7 +60,7 @@ def _operator(value: cst.BaseExpression) -> str:
     """The sign of a sum or a product, "" for what needs no parentheses, "?" for anything else."""
     match value:
         case cst.BinaryOperation(operator=operator):
-            return _SIGNS.get(type(operator), "?")
+            return _SIGNS.get(type(operator).__name__, "?")
     return "" if as_operand(value, "") == "" else "?"
 
 
