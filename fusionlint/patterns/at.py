@@ -55,6 +55,11 @@ def at_write(node: cst.CSTNode | None) -> Write | None:
     return None
 
 
+def place_of(write: Write, source: Source) -> str:
+    """What stands between the brackets of a write, as code: `i, j`."""
+    return ", ".join(map(source.code, write.index))
+
+
 def _is_text(part: Part) -> bool:
     """Whether this is the name of a leaf: `tree.at["mass"].set(m)` is a setter of somebody's."""
     return isinstance(part, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString)

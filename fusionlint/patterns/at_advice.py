@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, place_of
 from fusionlint.patterns.at_axis import (
     along_one_axis,
     are_rows_of_a_short_one,
@@ -283,7 +283,7 @@ def _may_meet(writes: Sequence[Write], source: Source) -> bool:
     if all(are_apart(one.index, other.index) for one, other in combinations(writes, 2)):
         return False
     array = dotted(root(writes[0]))
-    taken = {f"{array}[{', '.join(map(source.code, write.index))}]" for write in writes}
+    taken = {f"{array}[{place_of(write, source)}]" for write in writes}
     return {source.code(w.value) for w in writes if w.value is not None} != taken
 
 

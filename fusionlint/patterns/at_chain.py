@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, at_write, column, constant, elements
+from fusionlint.patterns.at import Write, at_write, column, constant, elements, place_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -78,7 +78,7 @@ def root(write: Write) -> cst.BaseExpression:
 
 def is_added(write: Write, source: Source) -> bool:
     """Whether a part is added to what stands there: `T.at[i:j, i:j].set(A + T[i:j, i:j])`."""
-    there = f"{dotted(root(write))}[{', '.join(map(source.code, write.index))}]"
+    there = f"{dotted(root(write))}[{place_of(write, source)}]"
     match write.value:
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
             return there in (source.code(left), source.code(right))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant
+from fusionlint.patterns.at import Part, Write, constant, place_of
 from fusionlint.patterns.at_axis import is_called_a_slice
 from fusionlint.patterns.at_between import reads_back
 from fusionlint.patterns.calls import as_operand, brief
@@ -27,7 +27,7 @@ _LONG = 100
 
 def written_once(writes: Sequence[Write], array: str, source: Source) -> str:
     """What one write has to say to do what all of `writes` do, one after the other, to the array that is called so."""
-    place = ", ".join(map(source.code, writes[0].index))
+    place = place_of(writes[0], source)
     there = f"{array}[{place}]"
     made = None if reads_back(writes, source) else _made(writes, there, source)
     once = f"{array}.at[{place}].set({made})" if made is not None else ""

@@ -5,6 +5,7 @@ In: a `for` or comprehension of a Source. Out: what each iteration adds, where n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import libcst as cst
@@ -60,6 +61,14 @@ def is_few(iterated: cst.BaseExpression, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(attr=cst.Name("split")), args=[cst.Arg(value=cst.SimpleString() as mark)]):
             return mark.evaluated_value in _MARKS
     return False
+
+
+def statements_of(loop: cst.For) -> Sequence[cst.BaseSmallStatement | None]:
+    """The statements of a loop; None in place of one that holds others."""
+    if loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock):
+        return (None,)
+    lines = (line.body if isinstance(line, cst.SimpleStatementLine) else (None,) for line in loop.body.body)
+    return [statement for line in lines for statement in line]
 
 
 def target_names(loop: cst.For | Comprehension) -> set[str]:

@@ -22,19 +22,15 @@ from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
-from fusionlint.source.seen import MODULES
+from fusionlint.source.seen import AS_LONG_AS_IT_GETS, MODULES, WHERE
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
 _NUMBERS = ("int", "float", "bool")
 _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
-# Without a size, the values say how long the result is.
-_AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
 # A trace has to know how long it is.
 _RANGE = "jax.numpy.arange"
-# With nothing to choose from it says where, as `nonzero` does.
-_WHERE = "jax.numpy.where"
 _RESULTS = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "argmax", "argmin"))
 _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
@@ -49,7 +45,7 @@ _ONCE = regex(
 )
 # Of a tracer nobody wants to read.
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.(debug|info|warning|warn|error)$")
-_OF_NUMPY = tuple(name.removeprefix("jax.") for name in _AS_LONG_AS_IT_GETS)
+_OF_NUMPY = tuple(name.removeprefix("jax.") for name in AS_LONG_AS_IT_GETS)
 # A helper of a helper is seldom further away than this.
 _DEPTH = 2
 _EARLY = "jax.ensure_compile_time_eval"
@@ -139,7 +135,7 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     if source.calls(call, *FILLED) and _is_counted_out(argument(call, 0, "shape")):
         return not _is_gated(call, function, source)
-    is_open = source.calls(call, *_AS_LONG_AS_IT_GETS, _WHERE) and len(call.args) == 1 and not call.args[0].star
+    is_open = source.calls(call, *AS_LONG_AS_IT_GETS, WHERE) and len(call.args) == 1 and not call.args[0].star
     return is_open and not _is_gated(call, function, source)
 
 

@@ -13,7 +13,7 @@ from fusionlint.patterns.options import default_given, default_of
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import lines_of
+from fusionlint.source.walk import fields_of
 
 # A default of so many layers says that they are few.
 _FEW = 4
@@ -54,7 +54,7 @@ def _default(count: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> 
             return _whole(default_given(count, source))
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
             owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
-            fields = _fields(owner) if owner is not None else {}
+            fields = dict(fields_of(owner)) if owner is not None else {}
             if (number := _whole(fields.get(field))) is not None or owner is None:
                 return number
             place = [*fields].index(field) if field in fields else len(fields)
@@ -66,18 +66,6 @@ def _default(count: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> 
 
 def _whole(default: cst.BaseExpression | None) -> int | None:
     return default.evaluated_value if isinstance(default, cst.Integer) else None
-
-
-def _fields(owner: cst.ClassDef) -> dict[str, cst.BaseExpression | None]:
-    """The fields that a class declares, in their order, each with its default."""
-    return {
-        name: value
-        for node in lines_of(owner)
-        if isinstance(node, cst.SimpleStatementLine)
-        for small in node.body
-        if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name)
-        for name, value in [(small.target.value, small.value)]
-    }
 
 
 def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: int) -> int | None:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted, lines_of
+from fusionlint.source.walk import dotted, fields_of
 
 
 def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
@@ -67,19 +67,8 @@ def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpres
     if isinstance(read.value, cst.Name) and read.value.value == "self":
         around = set(source.ancestors(read))
         classes = [node for node in classes if node in around]
-    found = [value for node in classes for value in _fields(node, name)]
+    found = [value for node in classes for field, value in fields_of(node) if field == name and value is not None]
     return found[0] if len(found) == 1 else None
-
-
-def _fields(owner: cst.ClassDef, name: str) -> list[cst.BaseExpression]:
-    found = []
-    for line in lines_of(owner):
-        match line:
-            case cst.SimpleStatementLine(
-                body=[cst.AnnAssign(target=cst.Name(field), value=cst.BaseExpression() as value)]
-            ) if field == name:
-                found.append(value)
-    return found
 
 
 def _truth(value: cst.BaseExpression | None) -> bool | None:

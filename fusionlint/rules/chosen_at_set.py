@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, elements, inside, is_whole
+from fusionlint.patterns.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
 from fusionlint.patterns.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
@@ -38,13 +38,13 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
     if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
         return
     jnp, name = source.alias("jax.numpy") or "jnp", choices[0].array.value
-    is_one_place = len({_place(one.write, source) for one in choices}) == 1
+    is_one_place = len({place_of(one.write, source) for one in choices}) == 1
     outside = f'where places that stay as they are lie outside: `{jnp}.where(on, i, n)`, and mode="drop"'
     yield source.finding(
         choices[0].choice,
         f"`{name}` is written {len(choices)} times in a row, and each time all of it is chosen or not",
         until=last.choice,
-        write=_of_the_value(name, _place(last.write, source), jnp)
+        write=_of_the_value(name, place_of(last.write, source), jnp)
         if is_one_place
         else f"one `{name}.at[places].{last.write.method}(values)`, {outside}",
         pair=_ONE_PLACE if is_one_place else _PLACES,
@@ -63,19 +63,14 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
         choices[0],
         f"`{array}` is written {len(choices)} times at one place, and each time all of it is chosen or not",
         until=choices[-1],
-        write=_of_the_value(array, _place(write, source), jnp),
+        write=_of_the_value(array, place_of(write, source), jnp),
         pair=_ONE_PLACE,
     )
 
 
-def _place(write: Write, source: Source) -> str:
-    """`[i, j]`."""
-    return f"[{', '.join(map(source.code, write.index))}]"
-
-
 def _of_the_value(array: str, place: str, jnp: str) -> str:
-    chosen = f"`{jnp}.where(on, new, {array}{place})`"
-    return f"{array}.at{place}.set(value), once, with the choices made of the value alone: {chosen}"
+    chosen = f"`{jnp}.where(on, new, {array}[{place}])`"
+    return f"{array}.at[{place}].set(value), once, with the choices made of the value alone: {chosen}"
 
 
 def _write(node: cst.Call, source: Source) -> Write | None:

@@ -11,7 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY, inside, names_read
 from fusionlint.patterns.carry import calls
-from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.collected import is_few, statements_of
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -159,7 +159,7 @@ def _gone_through(iterated: cst.BaseExpression, source: Source) -> Sequence[cst.
 def _is_of_turns_apart(loop: cst.For, source: Source) -> bool | None:
     """Whether what the turns make is added up, False where it goes into lists; None where a turn may need another, or
     does what no trace of all at once would."""
-    steps = [_step(statement) for statement in _statements(loop)]
+    steps = [_step(statement) for statement in statements_of(loop)]
     known = [step for step in steps if step is not None]
     if len(known) < len(steps) or not all(_is_of_arrays(call, source) for call in calls(loop.body)):
         return None
@@ -174,14 +174,6 @@ def _is_of_this_turn(number: int, steps: Sequence[_Step]) -> bool:
     made = [step.name for step in steps]
     named = {step.name for step in steps[:number] if not step.into and made.count(step.name) == 1}
     return all(read.value not in made or read.value in named for read in names_read(steps[number].value))
-
-
-def _statements(loop: cst.For) -> Sequence[cst.BaseSmallStatement | None]:
-    """The statements of a loop; None in place of one that holds others."""
-    if loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock):
-        return (None,)
-    lines = (line.body if isinstance(line, cst.SimpleStatementLine) else (None,) for line in loop.body.body)
-    return [statement for line in lines for statement in line]
 
 
 def _step(statement: cst.BaseSmallStatement | None) -> _Step | None:

@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.carry import calls
-from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by
+from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, statements_of
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.turns import writes_kernels
@@ -79,17 +79,16 @@ def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:
 def _picked(node: cst.Call, counter: str, loop: _Loop, source: Source) -> cst.BaseExpression | None:
     """The labels of which a reduction takes those that are equal to the counter: by a mask in its arguments, or by a
     name that this turn of the loop gave to one."""
-    for arg in node.args:
-        for part in inside(arg.value):
-            found = _compared(part, counter, source)
-            if found is None and isinstance(part, cst.Name):
-                made = source.value(part)
-                is_of_this_turn = made is not None and source.loop(made) is loop
-                inner = (_compared(each, counter, source) for each in inside(made)) if is_of_this_turn and made else ()
-                found = next((each for each in inner if each is not None), None)
-            if found is not None:
-                return found
-    return None
+    parts = (part for arg in node.args for part in inside(arg.value))
+    found = (_compared(each, counter, source) for part in parts for each in (part, *_made(part, loop, source)))
+    return next((labels for labels in found if labels is not None), None)
+
+
+def _made(part: cst.CSTNode, loop: _Loop, source: Source) -> Iterator[cst.CSTNode]:
+    """What a name stands for that this turn of the loop gave."""
+    value = source.value(part) if isinstance(part, cst.Name) else None
+    if value is not None and source.loop(value) is loop:
+        yield from inside(value)
 
 
 def _compared(part: cst.CSTNode, counter: str, source: Source) -> cst.BaseExpression | None:
@@ -146,20 +145,16 @@ def _are_apart(loop: _Loop) -> bool:
     """Whether a turn needs no other: it gives names to values and appends some, and reads no name before it has it."""
     if not isinstance(loop, cst.For):
         return True
-    lines = loop.body.body if isinstance(loop.body, cst.IndentedBlock) and loop.orelse is None else (None,)
-    statements = [
-        each for line in lines for each in (line.body if isinstance(line, cst.SimpleStatementLine) else (None,))
-    ]
-    written = {name for each in statements for name in _names(each)}
-    known: set[str] = set()
+    statements = statements_of(loop)
+    missing = {name for statement in statements for name in _names(statement)}
     for statement in statements:
         match statement:
             case (
                 cst.Assign(value=value) | cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("append"))) as value)
             ):
-                if any(name.value in written - known for name in names_read(value)):
+                if any(name.value in missing for name in names_read(value)):
                     return False
-                known.update(_names(statement))
+                missing.difference_update(_names(statement))
             case _:
                 return False
     return True

@@ -73,11 +73,14 @@ _HOST_CALL = regex(
     r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
     r"|numpy\.(save|load|savez|random\..*))$"
 )
-# What makes as many elements as it finds, unless it is told how many: no trace can.
+# Without a size, the values say how long the result is: no trace knows it. With nothing to choose from `where` says
+# where, as `nonzero` does.
+AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
+WHERE = "jax.numpy.where"
 _SIZED = frozenset(
-    f"jax.numpy.{name}"
-    for name in ("nonzero", "flatnonzero", "argwhere", "unique", "unique_counts", "unique_inverse", "unique_values",
-                 "union1d", "intersect1d", "setdiff1d", "setxor1d")
+    (*AS_LONG_AS_IT_GETS,
+     *(f"jax.numpy.{name}" for name in ("unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d",
+                                        "setdiff1d", "setxor1d")))
 )  # fmt: skip
 # flax's ways to declare a parameter: the second argument makes its first value.
 _DECLARES = (".param", ".variable")
@@ -311,13 +314,12 @@ def _is_of_the_host(name: str) -> bool:
 
 def _is_of_any_size(name: str, call: RawValue) -> bool:
     """Whether the result of a call has as many elements as are found."""
-    if name not in _SIZED and name != "jax.numpy.where":
+    if name != WHERE and name not in _SIZED:
         return False
     made = unpacked(call)
-    is_where = name == "jax.numpy.where"
-    return (len(made.arguments) == 1 or not is_where) and all(
-        keyword not in ("size", "x", "y") for keyword, _ in made.keywords
-    )
+    if name == WHERE and len(made.arguments) != 1:
+        return False
+    return not any(keyword in ("size", "x", "y") for keyword, _ in made.keywords)
 
 
 def _setting_up(project: Project, path: str) -> Iterator[str]:

@@ -140,6 +140,14 @@ def lines_of(owner: cst.ClassDef) -> Sequence[cst.CSTNode]:
     return body.own if isinstance(body, Body) else body
 
 
+def fields_of(owner: cst.ClassDef) -> Iterator[tuple[str, cst.BaseExpression | None]]:
+    """The fields that a class declares, in their order, each with its default."""
+    for line in lines_of(owner):
+        match line:
+            case cst.SimpleStatementLine(body=[cst.AnnAssign(target=cst.Name(field), value=value)]):
+                yield field, value
+
+
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """What `node` is made of, in the order it is written, without brackets, blanks and separators. libcst's own
     `children` takes twenty times as long."""

@@ -199,6 +199,20 @@ def make(config, n=3):
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
 
 
+DEEP = """\
+class Model(nn.Module):
+    width: int
+    depth: int
+
+    @nn.compact
+    def __call__(self, x):
+        for _ in range(self.depth):
+            x = Block(self.width)(x)
+        return x
+
+"""
+
+
 @pytest.mark.parametrize(
     ("handed", "count"),
     [
@@ -210,17 +224,7 @@ def make(config, n=3):
     ],
 )
 def test_a_field_that_another_module_hands_on_has_the_default_it_has_there(handed: str, count: int) -> None:
-    code = f"""\
-class Model(nn.Module):
-    width: int
-    depth: int
-
-    @nn.compact
-    def __call__(self, x):
-        for _ in range(self.depth):
-            x = Block(self.width)(x)
-        return x
-
+    whole = f"""\
 class Whole(nn.Module):
     unknown: int
     few: int = 3
@@ -229,7 +233,7 @@ class Whole(nn.Module):
     def __call__(self, x):
         return Model({handed})(x)
 """
-    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count
+    assert len(check_text((BLOCK + DEEP + whole).encode(), "m.py", ONLY)) == count
 
 
 @pytest.mark.parametrize(
@@ -244,16 +248,7 @@ class Whole(nn.Module):
     ],
 )
 def test_a_network_of_an_agent_has_few_layers(model: str, path: str, count: int) -> None:
-    code = f"""\
-class {model}(nn.Module):
-    depth: int
-
-    @nn.compact
-    def __call__(self, x):
-        for _ in range(self.depth):
-            x = Block(8)(x)
-        return x
-"""
+    code = DEEP.replace("Model", model)
     assert len(check_text((BLOCK + code).encode(), path, ONLY)) == count
 
 

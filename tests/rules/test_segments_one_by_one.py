@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fusionlint.finding import Finding
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
@@ -18,8 +19,12 @@ LOOP = """\
 """
 
 
+def findings(code: str) -> tuple[Finding, ...]:
+    return check_text((HEAD + code).encode(), "m.py", SCOPE)
+
+
 def lines(code: str) -> list[int]:
-    return [found.location.line - HEAD.count("\n") for found in check_text((HEAD + code).encode(), "m.py", SCOPE)]
+    return [found.location.line - HEAD.count("\n") for found in findings(code)]
 
 
 @pytest.mark.parametrize(
@@ -58,11 +63,7 @@ def test_turns_that_are_not_apart_are_left_alone(code: str) -> None:
 
 
 def test_counts_alone_are_no_case_for_a_gpu() -> None:
-    (values,) = check_text(
-        (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(x * mask, axis=0)")).encode(), "m.py", SCOPE
-    )
-    (counts,) = check_text(
-        (HEAD + LOOP.format(over="n", mask="labels == k", value="jnp.sum(mask)")).encode(), "m.py", SCOPE
-    )
+    (values,) = findings(LOOP.format(over="n", mask="labels == k", value="jnp.sum(x * mask, axis=0)"))
+    (counts,) = findings(LOOP.format(over="n", mask="labels == k", value="jnp.sum(mask)"))
     assert "h100" in values.targets
     assert "h100" not in counts.targets
