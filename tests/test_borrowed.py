@@ -10,8 +10,8 @@ from projects import PROJECTS, fetch
 
 from fusionlint.source.borrowed import as_they_were, borrowed
 from fusionlint.source.cache import Heard
-from fusionlint.source.check import _leaves
 from fusionlint.source.components import Leaf, heard
+from fusionlint.source.connected import connected
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import look_again, python_files
 from fusionlint.source.known import Known, content_of
@@ -109,7 +109,7 @@ def test_one_file_of_a_real_project_borrows_all_that_it_imports(monkeypatch: pyt
     world = join(facts_of(known, paths)).packed()
     said = {path: heard(known.leaf(path)) for path in paths}
     one = next(path for path in paths if path.endswith("cartpole.py"))
-    leaves = _leaves(known, [one])
+    leaves = connected(known, [one]).leaves
     assert leaves.keys() <= said.keys()  # the files around are called as those that were named
     assert len(leaves) > 1
     facts = facts_of(known, leaves)

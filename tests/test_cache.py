@@ -14,7 +14,7 @@ from edits import edited
 from projects import PROJECTS, fetch
 
 from fusionlint.rule import pages
-from fusionlint.source import asking, components, known, stale
+from fusionlint.source import asking, components, connected, known, stale
 from fusionlint.source.cache import FOLDER, Cache, Text
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.facts import Facts
@@ -291,6 +291,45 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
     after = checked(project, Cache(tmp_path / "cache"))
     assert joined == [{"driver.py", "games.py", "tools.py"}]  # nothing in them can mean something else now
     assert after == checked(project)
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("# one more line\n" + PHYSICS, False),
+        (PHYSICS + "\ndef more(x):\n    return stages(x)\n", False),
+        (PHYSICS + "\nimport driver\n", True),
+        (PHYSICS.replace("from tools import lift", "from games import lift"), True),
+    ],
+    ids=["a comment", "a function", "an import more", "another import"],
+)
+def test_what_imports_what_it_did_is_connected_as_it_was(
+    text: str, again: bool, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, asked = tmp_path / "cache", list[int]()
+
+    def noted(leaves: dict[str, components.Leaf]) -> list[components.Component]:
+        asked.append(len(leaves))
+        return components.components(leaves)
+
+    monkeypatch.setattr(connected, "components", noted)
+    for paths in (project, project / "driver.py"):
+        (project / "physics.py").write_text(PHYSICS)
+        checked(paths, Cache(cache))
+        asked.clear()
+        (project / "physics.py").write_text(text)
+        after = checked(paths, Cache(cache))
+        assert bool(asked) is again
+        assert after == checked(paths)
+
+
+def test_a_file_around_that_could_not_be_read_is_read_when_it_can_be(project: Path, tmp_path: Path) -> None:
+    (project / "tools.py").write_text(TOOLS + "\ndef half(x:\n")
+    broken = checked(project / "driver.py", Cache(tmp_path / "cache"))
+    (project / "tools.py").write_text(TOOLS)
+    mended = checked(project / "driver.py", Cache(tmp_path / "cache"))
+    assert mended == checked(project / "driver.py")
+    assert mended.findings != broken.findings
 
 
 @pytest.mark.parametrize("kind", ["run-*", "facts-*", "world-*", "notes-*"])

@@ -63,8 +63,8 @@ class Kept(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The results of a run. `seen` is a digest of each file that it checked, `around` of those that it read besides,
-    `listed` the folders that decided what there is to read."""
+    """The results of a run. `seen` is a digest of each file that it checked, `around` of those that it read besides, or
+    could not read, `listed` the folders that decided what there is to read."""
 
     seen: dict[str, bytes]
     around: dict[str, bytes]
@@ -75,11 +75,13 @@ class Run(NamedTuple):
 class Notes(NamedTuple):
     """What a run has asked. For a file of a large component, what of the others; by component, its first path, a digest
     of what it said and those of what its files held, and for questions about the whole of it what their answers rest
-    on."""
+    on. And how its files were connected: the leaf of each, as plain values, and each component with its digest."""
 
     contents: dict[str, tuple[bytes, dict[str, bytes]]]
     asked: dict[str, ByPath]
     rests: dict[str, dict[str, ByPath]]
+    leaves: dict[str, tuple[Any, ...]]
+    groups: list[tuple[tuple[str, ...], bytes]]
 
 
 class Cache:
@@ -122,7 +124,7 @@ class Cache:
         """What was asked in the last run; nothing where that is of another one: two at once may have left one each."""
         found = self._read(self._notes_file(self._last_run)) if self._last_run else None
         if found is None or found[0] != _keys(run):
-            return Notes({}, {}, {})
+            return Notes({}, {}, {}, {}, [])
         return Notes(*found[1:])
 
     def keep_run(self, settings: bytes, paths: bytes, run: Run, notes: Notes) -> None:

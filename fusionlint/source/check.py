@@ -17,7 +17,8 @@ from fusionlint.rule import broken, definition
 from fusionlint.source.answers import rests_of
 from fusionlint.source.asking import judge
 from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, packed_problem, unpacked
-from fusionlint.source.components import Component, Leaf, components, neighbours
+from fusionlint.source.components import Component
+from fusionlint.source.connected import connected, still_connected
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
 from fusionlint.source.known import Known, content_of
 from fusionlint.source.processes import Progress, silent
@@ -65,8 +66,8 @@ def world_of(
     known = Known(cache)
     contents = {str(path): content for path in paths if isinstance(content := content_of(str(path)), bytes)}
     failed = known.read(contents, jobs)
-    leaves = _leaves(known, contents.keys() - failed.keys())
-    groups = (g.paths for g in components(leaves) if around is None or not set(around).isdisjoint(g.paths))
+    found = connected(known, contents.keys() - failed.keys())
+    groups = (g.paths for g in found.groups if around is None or not set(around).isdisjoint(g.paths))
     return join({path: known.facts(path) for path in sorted(path for paths in groups for path in paths)})
 
 
@@ -117,18 +118,19 @@ def _run(
     known = Known(cache)
     failed = known.read(readable, jobs)
     checked = readable.keys() - failed.keys()
-    leaves = _leaves(known, checked)
+    before = cache.notes(last) if last is not None and cache is not None else None
+    as_before = still_connected(known, checked, seen, last, before) if last is not None and before is not None else None
+    leaves, groups, unread = as_before or connected(known, checked)
     around = {path: known.texts[path].digest for path in leaves.keys() - checked}
     known.keep({**readable, **around})
-    groups = components(leaves)
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}
     kept = {path: Kept(seen[path], ((), (packed_problem(problem),), ())) for path, problem in failed.items()}
     large = {path: group.paths[0] for group in groups if group.is_large for path in group.paths}
     held = {g.paths[0]: (g.digest, {path: known.texts[path].digest for path in g.paths}) for g in groups if g.is_large}
-    notes = Notes(held, {}, {})
+    leaves_now = {path: tuple(leaf) for path, leaf in leaves.items()}
+    notes = Notes(held, {}, {}, leaves_now, [(group.paths, group.digest) for group in groups])
     worlds: dict[Component, World] = {}
-    if last is not None and cache is not None:
-        before = cache.notes(last)
+    if last is not None and before is not None and cache is not None:
         for group in groups:
             became = since(group, leaves, known, seen, last, before, cache)
             for path, found in still_true(group, became, seen, last):
@@ -146,13 +148,7 @@ def _run(
         if path in large:
             notes.asked[path] = judged.asked
             notes.rests.setdefault(large[path], {}).update(judged.rests)
-    return Run(seen, around, listed(), {path: kept[path] for path in readable}), notes
-
-
-def _leaves(known: Known, paths: Iterable[str]) -> dict[str, Leaf]:
-    """The leaves of files that are known, and of those that they import from, in the order of their paths."""
-    leaves = {path: known.leaf(path) for path in paths}
-    return dict(sorted((leaves | neighbours(leaves, known.leaf_around)).items()))
+    return Run(seen, {**around, **unread}, listed(), {path: kept[path] for path in readable}), notes
 
 
 @contextmanager

@@ -24,6 +24,7 @@ class Known:
 
     def __init__(self, cache: Cache | None) -> None:
         self.texts: dict[str, Text] = {}
+        self.unread: dict[str, bytes] = {}  # what files that are not checked hold, where they could not be read
         self._kept = cache.facts(definition()) if cache else {}
         # Facts are of a text, wherever it stands: below another folder, or called otherwise, it says the same.
         self._by_content = {text.digest: text for text in self._kept.values()}
@@ -64,9 +65,16 @@ class Known:
             self._is_new = True
             _, read = _read(name)
             if isinstance(read, Problem):
+                self.unread[name] = content
                 return None
             self.texts[name] = read
         return self.leaf(name)
+
+    def is_still(self, name: str, content: bytes) -> bool:
+        """Whether a file that is not checked holds what it held, and that is known."""
+        if content_of(name) == content:
+            self._take(name, content)
+        return name in self.texts
 
     def keep(self, contents: Iterable[str]) -> None:
         """Leaves in the cache what this run read, and what others did of files that are still there."""
