@@ -11,6 +11,7 @@ from fusionlint.source.asked import ByPath, by_path
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import look_again
 from fusionlint.source.judging import check_file
+from fusionlint.source.project import Place
 from fusionlint.source.read import facts_of
 from fusionlint.source.reading import read_raw
 from fusionlint.source.scope import Scope, speaking
@@ -103,6 +104,15 @@ def test_a_project_that_is_joined_again_is_the_project_joined_anew(after: str, t
     anew = join(facts_in(tmp_path, {**FILES, "library.py": after}))
     assert now.world.packed() == anew.packed()
     assert now.world.contexts == anew.contexts
+
+
+def test_what_a_new_function_calls_is_no_longer_called_by_set_up_code_alone(tmp_path: Path) -> None:
+    tables = LIBRARY + "\ndef table():\n    return 1\n\nTABLE = table()\n"
+    after = tables + "\ndef added(x):\n    return table()\n"
+    _, now = changed(tmp_path, after, {**FILES, "library.py": tables})
+    table = Place(str(tmp_path / "library.py"), "table")
+    assert table in join(facts_in(tmp_path, {**FILES, "library.py": tables})).contexts
+    assert table not in now.world.contexts
 
 
 def test_what_rests_on_an_answer_about_all_files_is_looked_into_again_when_that_changes(tmp_path: Path) -> None:

@@ -158,12 +158,18 @@ class Seen(NamedTuple):
 @found_once
 def seen(project: Project) -> dict[str, Seen]:
     """What each file of a project shows, by path."""
-    known = project.known.seen
+    return {path: seen_of(project, path) for path in project.files}
 
-    def of_file(path: str) -> Seen:
-        return Seen.unpacked(known[path]) if path in known else project.resting(path, lambda: seen_in(project, path))
 
-    return {path: of_file(path) for path in project.files}
+def seen_of(project: Project, path: str) -> Seen:
+    """What one file of a project shows; found out once, or known from an earlier run."""
+    found: dict[str, Seen] = project.kept.setdefault(seen_of, {})
+    if path not in found:
+        known = project.known.seen.get(path)
+        found[path] = (
+            Seen.unpacked(known) if known is not None else project.resting(path, lambda: seen_in(project, path))
+        )
+    return found[path]
 
 
 def seen_in(project: Project, path: str) -> Seen:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from fusionlint.source.answers import otherwise
@@ -30,8 +31,9 @@ from fusionlint.source.asked import (
 )
 from fusionlint.source.facts import Facts, Raw
 from fusionlint.source.project import Project
-from fusionlint.source.seen import Seen, seen
-from fusionlint.source.world import Packed, World, join, known_of
+from fusionlint.source.seen import Seen, seen_of
+from fusionlint.source.traced import run_as_before
+from fusionlint.source.world import Packed, World, joined, known_of
 
 Changes: TypeAlias = "dict[str, set[str]]"
 # What a file says and shows that is not there.
@@ -59,13 +61,17 @@ def rejoined(
     said += ((path, name) for path in elsewhere for name in _by_name(facts[path].raw))
     means = about(said)
     again = {path for path in there if path in changed or path in elsewhere or asks(then.asked[path], means)}
-    world = join(facts, known_of(then, there.keys() - again))
-    before = World.unpacked(old, then).project
-    shown = seen(world.project)
+    was_then = World.unpacked(old, then)
+    before, project = was_then.project, Project(facts, known_of(then, there.keys() - again))
+    shown_then = {path: Seen.unpacked(then.seen[path]) if path in old else _NOTHING for path in again | changed}
+    shown_now = {path: seen_of(project, path) if path in facts else _NOTHING for path in again | changed}
+    if all(run_as_before(was_then.contexts, shown_then[path], shown_now[path]) for path in shown_now):
+        world = World(replace(project, known=project.known._replace(kernels=before.known.kernels)), was_then.contexts)
+    else:
+        world = joined(project)
     for path in sorted(again | changed):
         said += _called_otherwise(path, before, world.project)
-        shown_then = Seen.unpacked(then.seen[path]) if path in old else _NOTHING
-        said += _seen_otherwise(path, shown_then, shown.get(path, _NOTHING))
+        said += _seen_otherwise(path, shown_then[path], shown_now[path])
     return Rejoined(world, before, about([*said, *_running_otherwise(then, world)]))
 
 

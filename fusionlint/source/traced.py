@@ -17,7 +17,7 @@ from fusionlint.source.asked import EVERYWHERE, METHODS
 from fusionlint.source.facts import CONSTRUCTORS, Call
 from fusionlint.source.files import is_idle_file
 from fusionlint.source.project import Place, Project, found_once
-from fusionlint.source.seen import TRANSFORMS, is_called_idle, seen
+from fusionlint.source.seen import TRANSFORMS, Seen, is_called_idle, seen
 
 Context = Literal["traced", "host", "library"]
 Edges: TypeAlias = "Mapping[Place, Sequence[Place]]"
@@ -39,6 +39,21 @@ def contexts(project: Project) -> dict[Place, Context]:
     found: dict[Place, Context] = dict.fromkeys(host, "host")
     found.update(dict.fromkeys(traced, "traced"))
     return found
+
+
+def run_as_before(found: Mapping[Place, Context], before: Seen, now: Seen) -> bool:
+    """Whether all functions of a project run as they did, `found`, where one file shows something else: functions more
+    of its own level, which nothing calls, and which call nothing that runs on the host because nothing else calls it.
+    """
+    new = {scope for scope, _ in now.functions} - {scope for scope, _ in before.functions}
+    functions = tuple(one for one in now.functions if one[0] not in new)
+    calls = tuple(one for one in now.calls if one[0] not in new)
+    if now._replace(functions=functions, calls=calls) != before:
+        return False
+    if not all(around in ("", *new) for around in (scope.rpartition(".")[0] for scope in new)):
+        return False
+    called = (place for scope, places in now.calls if scope in new for place in places)
+    return all(found.get(place) != "host" for place in called)
 
 
 @of_project

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from fusionlint.source.asked import ByPath
 from fusionlint.source.facts import Facts
 from fusionlint.source.project import NONE_KNOWN, Known, Place, Project
-from fusionlint.source.seen import seen
+from fusionlint.source.seen import seen_of
 from fusionlint.source.traced import Context, contexts, kernels
 
 
@@ -41,7 +41,7 @@ class World(NamedTuple):
         known = project.known
         names = project.of_each(known.names, self._names)
         compiled, wrapped = project.compiled_by_path(), project.wrapped_by_path()
-        shown = project.of_each(known.seen, lambda path: seen(project)[path].packed())
+        shown = project.of_each(known.seen, lambda path: seen_of(project, path).packed())
         asked = {path: project.resting_on(path) for path in project.files}
         return Packed(self.packed_contexts(), names, compiled, wrapped, shown, asked, self.packed_kernels())
 
@@ -77,5 +77,9 @@ def known_of(packed: Packed, paths: Collection[str]) -> Known:
 
 def join(facts: dict[str, Facts], known: Known = NONE_KNOWN) -> World:
     """What the files say together; what is `known` of some of them is not found out again."""
-    project = Project(facts, known)
+    return joined(Project(facts, known))
+
+
+def joined(project: Project) -> World:
+    """What the files of a project say together."""
     return World(project, contexts(project))
