@@ -49,7 +49,7 @@ def still_connected(
             new = then if known.is_still(path, last.around[path]) else known.leaf_around(path)
         if new is None or (new is not then and new._replace(outline=then.outline) != then):
             return None
-        leaves[path] = new
+        leaves[path] = known.leaves[path] = new
     spoke = {path for path, leaf in leaves.items() if leaf.outline != notes.leaves[path][-1]}
     groups = [
         Component(paths, said if spoke.isdisjoint(paths) else said_by(paths, leaves)) for paths, said in notes.groups

@@ -24,6 +24,7 @@ class Known:
 
     def __init__(self, cache: Cache | None) -> None:
         self.texts: dict[str, Text] = {}
+        self.leaves: dict[str, Leaf] = {}
         self.unread: dict[str, bytes] = {}  # what files that are not checked hold, where they could not be read
         self._kept = cache.facts(definition()) if cache else {}
         # Facts are of a text, wherever it stands: below another folder, or called otherwise, it says the same.
@@ -42,10 +43,19 @@ class Known:
         return {path: one for path, one in found if isinstance(one, Problem)}
 
     def facts(self, path: str) -> Facts:
-        return facts_of(self.texts[path].facts, path)
+        leaf = self.leaves.get(path)
+        if leaf is None:
+            return facts_of(self.texts[path].facts, path)
+        of_package, near = is_package(path), beside(path)
+        return Facts(path, leaf.inside, leaf.module, self.texts[path].facts, is_package=of_package, beside=near)
 
     def leaf(self, path: str) -> Leaf:
         """What of a file says which others it is connected with."""
+        if path not in self.leaves:
+            self.leaves[path] = self._leaf(path)
+        return self.leaves[path]
+
+    def _leaf(self, path: str) -> Leaf:
         text, module, of_package = self.texts[path], module_name(path), is_package(path)
         near = beside(path)
         imports = tuple(

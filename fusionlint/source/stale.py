@@ -32,7 +32,7 @@ from fusionlint.source.asked import (
 from fusionlint.source.facts import Facts, Raw
 from fusionlint.source.project import Project
 from fusionlint.source.seen import Seen, seen_of
-from fusionlint.source.traced import run_as_before
+from fusionlint.source.traced import kernels, run_as_before
 from fusionlint.source.world import Packed, World, joined, known_of
 
 Changes: TypeAlias = "dict[str, set[str]]"
@@ -65,8 +65,11 @@ def rejoined(
     before, project = was_then.project, Project(facts, known_of(then, there.keys() - again))
     shown_then = {path: Seen.unpacked(then.seen[path]) if path in old else _NOTHING for path in again | changed}
     shown_now = {path: seen_of(project, path) if path in facts else _NOTHING for path in again | changed}
-    if all(run_as_before(was_then.contexts, shown_then[path], shown_now[path]) for path in shown_now):
-        world = World(replace(project, known=project.known._replace(kernels=before.known.kernels)), was_then.contexts)
+    then_kernels = kernels(before)
+    if all(
+        run_as_before(was_then.contexts, then_kernels, path, shown_then[path], shown_now[path]) for path in shown_now
+    ):
+        world = World(replace(project, known=project.known._replace(kernels=then_kernels)), was_then.contexts)
     else:
         world = joined(project)
     for path in sorted(again | changed):

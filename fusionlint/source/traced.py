@@ -8,7 +8,7 @@ context to see (evidence F). What looks like tests, plots, drivers, callbacks an
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Literal, TypeAlias
 
@@ -41,19 +41,34 @@ def contexts(project: Project) -> dict[Place, Context]:
     return found
 
 
-def run_as_before(found: Mapping[Place, Context], before: Seen, now: Seen) -> bool:
-    """Whether all functions of a project run as they did, `found`, where one file shows something else: functions more
-    of its own level, which nothing calls, and which call nothing that runs on the host because nothing else calls it.
-    """
-    new = {scope for scope, _ in now.functions} - {scope for scope, _ in before.functions}
-    functions = tuple(one for one in now.functions if one[0] not in new)
-    calls = tuple(one for one in now.calls if one[0] not in new)
-    if now._replace(functions=functions, calls=calls) != before:
+def run_as_before(
+    world: Mapping[Place, Context], kernels: Collection[Place], path: str, before: Seen, now: Seen
+) -> bool:
+    """Whether all functions of a project run as they did in its `world`, where the file at `path` shows something else:
+    functions of its own level that nothing calls have come or gone, and what they call still runs as it did. That may
+    run on the host because nothing else calls it, or would if nothing else did."""
+    then, there = {scope for scope, _ in before.functions}, {scope for scope, _ in now.functions}
+    come, gone = there - then, then - there
+    if _without(come, now) != _without(gone, before) or any(Place(path, scope) in world for scope in gone):
         return False
-    if not all(around in ("", *new) for around in (scope.rpartition(".")[0] for scope in new)):
+    if not all(scope.rpartition(".")[0] in ("", *come, *gone) for scope in (*come, *gone)):
         return False
-    called = (place for scope, places in now.calls if scope in new for place in places)
-    return all(found.get(place) != "host" for place in called)
+    called, was_called = Counter(_called(come, now)), Counter(_called(gone, before))
+    stays = ("host",) if kernels else ("host", "traced")
+    return all(world.get(place) != "host" for place in called - was_called) and all(
+        world.get(place) in stays or (place.path == path and place.scope in gone) for place in was_called - called
+    )
+
+
+def _without(scopes: Collection[str], one: Seen) -> Seen:
+    return one._replace(
+        functions=tuple(function for function in one.functions if function[0] not in scopes),
+        calls=tuple(calls for calls in one.calls if calls[0] not in scopes),
+    )
+
+
+def _called(scopes: Collection[str], one: Seen) -> Iterator[Place]:
+    return (place for scope, places in one.calls if scope in scopes for place in places)
 
 
 @of_project
