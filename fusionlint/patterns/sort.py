@@ -21,6 +21,13 @@ _ORDER = "argsort"
 _FLIP = "jax.numpy.flip"
 # What keeps the order of what it is handed, along one axis.
 _MONOTONE = (*SOFTMAX, *LOG_SOFTMAX)
+_DECOMPOSES = frozenset(
+    (
+        *(f"jax.numpy.linalg.{name}" for name in ("eigh", "eig", "eigvals", "eigvalsh", "svd", "pinv")),
+        *(f"jax.scipy.linalg.{name}" for name in ("eigh", "eigh_tridiagonal", "svd")),
+        *("jax.lax.linalg.eig", "jax.lax.linalg.eigh", "jax.lax.linalg.svd"),
+    )
+)
 # Of what is read by its place the second is still at an end: of three in a row all may be wanted.
 _SECOND = 1
 
@@ -170,6 +177,14 @@ def taken(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Taken
         case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=count), upper=None, step=None):
             return Taken(ends[1], None if constant(count) == 1 else count, False, length, from_back=True)
     return None
+
+
+def is_beside_a_decomposition(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around, or one of those in it, finds eigenvalues or singular values, `eigh(t)`, `pinv(g)`:
+    beside that the order of one vector, most often of just these, is nothing; and those of `eig` are complex, which
+    neither `argmax` nor `top_k` takes."""
+    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
+    return bool(around) and any(around[-1] in source.ancestors(call) for call in source.calls_of(_DECOMPOSES))
 
 
 def sorting(source: Source) -> Iterator[str]:

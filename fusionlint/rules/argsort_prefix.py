@@ -15,7 +15,16 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.readers import sliced_to
-from fusionlint.patterns.sort import SORTS, Sorted, Taken, end_cut, is_order, reads_of, sorting
+from fusionlint.patterns.sort import (
+    SORTS,
+    Sorted,
+    Taken,
+    end_cut,
+    is_beside_a_decomposition,
+    is_order,
+    reads_of,
+    sorting,
+)
 from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.unpacked import assigned, unpacked
 from fusionlint.rule import Rule
@@ -33,13 +42,6 @@ _FEW = 8
 _VALUES = 4
 _SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
 _REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
-_DECOMPOSES = frozenset(
-    f"jax.{name}"
-    for name in (
-        *("numpy.linalg.eigh", "numpy.linalg.eig", "numpy.linalg.svd", "numpy.linalg.pinv", "scipy.linalg.eigh"),
-        *("scipy.linalg.eigh_tridiagonal", "scipy.linalg.svd", "lax.linalg.eigh", "lax.linalg.svd"),
-    )
-)
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
@@ -62,7 +64,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
         return
-    if all(one.length == 1 for one in taken) and _is_beside_a_decomposition(node, source):
+    if all(one.length == 1 for one in taken) and is_beside_a_decomposition(node, source):
         return
     most = _most(counted)
     shown = source.code(most.count) if most.count is not None else "k"
@@ -110,13 +112,6 @@ def _most(counted: list[Taken]) -> Taken:
     numbers = [constant(one.count) for one in counted if one.count is not None]
     known = [number for number in numbers if number is not None]
     return counted[known.index(max(known))] if len(known) == len(counted) else counted[0]
-
-
-def _is_beside_a_decomposition(node: cst.Call, source: Source) -> bool:
-    """Whether the function around, or one of those in it, finds eigenvalues or singular values, `eigh(t)`, `pinv(g)`:
-    beside that the order of one vector, most often of just these, is nothing."""
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
-    return bool(around) and any(around[-1] in source.ancestors(call) for call in source.calls_of(_DECOMPOSES))
 
 
 def _keeps_its_own_size(made: Sorted, count: cst.BaseExpression | None, source: Source) -> bool:

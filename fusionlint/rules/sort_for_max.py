@@ -11,7 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument, as_argument, beside
 from fusionlint.patterns.readers import sliced_to
-from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, reads_of
+from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
@@ -32,7 +32,10 @@ def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or any(one.count is not None for one in found[1]):
         return
     made, taken = found
-    if made.axis == -1 and all(one.length == 1 for one in taken) and _has_rows(node, made.array, source):
+    is_of_one_row = all(one.length == 1 for one in taken)
+    if is_of_one_row and (
+        (made.axis == -1 and _has_rows(node, made.array, source)) or is_beside_a_decomposition(node, source)
+    ):
         return
     if _is_read_elsewhere(node, source):
         return
