@@ -15,6 +15,7 @@ from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.turns import writes_kernels
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import NOTHING, Call
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -24,7 +25,19 @@ _JOINS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.
 _ROW = "row"
 
 
-@rule.source("Call", calls=_JOINS)
+def _may_count(call: Call) -> bool:
+    """Whether the facts of a call leave open that it is handed a comprehension, or a name for one: no list that is
+    written out, nor what another call gives."""
+    given = call.value.arguments[:1]
+    return not given or given[0] == NOTHING or given[0].name.isidentifier()
+
+
+def _counting(source: Source) -> Iterator[str]:
+    """The scopes that go over a `range`."""
+    return (place.scope for place, _ in source.called("range"))
+
+
+@rule.source("Call", calls=_JOINS, like=_may_count, when=_counting)
 def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Elementwise work on the rows, or columns, of one array or several, each by its number, and a stack of it all."""
     loop = _comprehension(argument(node, 0, "arrays") or argument(node, 0, "object"), source)

@@ -14,6 +14,7 @@ from fusionlint.patterns.elementwise import is_worked_on, worked_on
 from fusionlint.patterns.matrices import PRODUCTS, small_matrix
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Call
 from fusionlint.source.project import PARTIAL
 from fusionlint.source.tree import Source
 
@@ -49,7 +50,12 @@ def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:
     return f"the inverse {jnp}.array([[{d}, -{b}], [-{c}, {a}]]) / ({a} * {d} - {b} * {c}), and products with it"
 
 
-@rule.source("Call", calls=_ARRAYS)
+def _lists_rows(call: Call) -> bool:
+    """Whether the facts of a call say that it is handed lists in a list."""
+    return any(row.arguments for given in call.value.arguments[:1] for row in given.arguments)
+
+
+@rule.source("Call", calls=_ARRAYS, like=_lists_rows)
 def numbers_multiplied_as_arrays(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A small matrix and a vector are written out for one product, whose numbers are taken apart again."""
     if small_matrix(node, source) is None:
