@@ -340,7 +340,7 @@ def test_a_file_around_that_could_not_be_read_is_read_when_it_can_be(project: Pa
     assert mended.findings != broken.findings
 
 
-@pytest.mark.parametrize("kind", ["run-*", "facts-*", "world-*", "notes-*"])
+@pytest.mark.parametrize("kind", ["run-*", "facts-*", "packs-*", "world-*", "notes-*"])
 def test_a_damaged_cache_is_made_anew_and_said_so_once(
     kind: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,15 +410,44 @@ def test_what_is_kept_of_all_texts_is_newer_than_what_was_kept_of_a_few(tmp_path
     def kept(texts: dict[str, Text]) -> dict[str, Text]:
         cache = Cache(tmp_path)
         cache.facts(b"key")
-        cache.keep_facts(b"key", texts)
-        return Cache(tmp_path).facts(b"key")
+        cache.keep_facts(b"key", texts, lambda path: True)
+        again = Cache(tmp_path)
+        return {path: text._replace(facts=again.packed(text)) for path, text in again.facts(b"key").items()}
 
-    texts = {f"{i}.py": Text(bytes([i]), b"facts", b"outline", ()) for i in range(20)}
+    texts = {f"{i}.py": Text(bytes([i]), b"facts %d" % i, b"outline", ()) for i in range(20)}
     assert kept(texts) == texts
-    few = {**texts, "0.py": Text(b"few", b"facts", b"outline", ())}
+    few = {**texts, "0.py": Text(b"few", b"other facts", b"outline", ())}
     assert kept(few) == few
     many = {path: Text(b"many" + text.digest, b"facts", b"outline", ()) for path, text in texts.items()}
     assert kept(many) == many
+
+
+def test_what_is_no_longer_there_goes_when_all_is_kept_anew(tmp_path: Path) -> None:
+    texts = {f"{i}.py": Text(bytes([i]), b"facts", b"outline", ()) for i in range(20)}
+    Cache(tmp_path).keep_facts(b"key", texts, lambda path: True)
+    cache = Cache(tmp_path)
+    known = cache.facts(b"key")
+    new = {path: text._replace(digest=b"new") for path, text in [*known.items()][:10]}
+    cache.keep_facts(b"key", {**known, **new}, lambda path: path in new)
+    assert Cache(tmp_path).facts(b"key").keys() == new.keys()
+
+
+def test_the_components_that_share_most_files_are_asked_first_however_old_they_are(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for name, paths in {"all": "abcdef", "half": "abc", "one": "a", "other": "xyz"}.items():
+        cache.keep_world((b"code", name.encode()), b"said", dict.fromkeys(paths, ("module", b"")), (name,))
+    assert [packed for _, packed in cache.other_worlds((b"code", b"own"), "abcd")] == [("all",), ("half",)]
+    assert not [*cache.other_worlds((b"code", b"own"), "q")]
+    assert not [*cache.other_worlds((b"other code", b"own"), "a")]
+
+
+def test_a_component_that_others_were_made_of_is_kept_longer(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.keep_world((b"code", b"all"), b"said", {"a": ("module", b"")}, ("all",))
+    for number in range(100):
+        cache.keep_world((b"code", bytes([number])), b"said", {f"{number}": ("module", b"")}, ())
+        if number % 10 == 0:
+            assert [*cache.other_worlds((b"code", b"own"), "a")]
 
 
 def test_another_folder_can_hold_the_cache(project: Path, tmp_path: Path) -> None:

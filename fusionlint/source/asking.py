@@ -68,7 +68,7 @@ def judge(
         elif mine:
             small += mine
             common.groups.update(dict.fromkeys(mine, group.paths))
-            common.texts.update({path: known.texts[path].facts for path in group.paths})
+            common.texts.update({path: known.packed(path) for path in group.paths})
 
     def join_large() -> None:
         for group in dict.fromkeys(large.values()):
@@ -112,7 +112,7 @@ def _world(group: Component, known: Known, cache: Cache | None) -> World:
         return World.unpacked(facts, Packed(*kept[1]))
     leaves = {path: known.leaf(path) for path in group.paths}
     said = {path: heard(leaf) for path, leaf in leaves.items()}
-    world = join(facts, borrowed(facts, leaves, said, cache.other_worlds(group.key)))
+    world = join(facts, borrowed(facts, leaves, said, cache.other_worlds(group.key, group.paths)))
     cache.keep_world(group.key, group.digest, said, world.packed())
     return world
 

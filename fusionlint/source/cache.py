@@ -8,13 +8,14 @@ plain values in marshal's format, which can hold no object and run no code.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import marshal
+import mmap
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Suggestion
@@ -25,8 +26,12 @@ FOLDER = ".fusionlint_cache"
 _RUNS = 16
 # Of so many large components it is kept how they hang together.
 _WORLDS = 32
-# So many of them, the newest, are looked into for what is known of the files of another component.
-_NEAR = 4
+# How their files begin, and those of the paths of the files that each is of.
+_WORLD, _HOLDS = "world-", "paths-"
+# How the file with the facts of all texts begins.
+_PACKS = "packs-"
+# So many of them, those with most of its files, are looked into for what is known of the files of another component.
+_NEAR = 2
 # What is new in less than one file of so many is kept beside what is known of all: to write that takes a while.
 _FEW = 8
 _SIZE = 16
@@ -35,6 +40,7 @@ _CHECKED = 4
 
 # What one file of a component said: the name of its module, and a digest of all that it says to others.
 Heard: TypeAlias = "tuple[str, bytes]"
+T = TypeVar("T")
 
 
 def digest(*parts: bytes) -> bytes:
@@ -45,12 +51,20 @@ def digest(*parts: bytes) -> bytes:
     return found.digest()
 
 
+class Part(NamedTuple):
+    """Where bytes stand in the file of the cache that holds all facts, and their checksum."""
+
+    start: int
+    size: int
+    checksum: int
+
+
 class Text(NamedTuple):
-    """A digest of a file's content, the facts that were read from it, packed, a digest of their outline, and what the
-    file imports, as it writes it."""
+    """A digest of a file's content, the facts that were read from it, packed, or where the cache has them, a digest of
+    their outline, and what the file imports, as it writes it."""
 
     digest: bytes
-    facts: bytes
+    facts: bytes | Part
     outline: bytes
     imports: tuple[str, ...]
 
@@ -84,6 +98,14 @@ class Notes(NamedTuple):
     groups: list[tuple[tuple[str, ...], bytes]]
 
 
+class DamagedError(Exception):
+    """A part of a file of the cache is not what was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+
+
 class Cache:
     """A cache in `folder`. `damaged` are the files of it that could not be read and will be written anew."""
 
@@ -91,24 +113,57 @@ class Cache:
         self.folder = folder
         self.damaged: list[Path] = []
         self._facts: dict[str, tuple[Any, ...]] = {}
+        self._packs: tuple[Path, mmap.mmap | bytes] = folder, b""
         self._last_run: Path | None = None
 
     def facts(self, key: bytes) -> dict[str, Text]:
-        """By path, what is known of a file's text; `key` is what that depends on besides."""
-        self._facts = self._read(self._facts_file(key)) or {}
+        """By path, what is known of a file's text; `key` is what that depends on besides. The facts themselves, many
+        megabytes of which a run wants few, stay where they are."""
+        name, self._facts = self._read(self._facts_file(key)) or ("", {})
+        try:
+            self._packs = self.folder / name, _mapped(self.folder / name)
+        except OSError:
+            self._facts = {}
         later = self._read(self._later_file(key)) or {}
-        return {path: Text(*values) for path, values in {**self._facts, **later}.items()}
+        return {
+            path: Text(digest, facts if isinstance(facts, bytes) else Part(*facts), outline, imports)
+            for path, (digest, facts, outline, imports) in {**self._facts, **later}.items()
+        }
 
-    def keep_facts(self, key: bytes, texts: dict[str, Text]) -> None:
-        """Keeps what is known; beside the file of all texts, where only a few are new."""
-        new = {path: tuple(text) for path, text in texts.items() if self._facts.get(path) != tuple(text)}
+    def packed(self, text: Text) -> bytes:
+        """The facts of a text. DamagedError where they are not what was kept."""
+        if isinstance(text.facts, bytes):
+            return text.facts
+        file, packs = self._packs
+        start, size, checksum = text.facts
+        found = packs[start : start + size]
+        if crc32(found) != checksum:
+            raise DamagedError(file)
+        return found
+
+    def keep_facts(self, key: bytes, texts: dict[str, Text], is_there: Callable[[str], bool]) -> None:
+        """Keeps what is known; beside the file of all texts, where only a few are new. That file is rid of what is no
+        longer there: to ask for each takes longer than to keep it."""
+        new = {path: text for path, text in texts.items() if self._facts.get(path) != text}
         if len(new) * _FEW < len(texts):
-            self._write(self._later_file(key), new)
+            self._write(
+                self._later_file(key),
+                {path: tuple(text._replace(facts=self.packed(text))) for path, text in new.items()},
+            )
         else:
-            self._write(self._facts_file(key), {path: tuple(text) for path, text in texts.items()})
+            there = {path: text for path, text in texts.items() if path in new or is_there(path)}
+            parts = [self.packed(text) for text in there.values()]
+            starts = itertools.accumulate(map(len, parts), initial=0)
+            index = {
+                path: (text.digest, (start, len(part), crc32(part)), text.outline, text.imports)
+                for (path, text), start, part in zip(there.items(), starts, parts, strict=False)
+            }
+            name = f"{_PACKS}{key.hex()}.{digest(*parts).hex()}"
+            self._replace(self.folder / name, parts)
+            self._write(self._facts_file(key), (name, index))
             self._write(self._later_file(key), {})  # what was kept there is older now
-        self._leave(self.folder.glob("facts-*"), 1)
-        self._leave(self.folder.glob("later-*"), 1)
+        for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
+            self._leave(self.folder.glob(f"{kind}*"), count)
 
     def run(self, settings: bytes, paths: bytes) -> Run | None:
         """What the last run with these `settings` over these `paths` found, or else the last one over others."""
@@ -142,22 +197,36 @@ class Cache:
         then, heard, packed = self._read(self._world_file(key)) or (b"", {}, None)
         return (heard, packed) if then == said else None
 
-    def other_worlds(self, key: tuple[bytes, bytes]) -> Iterator[tuple[Mapping[str, Heard], Any]]:
-        """What other components said that were kept lately, the newest first: by path what each file said, and what
-        they said together."""
-        own = self._world_file(key)
-        for file in _by_age(self.folder.glob(f"{own.name.partition('.')[0]}.*"))[:_NEAR]:
-            if file != own and (found := self._read(file)) is not None:
+    def other_worlds(
+        self, key: tuple[bytes, bytes], paths: Collection[str]
+    ) -> Iterator[tuple[Mapping[str, Heard], Any]]:
+        """What other components said that have some of `paths`, those with most of them first: by path what each file
+        said, and what they said together."""
+        own, wanted, shared = self._holds_file(key), {*paths}, dict[Path, int]()
+        for holds in _by_age(self.folder.glob(f"{own.name.partition('.')[0]}.*")):
+            if holds != own and (count := len(wanted.intersection(self._read(holds) or ()))):
+                shared[holds] = count
+        for holds in sorted(shared, key=lambda holds: -shared[holds])[:_NEAR]:
+            world = holds.with_name(holds.name.replace(_HOLDS, _WORLD, 1))
+            if (found := self._read(world)) is not None:
+                with contextlib.suppress(OSError):
+                    for file in (world, holds):
+                        file.touch()  # to be left: what others are made of is worth more than what was made last
                 _, heard, packed = found
                 yield heard, packed
 
     def keep_world(self, key: tuple[bytes, bytes], said: bytes, heard: Mapping[str, Heard], packed: Any) -> None:
         """Keeps that in place of what the component said before, with what each of its files said."""
         self._write(self._world_file(key), (said, dict(heard), tuple(packed)))
-        self._leave(self.folder.glob("world-*"), _WORLDS)
+        self._write(self._holds_file(key), (*heard,))
+        for kind in (_WORLD, _HOLDS):
+            self._leave(self.folder.glob(f"{kind}*"), _WORLDS)
 
     def _world_file(self, key: tuple[bytes, bytes]) -> Path:
-        return self.folder / f"world-{key[0].hex()}.{key[1].hex()}"
+        return self.folder / f"{_WORLD}{key[0].hex()}.{key[1].hex()}"
+
+    def _holds_file(self, key: tuple[bytes, bytes]) -> Path:
+        return self.folder / f"{_HOLDS}{key[0].hex()}.{key[1].hex()}"
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"
@@ -182,15 +251,18 @@ class Cache:
             return None
         content = memoryview(data)[_CHECKED:]
         if _checksum(content) != data[:_CHECKED]:
-            self.damaged.append(path)
-            with contextlib.suppress(OSError):
-                path.unlink()  # not every run would write it anew, and each would say so
+            self.drop(path)
             return None
         return marshal.loads(content)  # noqa: S302 - the checksum holds, and plain values run no code
 
     def _write(self, path: Path, content: Any) -> None:
         """Write a file of the cache; where that cannot be done there is none, and the next run finds out again."""
         data = marshal.dumps(content)
+        self._replace(path, (_checksum(data), data))
+
+    def _replace(self, path: Path, parts: Iterable[bytes]) -> None:
+        import tempfile  # where nothing has changed nothing is written
+
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -199,12 +271,17 @@ class Cache:
             handle, beside = tempfile.mkstemp(prefix=".new-", dir=self.folder)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_checksum(data))
-                    file.write(data)
+                    file.writelines(parts)
                 Path(beside).replace(path)
             except BaseException:
                 Path(beside).unlink()
                 raise
+
+    def drop(self, path: Path) -> None:
+        """A file of the cache is damaged: it is deleted, and will be made anew."""
+        self.damaged.append(path)
+        with contextlib.suppress(OSError):
+            path.unlink()  # not every run would write it anew, and each would say so
 
     def _leave(self, paths: Any, count: int) -> None:
         """Delete all but the newest of `paths`; another run may be doing the same."""
@@ -213,9 +290,26 @@ class Cache:
                 path.unlink()
 
 
+def undamaged(cache: Cache | None, find: Callable[[], T]) -> T:
+    """What is found with the help of a cache; once more, without a file of it that turns out to be damaged."""
+    try:
+        return find()
+    except DamagedError as found:
+        assert cache is not None  # a file of it is damaged
+        cache.drop(found.path)
+        return find()
+
+
 def _checksum(content: bytes | memoryview) -> bytes:
     """What shows that a file was damaged; of the many megabytes of facts a digest takes longer than to read them."""
     return crc32(content).to_bytes(_CHECKED, "little")
+
+
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    """What a file holds, of which only what is asked for is read; it stays so when the file is replaced. OSError where
+    there is none."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
 
 
 def _by_age(paths: Iterable[Path]) -> list[Path]:

@@ -16,7 +16,7 @@ from fusionlint.finding import Finding, Problem
 from fusionlint.rule import broken, definition
 from fusionlint.source.answers import rests_of
 from fusionlint.source.asking import judge
-from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, packed_problem, unpacked
+from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, packed_problem, undamaged, unpacked
 from fusionlint.source.components import Component
 from fusionlint.source.connected import connected, still_connected
 from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
@@ -52,7 +52,8 @@ def check_files(
         key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
         run = None if cache is None else cache.run(*key)
         if run is None or not _still_holds(run, contents, seen):
-            run, notes = _run(contents, seen, scope, jobs, cache, run, progress)
+            last = run
+            run, notes = undamaged(cache, lambda: _run(contents, seen, scope, jobs, cache, last, progress))
             if cache is not None:
                 cache.keep_run(*key, run, notes)
         return _result(run, contents, cache)
@@ -63,6 +64,10 @@ def world_of(
 ) -> World:
     """What the files, and those that they import from, say together, by their facts alone: all of them, or those that
     are connected with the files `around`."""
+    return undamaged(cache, lambda: _world_of(paths, around, jobs, cache))
+
+
+def _world_of(paths: Iterable[Path], around: Collection[str] | None, jobs: int, cache: Cache | None) -> World:
     known = Known(cache)
     contents = {str(path): content for path in paths if isinstance(content := content_of(str(path)), bytes)}
     failed = known.read(contents, jobs)

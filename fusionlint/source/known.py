@@ -17,6 +17,8 @@ from fusionlint.source.texts import text_of
 
 # So many texts are kept that files no longer have: another run of this cache saw them last, and compares with them.
 _REPLACED = 64
+# What they are called there, in place of a path.
+_WAS = "replaced "
 
 
 class Known:
@@ -45,9 +47,20 @@ class Known:
     def facts(self, path: str) -> Facts:
         leaf = self.leaves.get(path)
         if leaf is None:
-            return facts_of(self.texts[path].facts, path)
+            return facts_of(self.packed(path), path)
         of_package, near = is_package(path), beside(path)
-        return Facts(path, leaf.inside, leaf.module, self.texts[path].facts, is_package=of_package, beside=near)
+        return Facts(path, leaf.inside, leaf.module, self.packed(path), is_package=of_package, beside=near)
+
+    def packed(self, path: str) -> bytes:
+        """The facts of a file's text, as they are kept."""
+        return self.packed_of(self.texts[path])
+
+    def packed_of(self, text: Text) -> bytes:
+        """Those of any text. DamagedError where the cache no longer has them."""
+        if isinstance(text.facts, bytes):
+            return text.facts
+        assert self._cache is not None  # it said where they are
+        return self._cache.packed(text)
 
     def leaf(self, path: str) -> Leaf:
         """What of a file says which others it is connected with."""
@@ -87,15 +100,15 @@ class Known:
         return name in self.texts
 
     def keep(self, contents: Iterable[str]) -> None:
-        """Leaves in the cache what this run read, and what others did of files that are still there."""
+        """Leaves in the cache what this run read, and what others did."""
         if self._cache is None or not self._is_new:
             return
         now = {path: self.texts[path] for path in contents if path in self.texts}
-        others = {path: one for path, one in self._kept.items() if path not in now and Path(path).exists()}
+        others = {path: one for path, one in self._kept.items() if path not in now and not path.startswith(_WAS)}
         have = {one.digest for one in (*others.values(), *now.values())}
         replaced = [one for one in self._kept.values() if one.digest not in have][-_REPLACED:]
-        named = {f"replaced {one.digest.hex()}": one for one in replaced}
-        self._cache.keep_facts(definition(), {**named, **others, **now})
+        named = {f"{_WAS}{one.digest.hex()}": one for one in replaced}
+        self._cache.keep_facts(definition(), {**named, **others, **now}, _is_there)
 
     def of_content(self, content: bytes) -> Text | None:
         """The text of a file by the digest of what it holds, or held."""
@@ -113,6 +126,10 @@ def content_of(path: str) -> bytes | Problem:
         return digest(text_of(path))
     except OSError as error:
         return Problem(path, 0, f"cannot be read: {error.strerror}")
+
+
+def _is_there(path: str) -> bool:
+    return path.startswith(_WAS) or Path(path).exists()
 
 
 def size(path: str) -> tuple[int, str]:

@@ -78,7 +78,9 @@ def since(
     if any(said[path] != now_said[path] for path in same) or any(said[p][0] != mine[p].module for p in changed):
         return _UNKNOWN
     facts = {path: known.facts(path) for path in group.paths}
-    old = {path: facts_of(before[path].facts, path) for path in before if path in changed or path not in facts}
+    old = {
+        path: facts_of(known.packed_of(before[path]), path) for path in before if path in changed or path not in facts
+    }
     asked = {path: (*packed.asked[path], *notes.asked.get(path, ())) for path in group.paths if path in packed.asked}
     elsewhere = finding_otherwise(facts, mine, said, asked) if come_or_gone else ()
     now = rejoined(facts, old, packed, elsewhere)
