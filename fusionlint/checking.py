@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
 from fusionlint.finding import Finding, Problem
-from fusionlint.rule import all_rules, pages
+from fusionlint.rule import all_rules
+from fusionlint.source.briefs import briefs
 from fusionlint.source.check import Result
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
@@ -62,7 +63,7 @@ def scope_of(
 
     What does harm to a CPU's arithmetic alone is looked for where `cpu` is a target, or the rule is selected.
     """
-    known = list(pages())
+    known = list(briefs())
     select, ignore, targets = select or config.select, ignore or config.ignore, targets or config.target
     check_known([*select, *ignore], known, "rule")
     check_known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")

@@ -172,6 +172,18 @@ def catalogue() -> Catalogue:
     return Catalogue(tuple(rules[name] for name in sorted(rules)), tuple(broken))
 
 
+def are_ours() -> bool:
+    """Whether no other package brings rules."""
+    return not _entry_points()
+
+
+@functools.cache
+def one_of_ours(name: str) -> Rule:
+    """The rule `name` of fusionlint's own. ModuleNotFoundError without one."""
+    rule: Rule = importlib.import_module(f"fusionlint.rules.{name.replace('-', '_')}").rule
+    return rule
+
+
 def pages() -> dict[str, Page]:
     """The page of every rule, by name. Without rules from elsewhere it takes no import of a rule, nor of libcst."""
     if _entry_points():

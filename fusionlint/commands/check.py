@@ -86,6 +86,7 @@ def check(
     from fusionlint.checking import baseline_of, chosen, evidence_of, outcome, rewritten, scope_of, weighed
     from fusionlint.report import text
     from fusionlint.report.progress import Counter
+    from fusionlint.source.briefs import recall
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
     from fusionlint.source.files import project_folder, python_files
@@ -101,11 +102,12 @@ def check(
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
         seen = only_seen or config.only_seen
+        cache = None if no_cache else Cache(cache_dir or project_folder(paths[0]) / FOLDER)
+        recall(cache)
         scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused, only_seen=seen)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
         files = paths if typed else python_files(paths, config.exclude)
-        cache = None if no_cache else Cache(cache_dir or project_folder(paths[0]) / FOLDER)
         with Counter(sys.stderr) as progress:
             found = check_files(files, scope, jobs, cache, progress)
         result = weighed(found, reports, scope)

@@ -165,6 +165,16 @@ class Cache:
         for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
             self._leave(self.folder.glob(f"{kind}*"), count)
 
+    def briefs(self, key: bytes) -> dict[str, tuple[Any, ...]] | None:
+        """What is known of the rules, as plain values; `key` is what that depends on."""
+        found: dict[str, tuple[Any, ...]] | None = self._read(self._briefs_file(key))
+        return found
+
+    def keep_briefs(self, key: bytes, found: dict[str, tuple[Any, ...]]) -> None:
+        """Keeps that."""
+        self._write(self._briefs_file(key), found)
+        self._leave(self.folder.glob("rules-*"), 1)
+
     def run(self, settings: bytes, paths: bytes) -> Run | None:
         """What the last run with these `settings` over these `paths` found, or else the last one over others."""
         file = self._run_file(settings, paths)
@@ -227,6 +237,9 @@ class Cache:
 
     def _holds_file(self, key: tuple[bytes, bytes]) -> Path:
         return self.folder / f"{_HOLDS}{key[0].hex()}.{key[1].hex()}"
+
+    def _briefs_file(self, key: bytes) -> Path:
+        return self.folder / f"rules-{key.hex()}"
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"

@@ -16,6 +16,7 @@ from fusionlint.finding import Finding, Problem
 from fusionlint.rule import broken, definition
 from fusionlint.source.answers import rests_of
 from fusionlint.source.asking import judge
+from fusionlint.source.briefs import keep
 from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, packed_problem, undamaged, unpacked
 from fusionlint.source.components import Component
 from fusionlint.source.connected import connected, still_connected
@@ -56,6 +57,7 @@ def check_files(
             run, notes = undamaged(cache, lambda: _run(contents, seen, scope, jobs, cache, last, progress))
             if cache is not None:
                 cache.keep_run(*key, run, notes)
+                keep(cache)
         return _result(run, contents, cache)
 
 

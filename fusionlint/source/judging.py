@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +16,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding, Problem
 from fusionlint.lazily import regex
-from fusionlint.rule import Rule, SourceSensor, all_rules
+from fusionlint.rule import Rule, SourceSensor
+from fusionlint.source.briefs import briefs, rules_about
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
@@ -101,32 +100,17 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
     """What `rules` say of a file, on whatever target."""
     if not rules or _is_for_tests(source):
         return
-    for rule, sensor in _looking_for(source.names):
+    for rule in rules_about(source.names):
         if rule.name not in rules:
             continue
-        for node in sensor.asked_about(source):
-            for finding in sensor.check(node, source):
-                whole = _complete(finding, rule, sensor, scope)
-                if whole.targets or not rule.page.measurements:
-                    yield whole
-
-
-def _looking_for(names: Collection[str]) -> Iterator[tuple[Rule, SourceSensor]]:
-    """The sensors, by rule, that look for calls of one of `names`, and those that look for anything else."""
-    sensors, by_call = _sensors()
-    wanted = {number for name in names if name in by_call for number in by_call[name]}
-    return (pair for number, pair in enumerate(sensors) if number in wanted or not pair[1].calls)
-
-
-@cache
-def _sensors() -> tuple[list[tuple[Rule, SourceSensor]], dict[str, list[int]]]:
-    """All sensors, each with its rule, and the places in that list of those that look for calls, by the call."""
-    sensors = [(rule, sensor) for rule in all_rules() for sensor in rule.source_sensors]
-    by_call: dict[str, list[int]] = defaultdict(list)
-    for number, (_, sensor) in enumerate(sensors):
-        for name in sensor.calls:
-            by_call[name].append(number)
-    return sensors, by_call
+        for sensor in rule.source_sensors:
+            if sensor.calls and sensor.calls.isdisjoint(source.names):
+                continue
+            for node in sensor.asked_about(source):
+                for finding in sensor.check(node, source):
+                    whole = _complete(finding, rule, sensor, scope)
+                    if whole.targets or not rule.page.measurements:
+                        yield whole
 
 
 def _complete(finding: Finding, rule: Rule, sensor: SourceSensor, scope: Scope) -> Finding:
@@ -143,7 +127,7 @@ def _complete(finding: Finding, rule: Rule, sensor: SourceSensor, scope: Scope) 
 
 def _rule_names() -> tuple[str, ...]:
     """The rules that speak at all."""
-    return speaking([rule.name for rule in all_rules()], ())
+    return speaking(briefs(), ())
 
 
 def _strange(source: Source) -> tuple[Problem, ...]:

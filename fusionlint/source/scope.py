@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fusionlint.finding import Finding
-from fusionlint.rule import pages
+from fusionlint.source.briefs import briefs
 from fusionlint.source.per_file import NOWHERE, PerFile
 
 
@@ -29,15 +29,14 @@ class Scope:
 def usual() -> tuple[str, ...]:
     """The rules that a run looks for where neither a target nor a rule is named. What only makes a CPU compute more
     helps accelerators as a rule, and is written for them: who runs it on a CPU, and minds, says so."""
-    return tuple(name for name, page in pages().items() if not page.is_of_arithmetic)
+    return tuple(name for name, brief in briefs().items() if not brief.is_of_arithmetic)
 
 
 def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
     """Those of the rules `names` whose page shows harm on one of `targets` (on any, without targets)."""
-    known = pages()
-    found = {name: known[name].targets for name in known if name in names}
-    wanted = {*targets, "any"}
-    return tuple(name for name, on in found.items() if on and (not targets or wanted & {*on}))
+    chosen, wanted = {*names}, {*targets, "any"}
+    found = {name: brief.targets for name, brief in briefs().items() if name in chosen}
+    return tuple(name for name, on in found.items() if on and (not targets or not wanted.isdisjoint(on)))
 
 
 def matters(finding: Finding, scope: Scope) -> bool:
