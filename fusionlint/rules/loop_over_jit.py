@@ -38,6 +38,8 @@ rule = Rule(__name__, harm="dispatch")
 # What calls itself so does many steps, or one big one, in a dispatch.
 _BIG = regex(
     r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile"
+    # An iteration of expectation maximization goes over all data.
+    r"|(^|[._])em(_|$)"
     # Steps of a network, each as large as the network.
     r"|decod|denois|inference|transformer",
     re.I,
