@@ -160,12 +160,16 @@ def _run(
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Little that a run makes is garbage before it ends: to look for some again and again takes a fifth of its time."""
+    """Little that a run makes is garbage before it ends: to look for some again and again takes a fifth of its time.
+    What it leaves behind is looked through when there is another run; most processes end before."""
     was_on = gc.isenabled()
     gc.disable()
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.freeze()
         if was_on:
             gc.enable()
