@@ -259,7 +259,15 @@ def test_a_number_chosen_by_a_result_is_told_wherever_it_runs(total: str, test: 
 
 
 @pytest.mark.parametrize(
-    ("branch", "count"), [("lambda: 1.0", 0), ("lambda: low * 2", 0), ("lambda: low", 1), ("lambda: x[3]", 1)]
+    ("branch", "count"),
+    [
+        ("lambda: 1.0", 0),
+        ("lambda: low * 2", 0),
+        ("lambda: (1.0,) * 5", 0),
+        ("lambda: 2 * x['a']", 0),
+        ("lambda: low", 1),
+        ("lambda: x[3]", 1),
+    ],
 )
 def test_numbers_that_both_are_computed_cost_no_kernel_outside_of_loops(branch: str, count: int) -> None:
     code = RESULT.format(total="jnp.sum(w)", test="total < 0").replace("lambda: 1.0", branch)
