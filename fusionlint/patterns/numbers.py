@@ -29,6 +29,9 @@ def chooses_numbers(found: Conditional, source: Source) -> bool:
 
 
 def _are_numbers(node: cst.BaseExpression, scalars: set[str], source: Source) -> bool:
+    match node:
+        case cst.BinaryOperation(left=cst.Tuple() as written, operator=cst.Multiply(), right=cst.Integer()):
+            node = written  # (0.0,) * 5
     if isinstance(node, cst.Tuple):
         return bool(node.elements) and all(_are_numbers(e.value, scalars, source) for e in node.elements)
     return _is_number(node, scalars, source, _DEPTH) or _is_written_out(node, source)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, constant, elements, is_whole
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import Part, constant, elements, is_whole, names_read
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.source.tree import Source
@@ -21,6 +23,9 @@ _ORDER = "argsort"
 _FLIP = "jax.numpy.flip"
 # What keeps the order of what it is handed, along one axis.
 _MONOTONE = (*SOFTMAX, *LOG_SOFTMAX)
+_EIGENVALUES = regex(r"(^|_)(eigen_?val(ue)?s?|eig_?vals?|e_?vals?|eigs|singular_values)(_|$)", re.I)
+# What is sorted is seldom made of them in more steps than this.
+_NEAR = 2
 _DECOMPOSES = frozenset(
     (
         *(f"jax.numpy.linalg.{name}" for name in ("eigh", "eig", "eigvals", "eigvalsh", "svd", "pinv")),
@@ -185,6 +190,16 @@ def is_beside_a_decomposition(node: cst.CSTNode, source: Source) -> bool:
     neither `argmax` nor `top_k` takes."""
     around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
     return bool(around) and any(around[-1] in source.ancestors(call) for call in source.calls_of(_DECOMPOSES))
+
+
+def is_of_eigenvalues(array: cst.BaseExpression, source: Source, depth: int = _NEAR) -> bool:
+    """Whether `array` is called eigenvalues, or made of what is, `score(eigenvalues)`: wherever it is sorted, somebody
+    found them, and beside that the order of one vector is nothing."""
+    return any(
+        _EIGENVALUES.search(name.value) is not None
+        or bool(depth and (value := source.value(name)) is not None and is_of_eigenvalues(value, source, depth - 1))
+        for name in names_read(array)
+    )
 
 
 def sorting(source: Source) -> Iterator[str]:

@@ -14,6 +14,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.readers import sliced_to
 from fusionlint.patterns.sort import (
     SORTS,
@@ -21,6 +22,7 @@ from fusionlint.patterns.sort import (
     Taken,
     end_cut,
     is_beside_a_decomposition,
+    is_of_eigenvalues,
     is_order,
     reads_of,
     sorting,
@@ -64,14 +66,20 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
         return
-    if all(one.length == 1 for one in taken) and is_beside_a_decomposition(node, source):
+    if all(one.length == 1 for one in taken) and _is_nothing_beside(node, made, source):
         return
     most = _most(counted)
     shown = source.code(most.count) if most.count is not None else "k"
+    values = _values_read(node, made, source)
     yield source.finding(
         node,
         f"everything is sorted, and only the `{shown}` {most.end} are read",
-        write=_instead(made, most if len(taken) == 1 else replace(most, is_single=False), source),
+        until=values,
+        write=_instead(
+            made if values is None else made._replace(is_order=False),
+            most if len(taken) == 1 else replace(most, is_single=False),
+            source,
+        ),
         pair=int("smallest" in ends),
     )
 
@@ -170,6 +178,26 @@ def _is_last_axis(made: Sorted, one: Taken) -> bool:
 
 def _is_of_rows(node: cst.Call, one: Taken, source: Source) -> bool:
     return one.length > 1 or under_vmap(node, source)
+
+
+def _is_nothing_beside(node: cst.Call, made: Sorted, source: Source) -> bool:
+    """Whether the order of one row is nothing beside what is done with it: in eigenvalues, or once, on the host."""
+    if is_beside_a_decomposition(node, source) or is_of_eigenvalues(made.array, source):
+        return True
+    return is_concrete(node, source) and not under_vmap(node, source)
+
+
+def _values_read(node: cst.Call, made: Sorted, source: Source) -> cst.Subscript | None:
+    """Where an order is only there to read the row that it is of, the values themselves: `x[jnp.argsort(x)[-k:]]`."""
+    cut: cst.CSTNode = node
+    while isinstance(above := source.parent(cut), cst.Subscript) and above.value is cut:
+        cut = above
+    index = source.parent(cut)
+    element = source.parent(index) if isinstance(index, cst.Index) else None
+    match source.parent(element) if element is not None else None:
+        case cst.Subscript(value=array, slice=[one]) as read if made.is_order and one is element:
+            return read if source.code(array) == source.code(made.array) else None
+    return None
 
 
 def _instead(made: Sorted, one: Taken, source: Source) -> str:

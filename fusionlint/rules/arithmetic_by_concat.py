@@ -29,6 +29,8 @@ _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat")
 _FILLS = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like")
 # More parts than this are put together, not worked on.
 _MOST = 3
+# Of rows no longer than this, a vector or a quaternion, a choice takes as many kernels as the join.
+_FEW = 4
 _LONG = 30
 
 
@@ -55,7 +57,7 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not any(cut.is_changed for cut in seen) or all(cut.is_known for cut in seen):
         return
-    if _has_several_users(node, source):
+    if _is_short(seen) or _has_several_users(node, source):
         return
     if is_concrete(node, source) or is_of_numpy(seen[0].read.value, source) or is_taken_to_the_host(node, source):
         return
@@ -141,6 +143,13 @@ def _is_one_array(cuts: Sequence[_Cut]) -> bool:
 
 def _is_followed(one: cst.Slice, other: cst.Slice) -> bool:
     return one.upper is not None and other.lower is not None and one.upper.deep_equals(other.lower)
+
+
+def _is_short(cuts: Sequence[_Cut]) -> bool:
+    """Whether all cuts together are a few numbers of each row, `x[..., :1]`, `-x[..., 1:2]`, `x[..., 2:3]`."""
+    end = cuts[-1].columns.upper
+    last = None if end is None else constant(end)
+    return last is not None and 0 < last <= _FEW
 
 
 def _has_several_users(node: cst.Call, source: Source) -> bool:

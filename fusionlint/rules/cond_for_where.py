@@ -10,10 +10,11 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import said_above
-from fusionlint.patterns.at import names_read
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branch_text import as_where, of_fields
 from fusionlint.patterns.branches import (
     CONDITIONALS,
+    Branch,
     Conditional,
     branch_functions,
     conditional,
@@ -86,7 +87,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     message, pair = _case(found, source)
     if is_update and pair == 0:
         pair = _UPDATE
-    if pair == _NUMBERS and not (is_number or _runs_again(node, source)):
+    if pair == _NUMBERS and not _costs_again(found, is_number, source):
         return
     text = as_where(found, source)
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
@@ -150,13 +151,28 @@ def _case(found: Conditional, source: Source) -> tuple[str, int]:
     return "cheap branches are programs of their own: what they read and return goes through memory", 1
 
 
-def _runs_again(node: cst.Call, source: Source) -> bool:
-    """Whether the code at `node` is seen to run more than once: in a loop, mapped, or compiled by itself."""
-    if under_loop(node, source) or under_vmap(node, source):
+def _costs_again(found: Conditional, is_number: bool, source: Source) -> bool:
+    """Whether a choice between numbers is seen to cost something more than once. Where each branch is arithmetic, that
+    is in a loop alone: of such a conditional XLA makes selects for a GPU, and what is left is a few kernels of a CPU.
+    One that hands on its input copies it, each time that what is compiled, mapped or `is_number` runs."""
+    if under_loop(found.call, source):
         return True
-    function = source.function(node)
+    if all(_is_arithmetic(branch) for branch in found.branches):
+        return False
+    if is_number or under_vmap(found.call, source):
+        return True
+    function = source.function(found.call)
     facts = source.facts.functions.get(source.body_scope(function)) if function is not None else None
     return facts is not None and not JIT.isdisjoint(source.project.decorators(source.path, facts))
+
+
+def _is_arithmetic(branch: Branch) -> bool:
+    """Whether a branch of a choice between numbers computes one, neither handing on what it is given nor reading it
+    from an array: `totals["power"]` is a field."""
+    parts = inside(branch.function.body)
+    reads = (element.slice for part in parts if isinstance(part, cst.Subscript) for element in part.slice)
+    fields = (isinstance(read, cst.Index) and isinstance(read.value, cst.SimpleString) for read in reads)
+    return not is_unchanged(branch) and all(fields)
 
 
 def _is_mapped(found: Conditional, source: Source) -> bool:

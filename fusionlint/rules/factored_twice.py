@@ -55,7 +55,7 @@ def solved_by_factors_several_times(body: Body, source: Source) -> Iterator[Find
     for first, *later in groups.values():
         if not source.is_traced(first) or is_idle(source.project, source.place(first)):
             continue
-        beside = [call for call in later if not source.apart(first, call) and not _needs(call, source, _DEPTH)]
+        beside = [call for call in later if not source.apart(first, call) and _is_another(call, first, source)]
         if beside:
             yield source.finding(
                 beside[0],
@@ -80,7 +80,7 @@ def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Findi
         return
     later = [(call, turned) for call, turned in solves[1:] if not source.apart(first, call)]
     turned = [call for call, other in later if other != flipped]
-    beside = [call for call, other in later if other == flipped and not _needs(call, source, _DEPTH)]
+    beside = [call for call, other in later if other == flipped and _is_another(call, first, source)]
     if turned:
         yield source.finding(
             turned[0],
@@ -109,6 +109,20 @@ def _matrix(call: cst.Call) -> tuple[cst.Name | None, bool]:
         case cst.Attribute(value=cst.Name() as name, attr=cst.Name(attr)) if attr in TRANSPOSES:
             return name, True
     return None, False
+
+
+def _is_another(call: cst.Call, first: cst.Call, source: Source) -> bool:
+    """Whether `call` has a right-hand side that could stand beside that of `first`: another one, for XLA makes one of
+    two calls that are the same, and not made of what `first` returned."""
+    return _right(call, source) != _right(first, source) and not _needs(call, source, _DEPTH)
+
+
+def _right(call: cst.Call, source: Source) -> tuple[str, tuple[cst.Name | None, ...]]:
+    """The right-hand side as written, and where the variables in it got their values."""
+    right = argument(call, 1, "b")
+    if right is None:
+        return "", ()
+    return source.code(right), tuple(source.written(name) for name in names_read(right))
 
 
 def _needs(call: cst.Call, source: Source, depth: int) -> bool:

@@ -32,7 +32,7 @@ def found(parts: str, axis: str = "-1") -> list[str]:
         ("-x[..., :k], x[..., k:]", "jnp.where(i < k, -x, x)"),
         ("x[:, :1], x[:, 1:3] * 2, x[:, 3:]", "jnp.where(i < 1, x, jnp.where(i < 3, x * 2, x))"),
         ("x[..., :-1], jnp.zeros_like(x[..., -1:])", "jnp.where(i < n - 1, x, jnp.zeros_like(x))"),
-        ("x[..., :3], jax.nn.relu(x[..., 3:4])", "jnp.where(i < 3, x[..., :4], jax.nn.relu(x[..., :4]))"),
+        ("x[..., :3], jax.nn.relu(x[..., 3:5])", "jnp.where(i < 3, x[..., :5], jax.nn.relu(x[..., :5]))"),
     ],
 )
 def test_the_same_work_on_all_columns_is_chosen_by_place(parts: str, instead: str) -> None:
@@ -64,6 +64,21 @@ def test_rows_are_the_first_axis() -> None:
 )
 def test_other_parts_are_left_alone(parts: str) -> None:
     assert found(parts) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "count"),
+    [
+        ("x[..., 0:1], -x[..., 1:2], x[..., 2:3]", 0),
+        ("x[..., :1], -x[..., 1:4]", 0),
+        ("x[..., :1], -x[..., 1:5]", 1),
+        # Nobody knows how wide it is.
+        ("x[..., :1], -x[..., 1:]", 1),
+        ("x[..., :1], -x[..., 1:-1]", 1),
+    ],
+)
+def test_of_a_vector_or_a_quaternion_a_choice_takes_as_many_kernels(parts: str, count: int) -> None:
+    assert len(found(parts)) == count
 
 
 def test_of_what_several_results_are_made_another_rule_speaks() -> None:

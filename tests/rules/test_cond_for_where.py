@@ -15,6 +15,9 @@ import jax.numpy as jnp
 def solved(x, status, flag):
     failed = jnp.isnan(x[0])
     {statement}
+
+def run(x, states):
+    return jax.lax.scan(lambda x, state: (solved(x, *state), None), x, states)
 """
 
 
@@ -77,7 +80,7 @@ def test_a_division_by_what_is_asked_about_or_by_a_part_of_it_is_guarded(divided
         ("~jnp.isinf(n)", "a * (n - 1)", 1),
         ("jnp.isnan(n)", "a ** n", 0),
         ("jnp.isinf(n)", "a + n", 1),
-        ("jnp.isinf(n)", "2 * n", 1),
+        ("jnp.isinf(n)", "2 * a", 1),
         ("n > 3", "a * (n - 1)", 1),
     ],
 )
@@ -251,8 +254,26 @@ def mean(x, w, low, limit):
     ],
 )
 def test_a_number_chosen_by_a_result_is_told_wherever_it_runs(total: str, test: str, count: int) -> None:
-    code = RESULT.format(total=total, test=test)
+    code = RESULT.format(total=total, test=test).replace("lambda: 1.0", "lambda: low")
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("branch", "count"),
+    [
+        ("lambda: 1.0", 0),
+        ("lambda: low * 2", 0),
+        ("lambda: (1.0,) * 5", 0),
+        ("lambda: 2 * x['a']", 0),
+        ("lambda: low", 1),
+        ("lambda: x[3]", 1),
+    ],
+)
+def test_numbers_that_both_are_computed_cost_no_kernel_outside_of_loops(branch: str, count: int) -> None:
+    code = RESULT.format(total="jnp.sum(w)", test="total < 0").replace("lambda: 1.0", branch)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+    looped = code + "\n\ndef run(x, w):\n    return jax.lax.fori_loop(0, 9, lambda i, x: x + mean(x, w, 1, 2), x)\n"
+    assert len(check_text(looped.encode(), "m.py", Scope(("cond-for-where",)))) == 1
 
 
 def test_arrays_chosen_by_a_result_may_be_mapped() -> None:
