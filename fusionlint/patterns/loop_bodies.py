@@ -68,6 +68,16 @@ def all_loop_bodies(project: Project) -> dict[Place, str]:
     return _run_by(project, _RUN)
 
 
+def is_body_of_a_loop(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is the body of a loop, or of a function that such a body calls itself: not of what is
+    far away in a large step."""
+    function = source.function(node)
+    if function is None:
+        return False
+    place, bodies = Place(source.path, source.body_scope(function)), all_loop_bodies(source.project)
+    return place in bodies or any(c in bodies for c in source.project.callers(source.project.name_of(place)))
+
+
 def _run_by(project: Project, loops: Iterable[str]) -> dict[Place, str]:
     return {
         body: name
