@@ -101,7 +101,7 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
             "the default method searches in a loop on the device, a kernel or more for each step",
             write=f"partial({source.code(search)}, {_METHOD}) in its place",
         )
-    elif any(_is_asked_often(use, source, is_mapped=not source.calls(made[-1], _PARTIAL)) for use in used):
+    elif any(_is_asked_often(use, made[-1], source) for use in used):
         yield source.finding(
             node,
             "`interp` searches in a loop on the device, a kernel or more for each step",
@@ -132,11 +132,13 @@ def _is_for_a_trace(use: cst.CSTNode, source: Source) -> bool:
     return not _is_of_a_plot(use, source) and not is_concrete(use, source)
 
 
-def _is_asked_often(use: cst.CSTNode, source: Source, *, is_mapped: bool) -> bool:
-    """Whether a loop or what runs often asks; what is mapped or compiled, anything seen to be traced, or a method,
-    of which that is seldom seen."""
-    if is_mapped and (source.context(use) == "traced" or source.facts.class_around(source.scope(use))):
-        return True
+def _is_asked_often(use: cst.CSTNode, made: cst.Call, source: Source) -> bool:
+    """Whether a loop or what runs often asks; what is mapped or compiled, anything that is seen to be traced. Of what a
+    file has for its methods that is seldom seen."""
+    if not source.calls(made, _PARTIAL):
+        is_for_methods = source.function(made) is None and bool(source.facts.class_around(source.scope(use)))
+        if source.context(use) == "traced" or is_for_methods:
+            return True
     return under_vmap(use, source) or under_loop(use, source) or runs_often(source.project, source.place(use))
 
 
