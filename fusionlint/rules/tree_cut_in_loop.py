@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import is_few
@@ -16,6 +17,9 @@ from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="dispatch")
+
+# What a list, a file or a queue does with what it is handed.
+_KEEPS = regex(r"(append|extend|write|save|put)(_|$)")
 
 
 def _mapped_in_a_loop(source: Source) -> Iterator[str]:
@@ -49,9 +53,24 @@ def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
             cut = ((call, tree) for call in calls if (tree := _tree_cut(call, counter, source)) is not None)
             for mapped, tree in cut:
                 is_of_before = not Carry(loop).varies(tree) and is_on_the_host(tree, source)
-                if is_of_before and not _is_fetched(tree, source):
+                if is_of_before and _is_kept(mapped, source) and not _is_fetched(tree, source):
                     yield _finding(mapped, tree, source)
                     return
+
+
+def _is_kept(cut: cst.Call, source: Source) -> bool:
+    """Whether a part goes into a list or a file, or is cut again: it may well go back to the device otherwise, to one
+    compiled step after the other."""
+    reads = source.readers(cut)
+    return bool(reads) and all(_goes_into(read, source) for read in reads)
+
+
+def _goes_into(read: cst.CSTNode, source: Source) -> bool:
+    above = source.parent(read)
+    match source.parent(above) if isinstance(above, cst.Arg) else None:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))) as call:
+            return _KEEPS.match(method) is not None or source.calls(call, *TREE_MAPS)
+    return False
 
 
 def _finding(mapped: cst.Call, tree: cst.Name, source: Source) -> Finding:
