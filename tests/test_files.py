@@ -140,6 +140,16 @@ def test_a_folder_without_an_init_is_a_part_of_the_package_around_it(tmp_path: P
     assert module_name(tmp_path / "run/b.py") == "b"
 
 
+def test_packages_in_a_folder_without_an_init_are_parts_of_the_package_around_it(tmp_path: Path) -> None:
+    tree(tmp_path, "torax/__init__.py", "torax/_src/state.py", "torax/_src/fvm/__init__.py", "torax/_src/fvm/terms.py")
+    tree(tmp_path, "runs/fvm/__init__.py", "runs/fvm/a.py", "work/__init__.py", "work/maze/setup.py")
+    tree(tmp_path, "work/maze/core/__init__.py")
+    assert module_name(tmp_path / "torax/_src/fvm/terms.py") == "torax._src.fvm.terms"
+    assert module_name(tmp_path / "torax/_src/fvm/__init__.py") == "torax._src.fvm"
+    assert module_name(tmp_path / "runs/fvm/a.py") == "fvm.a"
+    assert module_name(tmp_path / "work/maze/core/__init__.py") == "core"
+
+
 def test_a_folder_without_an_init_is_a_part_of_its_project_or_of_its_src(tmp_path: Path) -> None:
     tree(tmp_path, "work/__init__.py", "work/maze/pyproject.toml", "work/maze/core/grid.py", "work/maze/src/a/b.py")
     assert module_name(tmp_path / "work/maze/core/grid.py") == "core.grid"

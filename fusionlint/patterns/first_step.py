@@ -5,11 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.branches import Conditional, counter_name
-from fusionlint.patterns.loop_bodies import loop_bodies
+from fusionlint.patterns.loop_bodies import COUNTERS, loop_bodies
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
-
-_COUNTERS = frozenset(("i", "it", "iter", "iteration", "i_step", "iter_num", "k", "j"))
 
 
 def asks_for_first_step(found: Conditional, source: Source) -> bool:
@@ -36,4 +34,4 @@ def _counts(counter: cst.Name, source: Source) -> bool:
         return False
     if loop_bodies(source.project).get(Place(source.path, source.body_scope(function))) == "jax.lax.fori_loop":
         return True
-    return counter.value in _COUNTERS and isinstance(function, cst.FunctionDef) and len(function.params.params) > 1
+    return counter.value in COUNTERS and isinstance(function, cst.FunctionDef) and len(function.params.params) > 1

@@ -37,6 +37,8 @@ _METHODS = frozenset(
      "set", "add", "subtract", "multiply", "divide", "power", "get", "replace", "_replace", "append", "items", "keys",
      "values")
 )  # fmt: skip
+# What loops call the number of a step.
+COUNTERS = frozenset(("i", "it", "iter", "iteration", "i_step", "iter_num", "k", "j"))
 _TUPLES = frozenset(("typing.NamedTuple",))
 _DEPTH = 6
 
@@ -68,6 +70,16 @@ def all_loop_bodies(project: Project) -> dict[Place, str]:
     return _run_by(project, _RUN)
 
 
+def is_body_of_a_loop(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is the body of a loop, or of a function that such a body calls itself: not of what is
+    far away in a large step."""
+    function = source.function(node)
+    if function is None:
+        return False
+    place, bodies = Place(source.path, source.body_scope(function)), all_loop_bodies(source.project)
+    return place in bodies or any(c in bodies for c in source.project.callers(source.project.name_of(place)))
+
+
 def _run_by(project: Project, loops: Iterable[str]) -> dict[Place, str]:
     return {
         body: name
@@ -84,14 +96,23 @@ def _bodies(project: Project, place: Place, call: Call, name: str) -> Iterator[P
         yield from project.functions_behind(place, argument, _WRAPPERS)
 
 
-def is_small(project: Project, place: Place, depth: int = _DEPTH) -> bool:
+def is_small(project: Project, place: Place, depth: int = _DEPTH, *, is_step: bool = False) -> bool:
     """Whether the function at `place` is seen to do no more than array operations: no loops, gradients or
-    factorizations, none in a library, and nothing unseen."""
+    factorizations, none in a library, and nothing unseen. A step of a sampler or an optimizer asks its schedule too,
+    and may take a norm."""
     if depth == 0:
         return False
     inside = f"{place.scope}."
     calls = (c for c in project.files[place.path].calls if c.scope == place.scope or c.scope.startswith(inside))
-    return all(_is_small_call(project, Place(place.path, call.scope), call.value, depth) for call in calls)
+    found = ((Place(place.path, call.scope), call.value) for call in calls)
+    return all(
+        (is_step and _is_of_a_step(project, where, call)) or _is_small_call(project, where, call, depth)
+        for where, call in found
+    )
+
+
+def _is_of_a_step(project: Project, place: Place, call: Value) -> bool:
+    return _is_a_schedule(project, place, call) or project.callee(place, call) == "jax.numpy.linalg.norm"
 
 
 def _is_small_call(project: Project, place: Place, call: Value, depth: int) -> bool:
@@ -116,6 +137,16 @@ def _is_small_unnamed(project: Project, place: Place, call: Value, depth: int) -
         return True
     methods = list(_of_tuples(project, place.path, name))
     return bool(methods) and all(is_small(project, method, depth - 1) for method in methods)
+
+
+def _is_a_schedule(project: Project, place: Place, call: Value) -> bool:
+    """`step_size(i)`: what a function is handed, or finds around it, and asks about its first parameter alone, which
+    counts steps, is a schedule; a few numbers, whatever it is."""
+    function = project.function_at(place)
+    asked = [argument.name for argument in call.arguments]
+    if function is None or call.callee is None or call.keywords or not call.callee.name.isidentifier():
+        return False
+    return asked == [*function.parameters[:1]] and asked[0] in COUNTERS
 
 
 def _of_tuples(project: Project, path: str, name: str) -> Iterator[Place]:

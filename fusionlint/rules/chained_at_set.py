@@ -34,6 +34,7 @@ from fusionlint.patterns.at_beside import (
     is_taken_to_the_host,
 )
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
+from fusionlint.patterns.at_entries import are_entries
 from fusionlint.patterns.at_heavy import is_made_by_heavy_work
 from fusionlint.patterns.at_loop import Piecewise, piecewise
 from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
@@ -76,12 +77,11 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     writes = writes[_folded_first(writes, source) :]
     if len(writes) < 2 or not _could_be_one(writes, source) or is_set_up(writes, source):
         return
-    if _is_set_and_added(writes, source):
-        return
-    if is_never_read(root(writes[0]), source) or is_of_numpy(root(writes[0]), source):
+    array = root(writes[0])
+    if _is_set_and_added(writes, source) or is_never_read(array, source) or is_of_numpy(array, source):
         return
     # Rules of their own say what to write instead of these.
-    if is_columns(writes) or is_boundary(writes, source) or is_blocks(writes, source):
+    if is_columns(writes) or are_entries(writes, source) or is_boundary(writes, source) or is_blocks(writes, source):
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return

@@ -10,7 +10,9 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
 from fusionlint.patterns.at_beside import is_of_numpy
+from fusionlint.patterns.at_between import reads_back
 from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
+from fusionlint.patterns.at_entries import are_entries
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.choice import number
 from fusionlint.patterns.concrete import is_concrete
@@ -49,6 +51,29 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         until=node,
         write=_advice(writes, source),
         edits=_fix(writes, source),
+    )
+
+
+@rule.source("Call", calls=WRITES)
+def entries_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The entries of a small matrix for each element: `zeros((n, 2, 2)).at[:, 0, 0].set(a).at[:, 0, 1].set(b)`, where
+    what is set may read entries that were set before."""
+    last = at_write(node)
+    if last is None or len(last.index) < 3 or not source.is_traced(node) or not is_last(last, source):
+        return
+    writes = chain(last, source)
+    if not are_entries(writes, source) or is_concrete(node, source):
+        return
+    name, jnp = source.assigned_name(node), source.alias("jax.numpy") or "jnp"
+    first = "the values first, under names of their own; then " if reads_back(writes, source) else ""
+    stack = f"one {jnp}.stack of the entries of each row, axis=-1, zeros too, and one of the rows, axis=-2"
+    yield source.finding(
+        writes[0].call,
+        f"{len(writes)} entries of {f'`{name.value}`' if name else 'matrices'} are written one by one, each by a "
+        "kernel of its own",
+        until=node,
+        write=first + stack,
+        pair=1,
     )
 
 

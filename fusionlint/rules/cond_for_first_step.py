@@ -40,4 +40,5 @@ def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _is_small(node: cst.Call, source: Source) -> bool:
     """Whether the step is no loop, gradient or factorization, next to which a conditional is nothing."""
     function = source.function(node)
-    return function is not None and is_small(source.project, Place(source.path, source.body_scope(function)))
+    place = Place(source.path, source.body_scope(function)) if function is not None else None
+    return place is not None and is_small(source.project, place, is_step=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -12,9 +12,14 @@ from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.handed_settings import SETTING
+from fusionlint.patterns.loop_bodies import is_body_of_a_loop
 from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.under import under_loop, under_vmap
+from fusionlint.patterns.one_number import is_a_number
+from fusionlint.patterns.under import VMAPS, under_loop, under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Call
+from fusionlint.source.project import JIT
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
 
@@ -27,6 +32,16 @@ _TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")
 _SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
 _METHOD = 'method="scan_unrolled"'
+_PARTIAL = "functools.partial"
+_MAPS = (*VMAPS, "jax.numpy.vectorize")
+_HANDS = (*_MAPS, *JIT, _PARTIAL)
+_NAMES = tuple(name.rpartition(".")[2] for name in (*_SEARCHES, _INTERP))
+
+
+def _hands_a_search(call: Call) -> bool:
+    """Whether, by its facts, a call may be handed a search as a function: `jax.vmap(jnp.interp)`."""
+    first = call.value.arguments[:1]
+    return bool(first) and first[0].name.rpartition(".")[2] in _NAMES
 
 
 @rule.source("Call", calls=_SEARCHES)
@@ -57,8 +72,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return
-    often = not _is_of_a_number(node, source) and runs_often(source.project, source.place(node))
-    if under_loop(node, source) or under_vmap(node, source) or often:
+    if under_vmap(node, source) or _runs_again(node, source):
         search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
         yield source.finding(
             node,
@@ -68,7 +82,75 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-def _is_of_a_plot(node: cst.Call, source: Source) -> bool:
+@rule.source("Call", calls=_HANDS, where="any", like=_hands_a_search)
+def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A search that is mapped, compiled or given some of its arguments, `jax.vmap(jnp.interp)`, for traced code."""
+    if not source.calls(node, *_HANDS) or any(arg.star for arg in node.args):
+        return
+    search = node.args[0].value
+    name = source.qualified_name(search)
+    if name not in (*_SEARCHES, _INTERP) or any(argument(node, 99, given) for given in ("method", "period")):
+        return
+    made = list(_wrapped(node, source))
+    used = [use for use in _uses(made[-1], source) if _is_for_a_trace(use, source)]
+    if not used or _is_of_a_plot(node, source):
+        return
+    if name in _SEARCHES:
+        yield source.finding(
+            node,
+            "the default method searches in a loop on the device, a kernel or more for each step",
+            write=f"partial({source.code(search)}, {_METHOD}) in its place",
+        )
+    elif any(_is_asked_often(use, made[-1], source) for use in used):
+        yield source.finding(
+            node,
+            "`interp` searches in a loop on the device, a kernel or more for each step",
+            write=f"a function of {beside(search, 'searchsorted', source) or 'jnp.searchsorted'}(..., "
+            'method="compare_all"), and the line between the two neighbours, as on the page',
+            pair=2,
+        )
+
+
+def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:
+    """`node` and what it is wrapped in: `jax.jit(jax.vmap(jnp.interp))`."""
+    yield node
+    above = source.parent(node)
+    around = source.parent(above) if isinstance(above, cst.Arg) else None
+    if isinstance(around, cst.Call) and source.calls(around, *_HANDS):
+        yield from _wrapped(around, source)
+
+
+def _uses(made: cst.Call, source: Source) -> Sequence[cst.CSTNode]:
+    """Where a function is called, or handed on, that has a name here or none."""
+    name = source.assigned_name(made)
+    return [made] if name is None else [use.node for use in source.uses(name) if not use.is_write]
+
+
+def _is_for_a_trace(use: cst.CSTNode, source: Source) -> bool:
+    if source.function(use) is None or not source.is_traced(use) or is_idle(source.project, source.place(use)):
+        return False
+    return not _is_of_a_plot(use, source) and not is_concrete(use, source)
+
+
+def _is_asked_often(use: cst.CSTNode, made: cst.Call, source: Source) -> bool:
+    """Whether a loop or what runs often asks; what is mapped or compiled, anything that is seen to be traced. Of what a
+    file has for its methods that is seldom seen."""
+    if not source.calls(made, _PARTIAL):
+        is_for_methods = source.function(made) is None and bool(source.facts.class_around(source.scope(use)))
+        if source.context(use) == "traced" or is_for_methods:
+            return True
+    return under_vmap(use, source) or under_loop(use, source) or runs_often(source.project, source.place(use))
+
+
+def _runs_again(node: cst.Call, source: Source) -> bool:
+    """Whether a loop, or what is seen to run often, asks for the values of many points; of one number, which is next to
+    nothing in a large step, whether it is a loop's own body that asks."""
+    if is_a_number(argument(node, 0, "x"), source):
+        return is_body_of_a_loop(node, source)
+    return under_loop(node, source) or runs_often(source.project, source.place(node))
+
+
+def _is_of_a_plot(node: cst.CSTNode, source: Source) -> bool:
     return any(map(_PLOTS.search, source.scope(node).split(".")))
 
 
@@ -93,16 +175,6 @@ def _is_for_numpy(node: cst.Call, source: Source) -> bool:
     match source.parent(above) if isinstance(above, cst.Arg) else None:
         case cst.Call() as around:
             return source.calls(around, "numpy.asarray", "numpy.array")
-    return False
-
-
-def _is_of_a_number(node: cst.Call, source: Source) -> bool:
-    """Whether one number is looked for, `interp(t, times, ...)` of `t: float`: in a step it is next to nothing."""
-    point = argument(node, 0, "x")
-    given = source.written(point) if isinstance(point, cst.Name) else None
-    match source.parent(given) if given is not None else None:
-        case cst.Param(annotation=cst.Annotation(annotation=cst.Name("float"))):
-            return True
     return False
 
 

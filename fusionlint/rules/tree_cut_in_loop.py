@@ -7,13 +7,19 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.from_compiled import is_on_the_host
 from fusionlint.rule import Rule
 from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="dispatch")
+
+# What a list, a file or a queue does with what it is handed.
+_KEEPS = regex(r"(append|extend|write|save|put)(_|$)")
 
 
 def _mapped_in_a_loop(source: Source) -> Iterator[str]:
@@ -27,16 +33,60 @@ def cut_into_elements(loop: cst.ListComp, source: Source) -> Iterator[Finding]:
     """A list of all elements, of a tree that is not seen to be numpy's, in what is shown to be host code."""
     match loop:
         case cst.ListComp(
-            elt=cst.Call(args=[cst.Arg(value=cst.Lambda() as function), cst.Arg(value=cst.Name() as tree)]) as mapped,
+            elt=cst.Call() as mapped,
             for_in=cst.CompFor(target=cst.Name(counter), iter=iterated, inner_for_in=None, ifs=[]),
-        ) if source.calls(mapped, *TREE_MAPS) and source.calls(iterated, "range") and _takes_element(function, counter):
-            if is_few(iterated, source) or source.context(loop) != "host" or _is_fetched(tree, source):
+        ) if source.calls(iterated, "range") and not is_few(iterated, source):
+            tree = _tree_cut(mapped, counter, source)
+            if tree is not None and is_on_the_host(tree, source) and not _is_fetched(tree, source):
+                yield _finding(mapped, tree, source)
+
+
+@rule.source("For", where="host", when=_mapped_in_a_loop)
+def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
+    """The same by a loop's own statements, of a tree that was there before: `for t in range(n): frame =
+    jax.tree.map(lambda x: x[t], history)`. Of several trees the first is told."""
+    match loop:
+        case cst.For(target=cst.Name(counter), iter=iterated) if source.calls(iterated, "range"):
+            if is_few(iterated, source):
                 return
-            yield source.finding(
-                mapped,
-                f"every leaf of `{tree.value}` is cut into its elements, each by a program of its own",
-                write=f"jax.device_get({tree.value}) once, before the loop: elements of numpy arrays are views",
-            )
+            calls = (part for part in inside(loop.body) if isinstance(part, cst.Call) and source.loop(part) is loop)
+            cut = ((call, tree) for call in calls if (tree := _tree_cut(call, counter, source)) is not None)
+            for mapped, tree in cut:
+                is_of_before = not Carry(loop).varies(tree) and is_on_the_host(tree, source)
+                if is_of_before and _is_kept(mapped, source) and not _is_fetched(tree, source):
+                    yield _finding(mapped, tree, source)
+                    return
+
+
+def _is_kept(cut: cst.Call, source: Source) -> bool:
+    """Whether a part goes into a list or a file, or is cut again: it may well go back to the device otherwise, to one
+    compiled step after the other."""
+    reads = source.readers(cut)
+    return bool(reads) and all(_goes_into(read, source) for read in reads)
+
+
+def _goes_into(read: cst.CSTNode, source: Source) -> bool:
+    above = source.parent(read)
+    match source.parent(above) if isinstance(above, cst.Arg) else None:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))) as call:
+            return _KEEPS.match(method) is not None or source.calls(call, *TREE_MAPS)
+    return False
+
+
+def _finding(mapped: cst.Call, tree: cst.Name, source: Source) -> Finding:
+    return source.finding(
+        mapped,
+        f"every leaf of `{tree.value}` is cut into its elements, each by a program of its own",
+        write=f"jax.device_get({tree.value}) once, before the loop: elements of numpy arrays are views",
+    )
+
+
+def _tree_cut(mapped: cst.Call, counter: str, source: Source) -> cst.Name | None:
+    """`history` of `jax.tree.map(lambda x: x[t], history)`."""
+    match mapped:
+        case cst.Call(args=[cst.Arg(value=cst.Lambda() as function), cst.Arg(value=cst.Name() as tree)]):
+            return tree if source.calls(mapped, *TREE_MAPS) and _takes_element(function, counter) else None
+    return None
 
 
 def _takes_element(function: cst.Lambda, counter: str) -> bool:

@@ -238,7 +238,8 @@ def _names_in(folder: str) -> list[str]:
 @cache
 def _package_root(folder: Path) -> Path:
     """The folder that the files in `folder` are imported from: it holds the outermost package, which has a name to be
-    imported by. A folder without an __init__.py is a part of the package around it, or of the project, or its src."""
+    imported by. A folder without an __init__.py is a part of the package around it, or of the project, or its src;
+    also one that holds packages of its own, `torax/_src/fvm`."""
     package = folder
     while not _has_init(package):
         if not package.name.isidentifier() or _is_root(package):
@@ -246,7 +247,17 @@ def _package_root(folder: Path) -> Path:
         package = package.parent
     while _has_init(package):
         package = package.parent
-    return package
+    around = _package_around(package)
+    return package if around is None else _package_root(around)
+
+
+def _package_around(folder: Path) -> Path | None:
+    """The package that a folder without an __init__.py is a part of, None for one of the project's own."""
+    while not _has_init(folder):
+        if not folder.name.isidentifier() or _is_root(folder):
+            return None
+        folder = folder.parent
+    return folder
 
 
 def _has_init(folder: Path) -> bool:

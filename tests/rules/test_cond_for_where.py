@@ -169,6 +169,22 @@ def test_what_is_returned_beside_an_init_is_an_optimizers_update(
 
 
 @pytest.mark.parametrize(
+    ("parameters", "returned", "count"),
+    [
+        ("i, key, updates, norm", "init, update, get_params", 1),
+        ("i, key, updates, norm", "init, update", 0),
+        ("i, key, state, norm", "init, update, get_params", 0),
+    ],
+)
+def test_the_update_of_a_triple_may_be_told_a_step_and_a_key_before_the_gradients(
+    parameters: str, returned: str, count: int
+) -> None:
+    code = FACTORY.replace("FIRST", "init").replace("SECOND", "update").replace("RETURNED", returned)
+    code = code.replace("updates, norm, params=None", parameters)
+    assert len(list(check_text(code.encode(), "m.py", Scope(("cond-for-where",))))) == count
+
+
+@pytest.mark.parametrize(
     ("parameters", "count"), [("i, updates, norm", 1), ("state, position, updates, norm", 0), ("updates, norm", 1)]
 )
 def test_the_update_of_an_optimizer_takes_gradients_before_a_state(parameters: str, count: int) -> None:

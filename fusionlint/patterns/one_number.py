@@ -1,0 +1,46 @@
+"""Values that are seen to be one number, and no array of them: `0.95`, `jnp.max(x)`, `t: float`, `r: Float[Array, ""]`.
+
+In: an expression of a Source. Unknown is no number.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.lazily import regex
+from fusionlint.patterns.annotations import axes_said
+from fusionlint.patterns.at import is_literal
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# `array_typing.FloatScalar`, `chex.Scalar`, `jaxtyping.ScalarLike`.
+_SCALAR = regex(r"(^|\.)(\w*Scalar(Like)?|float|int)$")
+_OF_ALL = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "mean", "median", "argmax", "argmin"))
+# A name seldom stands for more names than this.
+_DEPTH = 3
+
+
+def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether `value` is one number wherever the code around it runs."""
+    match value:
+        case None:
+            return False
+        case cst.Name():
+            meant = source.value(value)
+            return _is_said_to_be_one(value, source) or (bool(depth) and is_a_number(meant, source, depth - 1))
+        case cst.BinaryOperation(left=left, right=right):
+            return is_a_number(left, source, depth) and is_a_number(right, source, depth)
+        case cst.UnaryOperation(expression=inner):
+            return is_a_number(inner, source, depth)
+        case cst.Call(args=[_]):
+            return source.calls(value, *_OF_ALL)
+    return is_literal(value) and isinstance(value, cst.Integer | cst.Float)
+
+
+def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
+    """Whether the annotation of a parameter or of a variable says so."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param(annotation=cst.Annotation(annotation=said)) | cst.AnnAssign(annotation=cst.Annotation(said)):
+            return _SCALAR.search(dotted(said)) is not None or axes_said(name, source) == ()
+    return False
