@@ -213,3 +213,28 @@ def test_a_diff_is_what_patch_reads(end: str, tmp_path: Path) -> None:
     patch = diff(Fixed("m.py", before, after, 1)).encode()
     subprocess.run(["patch", "-p0"], input=patch, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "m.py").read_bytes() == after
+
+
+SEARCH = "{}\ndef f(x, edges):\n    {}\n    return np.digitize(x, edges)\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "inside", "is_offered"),
+    [
+        ("import jax.numpy as np", "", True),
+        ("import jax.numpy as jnp\nimport numpy as onp", "np = jnp", True),
+        ("import jax.numpy as jnp\nimport numpy as onp", "np = jnp if ON else onp", False),
+        ("try:\n    import jax.numpy as np\nexcept ImportError:\n    import numpy as np", "", False),
+        ("import numpy\nif ON:\n    import jax.numpy as np\nelse:\n    np = numpy", "", False),
+        ("", "import jax.numpy as np\n    if OFF:\n        import numpy as np", False),
+        ("import jax.numpy as np\nx = 1 if ON else 2\nedges = x if ON else 3", "", True),
+    ],
+)
+def test_where_a_name_may_be_numpy_the_finding_stays_and_offers_no_edit(
+    head: str, inside: str, is_offered: bool
+) -> None:
+    """numpy's digitize has no method."""
+    search = Scope(("default-searchsorted",))
+    (one,) = check_text(SEARCH.format(head, inside or "pass").encode(), "m.py", search)
+    assert one.suggestion is not None
+    assert bool(one.suggestion.edits) is one.suggestion.safe is is_offered

@@ -150,6 +150,93 @@ def test_an_import_is_of_the_first_of_two_that_only_one_of_runs() -> None:
     assert qualified(project_of(m=text), "m.py", "f", "np.sin") == "jax.numpy.sin"
 
 
+SWITCHED = """
+import os
+import numpy as np
+
+if os.environ.get("BACKEND") == "numpy":
+    jnp = np
+else:
+    try:
+        import jax.numpy as jnp
+    except ImportError:
+        jnp = np
+
+if USE_JAX:
+    from jax import jit
+    from jax.lax import cond
+    def below_jax(x): return cond
+else:
+    jit = lambda function: function
+    def cond(pred, yes, no): return yes() if pred else no()
+    def below_numpy(x): return cond
+
+if HOST:
+    def scan(f, init, xs): return init
+    from numpy import take
+else:
+    from jax.lax import scan
+    from jax.numpy import take
+
+try:
+    from jax import vmap
+    done = True
+except ImportError:
+    vmap = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "meaning"),
+    [
+        ("", "jnp.sin", "jax.numpy.sin"),
+        ("", "jit", "jax.jit"),
+        ("", "cond", "jax.lax.cond"),
+        ("below_jax", "cond", "jax.lax.cond"),
+        ("below_numpy", "cond", "m:cond"),
+        ("", "scan", "jax.lax.scan"),
+        ("", "take", "jax.numpy.take"),
+        ("", "vmap", "jax.vmap"),
+    ],
+)
+def test_what_one_branch_imports_from_jax_means_that_whatever_the_others_make_of_it(
+    scope: str, name: str, meaning: str
+) -> None:
+    project = project_of(m=SWITCHED, user="from m import jnp, jit, cond, scan, take, vmap")
+    assert qualified(project, "m.py", scope, name) == meaning
+    assert scope or qualified(project, "user.py", "", name) == meaning
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import jax.numpy as jnp\njnp = other",
+        "jnp = None\ntry:\n    import jax.numpy as jnp\nexcept ImportError: ...",
+        "try:\n    import jax.numpy as jnp\nfinally:\n    jnp = other",
+        "try:\n    import jax.numpy as jnp\nexcept ImportError: ...\nelse:\n    jnp = other",
+        "if ON:\n    import jax.numpy as jnp\nif OFF:\n    jnp = other",
+        "def f():\n    if ON:\n        import jax.numpy as jnp\n    else:\n        jnp = other",
+    ],
+)
+def test_what_may_both_be_bound_is_not_known(text: str) -> None:
+    assert qualified(project_of(m=text), "m.py", "f" if text.startswith("def") else "", "jnp.sin") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "is_sure"),
+    [("np", False), ("np.sin", False), ("jnp", False), ("jax", True), ("alone", True), ("f", True), ("missing", True)],
+)
+def test_a_name_that_a_flag_chooses_is_not_sure_there_and_where_it_is_imported(name: str, is_sure: bool) -> None:
+    text = (
+        "import jax\nimport numpy as alone\nimport jax.numpy as first\nnp = first if ON else alone\ndef f(): ...\n"
+        "try:\n    import jax.numpy as jnp\nexcept ImportError:\n    import numpy as jnp\n"
+    )
+    again = "from m import np, jnp, jax, alone, f\n"
+    project = project_of(m=text, again=again, last=again.replace("from m", "from again"))
+    for path in ("m.py", "again.py", "last.py"):
+        assert project.is_sure(Place(path, ""), name) is is_sure
+
+
 def test_what_is_known_of_a_file_without_imports_anew_has_no_more_names() -> None:
     raw = read_facts("import jax.numpy as np\nimport jax.numpy as np\ndef f(x): return np.sin(x)", "m.py").raw
     assert raw.bindings["f"].keys() == {"x"}

@@ -85,6 +85,24 @@ def test_a_shadowed_or_unknown_name_is_not_guessed(code: str, name: str | None) 
     assert called(code) == name
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("np.stack([])", "jax.numpy.stack"),
+        ("if on:\n        np.stack([])", "jax.numpy.stack"),
+        ("if off:\n        pass\n    else:\n        np.stack([])", "jax.numpy.stack"),
+        ("if on:\n        pass\n    else:\n        np.stack([])", "numpy.stack"),
+        ("if not on:\n        np.stack([])", "numpy.stack"),
+        ("if on:\n        pass\n    elif off:\n        np.stack([])", "numpy.stack"),
+        ("x if on else np.stack([])", "numpy.stack"),
+        ("x = np.stack([]) if on else 0", "jax.numpy.stack"),
+    ],
+)
+def test_what_a_flag_chose_is_the_other_where_the_flag_is_false(code: str, name: str) -> None:
+    head = "import jax.numpy as jnp\nimport numpy as onp\ndef f(on, off):\n    np = jnp if on else onp\n    "
+    assert called(head + code) == name
+
+
 def test_alias_is_how_the_file_calls_a_module() -> None:
     assert source_of("import jax.numpy as jp").alias("jax.numpy") == "jp"
     assert source_of("from jax import lax").alias("jax.lax") == "lax"

@@ -16,8 +16,10 @@ from fusionlint.patterns.array_sizes import FILLED
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.cut import is_cut_at_an_array, is_cut_by_a_mask
+from fusionlint.patterns.gated import is_gated, is_known_early
 from fusionlint.patterns.given import is_given_no_array
-from fusionlint.patterns.host import CLOCKS, held_open
+from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
 from fusionlint.patterns.values import kind
@@ -34,6 +36,7 @@ _RANGE = "jax.numpy.arange"
 _RESULTS = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "argmax", "argmin"))
 _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
+_TRUTHS_OF_NUMPY = tuple(name.removeprefix("jax.") for name in _TRUTHS)
 _MAKES = regex(r"^_?(make|build|create|construct|generate|get)_")
 # A file that is called as what runs once.
 _SETS_UP = regex(r"(^|[/_])set_?up(_[^/]*)?\.py$|_init(iali[sz](ers?|ation))?\.py$")
@@ -48,7 +51,6 @@ _LOGS = regex(r"(^|[._])(log|logger|logging)\.(debug|info|warning|warn|error)$")
 _OF_NUMPY = tuple(name.removeprefix("jax.") for name in AS_LONG_AS_IT_GETS)
 # A helper of a helper is seldom further away than this.
 _DEPTH = 2
-_EARLY = "jax.ensure_compile_time_eval"
 
 
 def is_concrete(node: cst.CSTNode, source: Source) -> bool:
@@ -59,6 +61,8 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     calls = list(_own(function, source))
     if any(_is_past(node, call, source) or _counts_to_a_result(call, function, source) for call in calls):
         return True
+    if any(_asserts_a_truth(part, function, source) for part in inside(function.body)):
+        return True
     is_traced = source.context(node) == "traced"
     if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
         return True  # under a trace too, where XLA folds what it is given whole
@@ -68,7 +72,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if is_made_once(source.project, source.contexts, source.place(node)):
         return True
-    ends = (_is_cut_by_a_mask, _is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
+    ends = (is_cut_by_a_mask, is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
@@ -117,26 +121,26 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> 
     if _reads_a_clock(call, source, _DEPTH):
         return True
     if _LOGS.search(dotted(call.func)) and any(kind(arg.value, source) == "array" for arg in call.args):
-        return not _is_gated(call, function, source)
+        return not is_gated(call, function, source)
     match call:
         case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("item")), args=[]):
-            return kind(value, source) == "array" and not _is_gated(call, function, source)
+            return kind(value, source) == "array" and not is_gated(call, function, source)
         case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
             is_array = kind(value, source) == "array" or _is_of_what_is_written(value, source)
-            return is_array and not _is_gated(call, function, source)
+            return is_array and not is_gated(call, function, source)
         case cst.Call(args=[cst.Arg(value=one, star=""), cst.Arg(value=other)]) if source.calls(call, "max", "min"):
             is_array = "array" in (kind(one, source), kind(other, source))
-            return is_array and not _is_gated(call, function, source)
-    if source.calls(call, *_OF_NUMPY) and call.args and not _is_gated(call, function, source):
+            return is_array and not is_gated(call, function, source)
+    if source.calls(call, *_OF_NUMPY) and call.args and not is_gated(call, function, source):
         return kind(call.args[0].value, source) == "array"
-    if source.calls(call, _RANGE) and not _is_gated(call, function, source):
+    if source.calls(call, _RANGE) and not is_gated(call, function, source):
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     if source.calls(call, *FILLED) and _is_counted_out(argument(call, 0, "shape")):
-        return not _is_gated(call, function, source)
+        return not is_gated(call, function, source)
     is_open = source.calls(call, *AS_LONG_AS_IT_GETS, WHERE) and len(call.args) == 1 and not call.args[0].star
-    return is_open and not _is_gated(call, function, source)
+    return is_open and not is_gated(call, function, source)
 
 
 def _is_counted_out(shape: cst.BaseExpression | None) -> bool:
@@ -167,10 +171,18 @@ def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:
 
 def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
     """`jnp.arange(jnp.max(n))`: whoever is said to trace the function, no trace gets there."""
-    if not source.calls(call, _RANGE) or _is_gated(call, function, source):
+    if not source.calls(call, _RANGE) or is_gated(call, function, source):
         return False
     meant = (source.meant(a.value) for a in call.args)
     return any(source.calls(each, *_RESULTS) for each in meant)
+
+
+def _asserts_a_truth(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """`assert jnp.all(labels >= 0)`: no trace gets past it, whoever is said to trace the function."""
+    match part:
+        case cst.Assert(test=test) if source.function(part) is function:
+            return source.calls(_asked_first(test), *_TRUTHS) and not is_gated(part, function, source)
+    return False
 
 
 def _is_factory(function: cst.FunctionDef, source: Source) -> bool:
@@ -183,34 +195,13 @@ def _is_factory(function: cst.FunctionDef, source: Source) -> bool:
     return any(name.value in own for value in values for name in names_read(value))
 
 
-def _is_cut_by_a_mask(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """`x[x > 0]`, which is as long as there are hits; not a write there."""
-    match part:
-        case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            if (isinstance(value, cst.Attribute) and value.attr.value == "at") or source.function(part) is not function:
-                return False
-            mask = source.meant(index)
-            is_mask = isinstance(mask, cst.Comparison) and kind(mask, source) == "array"
-            return is_mask and kind(value, source) == "array" and not _is_gated(part, function, source)
-    return False
-
-
-def _is_cut_at_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """`x[:i]`, where what is in an array says how long it is."""
-    match part:
-        case cst.Slice(lower=lower, upper=upper) if source.function(part) is function:
-            bounds = [bound for bound in (lower, upper) if bound is not None]
-            return any(kind(b, source) == "array" for b in bounds) and not _is_gated(part, function, source)
-    return False
-
-
 def _takes_from_a_list(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
     """Whether an element of a Python list is taken at a place that is in an array."""
     match part:
         case cst.Subscript(value=cst.Name() as taken, slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
             made = source.value(taken)
             if isinstance(made, cst.List | cst.ListComp) and source.function(part) is function:
-                return kind(index, source) == "array" and not _is_gated(part, function, source)
+                return kind(index, source) == "array" and not is_gated(part, function, source)
     return False
 
 
@@ -232,14 +223,14 @@ def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source)
     `assert mask.sum() == 1`."""
     match part:
         case cst.Assert(test=test) if source.function(part) is function:
-            return _is_computed(_asked_first(test), source) and not _is_gated(part, function, source)
+            return _is_computed(_asked_first(test), source) and not is_gated(part, function, source)
         case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
             asked = _asked_first(test)
             is_asked = source.calls(asked, *_TRUTHS) or _are_compared(asked, source)
-            return is_asked and not _is_gated(part, function, source)
+            return is_asked and not is_gated(part, function, source)
         case cst.IfExp(test=cst.Comparison(left=cst.Name() as found)) if source.function(part) is function:
             is_searched = source.calls(source.value(found) or found, *_SEARCHES)
-            return is_searched and not _is_gated(part, function, source)
+            return is_searched and not is_gated(part, function, source)
     return False
 
 
@@ -255,6 +246,8 @@ def _is_computed(asked: cst.BaseExpression, source: Source) -> bool:
             return _is_computed(left, source)
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("all" | "any" | "sum" | "max" | "min")), args=[]):
             return kind(owner, source) == "array"
+        case cst.Call(args=args) if source.calls(asked, *_TRUTHS_OF_NUMPY):
+            return any(kind(arg.value, source) == "array" for arg in args)
     return source.calls(asked, *_TRUTHS, *_RESULTS)
 
 
@@ -266,29 +259,6 @@ def _asked_first(test: cst.BaseExpression) -> cst.BaseExpression:
         case cst.BooleanOperation(left=left):
             return _asked_first(left)
     return test
-
-
-def _is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether a branch or a handler decides if `call` runs, or jax computes there what is known early. What an `if`
-    asks runs in any case."""
-    below: cst.CSTNode = call
-    for above in source.ancestors(call):
-        match above:
-            case cst.If(test=asked) | cst.IfExp(test=asked) if asked is below:
-                pass
-            case cst.If() | cst.IfExp() | cst.BooleanOperation() | cst.Try() | cst.Match():
-                return True
-            case cst.With(items=items) if any(source.calls(item.item, _EARLY) for item in items):
-                return True
-        if above is function:
-            return False
-        below = above
-    return True
-
-
-def is_known_early(node: cst.CSTNode, source: Source) -> bool:
-    """Whether what `node` does is computed when something else is compiled, and never again."""
-    return any(source.calls(opened, _EARLY) for opened in held_open(node, source))
 
 
 def _is_past(node: cst.CSTNode, call: cst.Call, source: Source) -> bool:

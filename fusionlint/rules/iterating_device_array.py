@@ -16,7 +16,7 @@ from fusionlint.patterns.at import inside, is_literal, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import FEW, is_few, is_of_a_list
-from fusionlint.patterns.concrete import is_known_early
+from fusionlint.patterns.gated import is_known_early
 from fusionlint.patterns.handed_settings import is_constant
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import dispatching, is_jitted

@@ -46,6 +46,8 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
         return  # of several writes chained-at-set speaks
+    if is_concrete(node, source):
+        return
     if _is_of_rows(write, source):
         yield source.finding(
             node,
@@ -59,7 +61,7 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
             "a scatter writes the one of each column into an array of zeros",
             write=_one_hot(write.index[0], _length(write, 0, source), ", axis=0", source),
         )
-    elif _is_probe(node, source) or are_few_firsts([write], source) or is_concrete(node, source):
+    elif _is_probe(node, source) or are_few_firsts([write], source):
         return
     elif _is_of_a_plane(write, source) or (_is_of_a_row(write, source) and under_vmap(node, source)):
         single = "a single one" if _is_one(write.value) else "a single number"

@@ -230,6 +230,11 @@ class Facts:
         decorated = (scope for scope, (_, decorators, *_) in raw.functions.items() if decorators)
         return frozenset(found.union(last_name(scope) for scope in decorated))
 
+    @cached_property
+    def other_meanings(self) -> frozenset[str]:
+        """The names that may mean something else, by whatever scope, as `other_meaning` writes them."""
+        return frozenset(name for names in self.raw.bindings.values() for name in names if name[-1] == "?")
+
     def bound(self, scope: str, name: str) -> Binding | None:
         """What `scope` itself binds `name` to, None where it does not."""
         try:
@@ -259,6 +264,12 @@ class Facts:
     def absolute(self, target: str) -> str:
         """`..math.rotate`, imported in brax.envs.ant, is `brax.math.rotate`."""
         return absolute(target, self.module, self.beside, is_package=self.is_package)
+
+
+def other_meaning(name: str) -> str:
+    """What the bindings of a scope call, as no code can, what else a name may mean there: of `np = jnp if ON else onp`
+    ("value", "ON", "onp"), of what is imported from jax in one branch alone ("other", "", None)."""
+    return f"{name}?"
 
 
 def last_name(scope: str) -> str:

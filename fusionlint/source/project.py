@@ -33,6 +33,7 @@ from fusionlint.source.facts import (
     RawCall,
     RawValue,
     Value,
+    other_meaning,
     unpacked,
     unpacked_call,
 )
@@ -220,6 +221,23 @@ class Project:
         if bound is None:
             return name if head in _BUILTINS else self._starred(place.path, name, depth)
         return self._named(Place(place.path, bound[0]), bound[1], rest, depth)
+
+    def is_sure(self, place: Place, name: str, depth: int = _DEPTH) -> bool:
+        """Whether the dotted `name`, read at `place`, is nothing else where a flag says so or an import fails, be it in
+        the module that it is from."""
+        head, _, rest = name.partition(".")
+        found = self._lookup(place, head) if depth else None
+        if found is None:
+            return True
+        at, binding = Place(place.path, found[0]), found[1]
+        if self._bound(at, other_meaning(head)) is not None:
+            return False
+        if binding.kind == "value" and binding.value.name:
+            return self.is_sure(at, binding.value.name, depth - 1)
+        if binding.kind != "import" or self._is_elsewhere(at, meant := self.files[at.path].absolute(binding.target)):
+            return True
+        path, left = self._split(f"{meant}.{rest}" if rest else meant)
+        return path is None or self.is_sure(Place(path, ""), left, depth - 1)
 
     def _starred(self, path: str, name: str, depth: int) -> str | None:
         """The qualified name of what the file at `path` has by `from module import *`, where the module is one of the

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
-from fusionlint.source.facts import Facts, Raw, RawBinding, RawCall, RawPart, RawStatement, RawValue, Shape
+from fusionlint.source.facts import (
+    Facts,
+    Raw,
+    RawBinding,
+    RawCall,
+    RawPart,
+    RawStatement,
+    RawValue,
+    Shape,
+    other_meaning,
+)
 from fusionlint.source.shapes import names_in, shapes_of_loop
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OTHER: RawBinding = ("other", "", None)
+# Each a statement and which of its blocks, outermost first.
+Arms: TypeAlias = "tuple[tuple[ast.stmt, int], ...]"
 # A class of more lines is parsed in parts.
 _LONG = 40
 
@@ -67,6 +79,8 @@ class _Reader:
         self.statements: list[RawStatement] = []
         self.opened = 0  # scopes of the file's own level
         self.renewed: dict[str, RawBinding] = {}  # names that the file's own level has imported anew, as something else
+        self.arms: Arms = ()  # the blocks around, of each statement one runs
+        self.bound_in: dict[str, Arms] = {}  # where the file's own names are bound
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
     def visit(self, node: Any) -> None:
@@ -115,18 +129,40 @@ class _Reader:
     def bind(self, name: str, binding: RawBinding, scope: str | None = None) -> None:
         """The first import or def of a name wins (`try: ... except ImportError:`); two values make it unknown. The
         functions below a second import of a name see that one, see `within`."""
-        names = self.bindings.setdefault(self.scope if scope is None else scope, {})
+        scope = self.scope if scope is None else scope
+        names = self.bindings.setdefault(scope, {})
         old = names.get(name)
         if old is None:
             names[name] = binding
+            if not scope:
+                self.bound_in[name] = self.arms
         elif old == _OTHER:
             pass
         elif wrapped := _wrapped(name, old, binding):
             names[name] = wrapped
+        elif not scope and old != binding and self._is_of_jax_in_one(name, old, binding):
+            self._bind_either(name, binding)
         elif "value" in (old[0], binding[0]) and old != binding:
             names[name] = _OTHER
+        elif scope and _is_of_jax(old) and not _is_of_jax(binding):
+            names[other_meaning(name)] = _OTHER
         elif old[0] == binding[0] == "import" and not self.scope and (old != binding or self.renewed):
             self.renewed = {**self.renewed, name: binding}
+
+    def _is_of_jax_in_one(self, name: str, old: RawBinding, new: RawBinding) -> bool:
+        """Whether one of two bindings of the file's own level is an import from jax, and only one of them runs."""
+        return _is_of_jax(old) != _is_of_jax(new) and _are_apart(self.bound_in.get(name, ()), self.arms)
+
+    def _bind_either(self, name: str, new: RawBinding) -> None:
+        """Without jax the name is something else, `jnp = np`: who uses it is written for jax. The functions below, in
+        the same block, see that other one."""
+        names = self.bindings[""]
+        names[other_meaning(name)] = _OTHER
+        if _is_of_jax(new):
+            names[name] = new
+            self.bound_in[name] = self.arms
+        else:
+            self.renewed = {**self.renewed, name: new}
 
     def bind_target(self, target: ast.AST, value: RawValue) -> None:
         match target:
@@ -187,12 +223,13 @@ class _Reader:
             if file[name][0] == "import" and file[name] != binding:
                 names.setdefault(name, binding)
 
-    def branch(self, nodes: Iterable[ast.AST]) -> None:
+    def branch(self, nodes: Iterable[ast.AST], statement: ast.stmt | None = None, number: int = 0) -> None:
         """Visits `nodes` as one of several blocks, of which one runs: its imports say nothing of the others, nor of
         what stands below them all."""
-        outside = self.renewed
+        outside = self.renewed, self.arms
+        self.arms = (*self.arms, (statement, number)) if statement is not None else self.arms
         self.visit_all(nodes)
-        self.renewed = outside
+        self.renewed, self.arms = outside
 
     def loop(self, line: int, nodes: Iterable[ast.AST]) -> None:
         """Visits `nodes` as what a loop that begins in `line` runs again and again."""
@@ -281,6 +318,9 @@ def _assign(reader: _Reader, node: ast.Assign) -> None:
     for target in node.targets:
         reader.bind_target(target, value)
         reader.visit(target)
+        match target, node.value:
+            case ast.Name(id=name), ast.IfExp(test=test, orelse=other) if isinstance(value, str):
+                reader.bind(other_meaning(name), ("value", dotted(test), reader.value(other)))
 
 
 def _subscript(reader: _Reader, node: ast.Subscript) -> None:
@@ -341,15 +381,15 @@ def _comprehension(reader: _Reader, node: ast.ListComp | ast.SetComp | ast.Gener
 
 def _if(reader: _Reader, node: ast.If) -> None:
     reader.visit_all((node.test,))
-    reader.branch(node.body)
-    reader.branch(node.orelse)
+    reader.branch(node.body, node, 0)
+    reader.branch(node.orelse, node, 1)
 
 
 def _try(reader: _Reader, node: ast.Try) -> None:
-    reader.branch(node.body)
-    for handler in node.handlers:
-        reader.branch((handler,))
-    reader.branch(node.orelse)
+    reader.branch(node.body, node, 0)
+    for number, handler in enumerate(node.handlers, start=1):
+        reader.branch((handler,), node, number)
+    reader.branch(node.orelse, node, 0)
     reader.branch(node.finalbody)
 
 
@@ -461,6 +501,17 @@ def _mentions(value: RawValue, names: tuple[str, ...]) -> bool:
     if not isinstance(value, tuple) or len(value) == 1:
         return False
     return any(a in names or _mentions(a, names) for a in value[1])
+
+
+def _is_of_jax(binding: RawBinding) -> bool:
+    return binding[0] == "import" and f"{binding[1]}.".startswith("jax.")
+
+
+def _are_apart(one: Arms, other: Arms) -> bool:
+    """Whether two places stand in different blocks of one statement: only one of them runs."""
+    parted = ((a, b) for a, b in zip(one, other, strict=False) if a != b)
+    first = next(parted, None)
+    return first is not None and first[0][0] is first[1][0]
 
 
 def _parameters(arguments: ast.arguments) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding, Location, Suggestion
+from fusionlint.lazily import regex
 from fusionlint.rule import Where
 from fusionlint.source import flow
-from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, unpacked_call
+from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, other_meaning, unpacked_call
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
 from fusionlint.source.project import PARTIAL, Place, Project
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 # What the facts say of a name that nothing is assigned to.
 _NOT_ASSIGNED = frozenset(("import", "function", "class", "parameter"))
+
+# A name that is no attribute.
+_NAME = regex(r"(?<![\w.])[A-Za-z_]\w*")
 
 Node = TypeVar("Node", bound="cst.CSTNode | None")
 
@@ -248,7 +252,44 @@ class Source:
     def qualified_name(self, node: cst.CSTNode) -> str | None:
         """What a name or attribute is really called, "jax.numpy.stack" for `jnp.stack`; None where that is unknown."""
         name = dotted(node)
-        return self.project.qualified_name(self.place(node), name) if name else None
+        return self.project.qualified_name(self.place(node), self._as_chosen(node, name)) if name else None
+
+    def _as_chosen(self, node: cst.CSTNode, name: str) -> str:
+        """The dotted `name`, read at `node`; of what `np = jnp if ON else onp` chose, where ON is false, the other."""
+        head, dot, rest = name.partition(".")
+        if other_meaning(head) not in self.facts.other_meanings:
+            return name
+        found = self.facts.lookup(self.scope(node), head)
+        other = self.facts.bound(found[0], other_meaning(head)) if found else None
+        if other is None or not other.target or not other.value.name:
+            return name
+        return f"{other.value.name}{dot}{rest}" if self._is_off(other.target, node) else name
+
+    def _is_off(self, flag: str, node: cst.CSTNode) -> bool:
+        """Whether an `if` around `node` says that `flag`, a name, is false there."""
+        below = node
+        for above in self.ancestors(node):
+            match above:
+                case cst.If(test=cst.UnaryOperation(operator=cst.Not(), expression=test), body=off):
+                    pass
+                case cst.IfExp(test=cst.UnaryOperation(operator=cst.Not(), expression=test), body=off):
+                    pass
+                case cst.If(test=test, orelse=off) | cst.IfExp(test=test, orelse=off):
+                    pass
+                case _:
+                    off = None
+            if off is below and dotted(test) == flag:
+                return True
+            below = above
+        return False
+
+    def _is_sure(self, node: cst.CSTNode, where: Location, edits: Sequence[Edit]) -> bool:
+        """Whether all that stands in a finding at `node`, or is written instead, is jax's or is not, by name."""
+        place = self.place(node)
+        texts = (*self.pieces.lines[where.line - 1 : where.end_line], *(edit.text for edit in edits))
+        words = {word for text in texts for word in _NAME.findall(text)}
+        unsure = (word for word in words if not self.project.is_sure(place, word))
+        return not any(f"{self.project.qualified_name(place, word)}.".startswith("jax.") for word in unsure)
 
     def name_called(self, call: cst.CSTNode) -> str | None:
         """The qualified name of what `call` calls, as facts have it: ".at.set" of `x.at[...].set(v)`, jax.jit of
@@ -444,6 +485,8 @@ class Source:
         if until is not None:
             end = self.location(until)
             where = replace(where, end_line=end.end_line, end_column=end.end_column)
+        if edits and not self._is_sure(node, where, edits):
+            edits, safe = (), False  # numpy may have no such keyword, and what is numpy's no `at`
         suggestion = Suggestion(write, edits, safe) if write is not None else None
         return Finding("", where, message, suggestion, pair=pair, assumed=self.context(node) == "library")
 

@@ -77,6 +77,42 @@ def rules(code: str) -> list[str]:
         pytest.param("ends, n = [0, 1], logger.info('%s', len(parts))", ["blocks-by-at-set"], id="a length in a log"),
         pytest.param("ends, n = [0, 1], parts[: jnp.argmax(parts[0])]", [], id="cut at an array"),
         pytest.param("ends, n = [0, 1], parts[: len(parts) - 1]", ["blocks-by-at-set"], id="cut at a length"),
+        pytest.param("ends, n = [0, 1], jnp.sin(parts[0])\n    n = n[n > 0]", [], id="cut by a mask"),
+        pytest.param(
+            "ends, n = [0, 1], jnp.sin(parts[0])\n    hits = n > 0\n    n = n[:, hits]", [], id="along an axis"
+        ),
+        pytest.param(
+            "ends, n = [0, 1], jnp.sin(parts[0])\n    hits = (n > 0) & ~(n < 2)\n    n = parts[0][hits, 0]",
+            [],
+            id="cut by masks that are joined",
+        ),
+        pytest.param(
+            "ends, n = [0, 1], jnp.sin(parts[0])\n    n = jnp.where(n > 0, n, 0).at[n > 1].set(2)",
+            ["blocks-by-at-set"],
+            id="written where a mask says",
+        ),
+        pytest.param(
+            "ends, n = [0, 1], np.arange(8)\n    n = parts[0][:, n > 3]", ["blocks-by-at-set"], id="a mask of numpy's"
+        ),
+        pytest.param(
+            "ends, n = [0, 1], jnp.sin(parts[0])\n    if isinstance(n, np.ndarray):\n        n = n[n > 0]",
+            ["blocks-by-at-set"],
+            id="a mask where somebody wants it",
+        ),
+        pytest.param("ends = [0, 1]\n    assert jnp.all(parts[0] >= 0) and SIZE", [], id="asserted of an array"),
+        pytest.param(
+            "ends, n = [0, 1], jnp.sin(parts[0])\n    assert not np.any(n)", [], id="asserted by numpy of an array"
+        ),
+        pytest.param(
+            "ends = [0, 1]\n    assert np.all(np.array(parts[0].shape) > 0)",
+            ["blocks-by-at-set"],
+            id="asserted of a shape",
+        ),
+        pytest.param(
+            "ends = [0, 1]\n    if DEBUG:\n        assert jnp.all(parts[0] >= 0)",
+            ["blocks-by-at-set"],
+            id="asserted where somebody wants it",
+        ),
         pytest.param("ends = [0, 1]\n    print(len(parts))", ["blocks-by-at-set"], id="prints and returns"),
     ],
 )
@@ -87,6 +123,12 @@ def test_a_python_number_of_what_jax_computes(before: str, expected: list[str]) 
 def test_what_is_shown_to_be_traced_is_believed() -> None:
     code = BLOCKS.format(before="ends, n = [0, 1], int(jnp.sum(parts[0]))")
     assert rules(f"@jax.jit\n{code}") == ["blocks-by-at-set"]
+
+
+def test_no_trace_gets_past_an_assert_whoever_is_said_to_trace_it() -> None:
+    code = BLOCKS.format(before="ends = [0, 1]\n    assert jnp.all(parts[0] >= 0)") + "\n\nstep = jax.jit({})\n"
+    assert rules(code.format("of_blocks")) == []
+    assert rules(code.replace("jnp.all", "len").format("of_blocks")) == ["blocks-by-at-set"]
 
 
 def test_draws_that_the_host_makes_numbers_of() -> None:
