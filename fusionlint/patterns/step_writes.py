@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import libcst as cst
@@ -15,6 +16,7 @@ from fusionlint.source.tree import Source
 _SCAN = "jax.lax.scan"
 # Writes that come to the same in any order, at one place too.
 _IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
+_LEAST = {"jax.numpy.minimum": "min", "jax.numpy.maximum": "max"}
 # What is asked of the array without reading what was written.
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
@@ -54,11 +56,36 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
     if write.method in _IN_ANY_ORDER and moves and _is_read_for(array, write, (), source):
         return LoneWrite(write, True)  # two steps may have the same place
     counts = not is_scan or _counts(loop, source)
-    is_own = counts and _is_own_place(write.index, step.name, source)
-    if not is_own and not (moves and write.method == "set"):
-        return None
     place = [source.code(part) for part in write.index]
-    return LoneWrite(write, is_own) if _is_read_for(array, write, place, source) else None
+    if counts and _is_own_place(write.index, step.name, source):
+        return LoneWrite(write, True) if _is_read_for(array, write, place, source) else None
+    if not moves or write.method != "set":
+        return None
+    if joined := _joined(array, write, place, source):
+        return LoneWrite(joined, True)
+    return LoneWrite(write, False) if _is_read_for(array, write, (), source) else None
+
+
+def _joined(carry: cst.Name, write: Write, place: Sequence[str], source: Source) -> Write | None:
+    """What comes to the same as a write of what is made of the value that stands there: `x.at[i].set(x[i] + v)` adds,
+    `x.at[i].set(jnp.minimum(x[i], v))` takes the least, at one place too. None where it is anything else: of two steps
+    at one place the later needs what the earlier wrote."""
+    match write.value:
+        case cst.BinaryOperation(left=one, operator=cst.Add(), right=other):
+            method = "add"
+        case cst.Call(func=function, args=[cst.Arg(value=one), cst.Arg(value=other)]) if found := _LEAST.get(
+            source.qualified_name(function) or ""
+        ):
+            method = found
+        case _:
+            return None
+    for stands, value in ((one, other), (other, one)):
+        reads = [name for name in source.reads(carry) if name in inside(stands)]
+        if len(reads) == 1 and _is_at(stands, reads[0], place, source):
+            joined = replace(write, method=method, value=value)
+            left = [read for read in source.reads(carry) if read not in (write.array, reads[0])]
+            return joined if all(_is_about(read, source) for read in left) else None
+    return None
 
 
 def carried(carry: cst.Name, source: Source) -> tuple[cst.Name, ...]:
@@ -123,12 +150,23 @@ def _is_read_for(carry: cst.Name, write: Write, place: Sequence[str], source: So
     for read in source.reads(carry):
         if read is write.array:
             continue
-        match source.parent(read):
-            case cst.Attribute(value=value, attr=cst.Name(about)) if value is read and about in _ABOUT:
-                continue
-            case cst.Subscript(value=value, slice=slices) if value is read and place:
-                parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
-                if [source.code(part) for part in parts] == place:
-                    continue
-        return False
+        if not _is_about(read, source) and not (place and _is_at(source.parent(read), read, place, source)):
+            return False
     return True
+
+
+def _is_about(read: cst.CSTNode, source: Source) -> bool:
+    """`x.shape`: nothing that was written is read."""
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name(about)):
+            return value is read and about in _ABOUT
+    return False
+
+
+def _is_at(node: cst.CSTNode | None, read: cst.CSTNode, place: Sequence[str], source: Source) -> bool:
+    """Whether a node is what stands at `place` of the array `read`."""
+    match node:
+        case cst.Subscript(value=value, slice=slices) if value is read:
+            parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
+            return [source.code(part) for part in parts] == place
+    return False

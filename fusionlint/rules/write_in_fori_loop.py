@@ -69,11 +69,11 @@ def _advice(found: LoneWrite, source: Source) -> str:
             f"jax.vmap for all the places and all the values of `{shown}`, and one `{name}.at[places].set(values)`; "
             "where two steps may have the same place, a mask that leaves one of them, or `.max(values)`"
         )
+    at_once = f"jax.vmap for all the values of `{shown}` and one `{name}.at[indices].{write.method}(values)`"
+    if write.method != "set":  # at places that the data say, several times perhaps
+        return at_once
     jnp = source.alias("jax.numpy") or "jnp"
-    return (
-        f"`{jnp}.where` of a comparison with {jnp}.arange, or jax.vmap for all the values of `{shown}` and one "
-        f"`{name}.at[indices].{write.method}(values)`"
-    )
+    return f"`{jnp}.where` of a comparison with {jnp}.arange, or {at_once}"
 
 
 def _talks_to_others(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:

@@ -52,7 +52,16 @@ def test_a_helper_is_as_light_as_what_it_does(check: str, count: int) -> None:
     [
         pytest.param("return board.at[things[x, 0], things[x, 1]].set(1), None", 1, id="places of the data"),
         pytest.param("p = things[x]\n        return board.at[p[0]].set(jnp.sin(p[1])), None", 1, id="under a name"),
-        pytest.param("return board.at[things[x]].set(board[things[x]] * 2), None", 1, id="what stands there"),
+        pytest.param("return board.at[things[x]].set(board[things[x]] * 2), None", 0, id="made of what stands there"),
+        pytest.param("return board.at[things[x]].set(board[things[x]] + x), None", 1, id="added to what stands there"),
+        pytest.param("return board.at[x].set(board[things[x]] + x), None", 0, id="added to what stands elsewhere"),
+        pytest.param("b = board[things[x]]\n        return board.at[things[x]].set(b + b), None", 0, id="added twice"),
+        pytest.param(
+            "return board.at[things[x]].set(jnp.minimum(x, board[things[x]])), None", 1, id="the least of what is there"
+        ),
+        pytest.param(
+            "return board.at[things[x]].set(board[things[x]] + board[things[x]]), None", 0, id="what is there twice"
+        ),
         pytest.param("return board.at[things[x]].set(board.sum()), None", 0, id="what others wrote"),
         pytest.param("return board.at[board.argmin()].set(x), None", 0, id="where others wrote"),
         pytest.param("return board.at[things[x]].multiply(2), None", 0, id="twice at one place is not once"),
@@ -77,6 +86,17 @@ def test_what_is_handed_on_as_it_is_changes_nothing(returned: str, count: int) -
     body = f"board, kinds, n = carry\n        board = board.at[things[x], n].set(kinds[x])\n        return {returned}"
     code = PAINTED.replace("CARRY", "carry").replace("BODY", body).replace("START", "(board, key, 0)")
     assert len(found(code.replace("XS", "jnp.arange(8)"))) == count
+
+
+def test_what_is_joined_to_what_stands_there_is_joined_by_the_write() -> None:
+    """Where two steps have the same place, a set of all values keeps one of them: the write has to be the sum."""
+    for value, method in (("board[things[x]] + x", "add"), ("jnp.maximum(board[things[x]], x)", "max")):
+        code = PAINTED.replace("BODY", f"return board.at[things[x]].set({value}), None")
+        code = code.replace("CARRY", "board").replace("START", "board").replace("XS", "jnp.arange(8)")
+        ((rule, advice),) = found(code)
+        assert rule == "write-in-fori-loop"
+        assert f"board.at[indices].{method}(values)" in advice
+        assert "`x`" in advice
 
 
 def test_of_two_values_for_one_place_no_scatter_says_which_stays() -> None:
