@@ -59,8 +59,8 @@ def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
 
 
 def _is_kept(cut: cst.Call, source: Source) -> bool:
-    """Whether a part goes into a list or a file: it may well go back to the device otherwise, to one compiled step after
-    the other; and of what is cut again that is told."""
+    """Whether a part goes into a list or a file: it may well go back to the device otherwise, to one compiled step
+    after the other; and of what is cut again that is told."""
     reads = source.readers(cut)
     return bool(reads) and all(_goes_into(read, source) for read in reads)
 
