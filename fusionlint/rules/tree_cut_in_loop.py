@@ -59,8 +59,8 @@ def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
 
 
 def _is_kept(cut: cst.Call, source: Source) -> bool:
-    """Whether a part goes into a list or a file, or is cut again: it may well go back to the device otherwise, to one
-    compiled step after the other."""
+    """Whether a part goes into a list or a file: it may well go back to the device otherwise, to one compiled step
+    after the other; and of what is cut again that is told."""
     reads = source.readers(cut)
     return bool(reads) and all(_goes_into(read, source) for read in reads)
 
@@ -68,8 +68,8 @@ def _is_kept(cut: cst.Call, source: Source) -> bool:
 def _goes_into(read: cst.CSTNode, source: Source) -> bool:
     above = source.parent(read)
     match source.parent(above) if isinstance(above, cst.Arg) else None:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(method))) as call:
-            return _KEEPS.match(method) is not None or source.calls(call, *TREE_MAPS)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))):
+            return _KEEPS.match(method) is not None
     return False
 
 
