@@ -168,8 +168,10 @@ def _costs_again(found: Conditional, is_number: bool, source: Source) -> bool:
 
 def _is_arithmetic(branch: Branch) -> bool:
     """Whether a branch of a choice between numbers computes one, neither handing on what it is given nor reading it
-    from an array: `totals["power"]` is a field."""
-    parts = inside(branch.function.body)
+    from an array, nor making one, `jnp.array([[a, b], [c, d]])`: `totals["power"]` is a field."""
+    parts = list(inside(branch.function.body))
+    if any(isinstance(part, cst.List) for part in parts):
+        return False
     reads = (element.slice for part in parts if isinstance(part, cst.Subscript) for element in part.slice)
     fields = (isinstance(read, cst.Index) and isinstance(read.value, cst.SimpleString) for read in reads)
     return not is_unchanged(branch) and all(fields)

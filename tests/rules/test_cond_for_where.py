@@ -281,6 +281,7 @@ def test_a_number_chosen_by_a_result_is_told_wherever_it_runs(total: str, test: 
         ("lambda: low * 2", 0),
         ("lambda: (1.0,) * 5", 0),
         ("lambda: 2 * x['a']", 0),
+        ("lambda: jnp.array([low])", 1),
         ("lambda: low", 1),
         ("lambda: x[3]", 1),
     ],
