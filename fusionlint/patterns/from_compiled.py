@@ -9,7 +9,6 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import names_read
-from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.facts import Value
 from fusionlint.source.project import Place
@@ -18,9 +17,9 @@ from fusionlint.source.walk import dotted
 
 
 def is_on_the_host(name: cst.Name, source: Source) -> bool:
-    """Whether the code at `name` is host code: shown to be, by what it does too, or by what `name` holds."""
+    """Whether the code at `name` is host code: shown to be, or by what `name` holds."""
     context = source.context(name)
-    return context == "host" or (context != "traced" and (is_concrete(name, source) or _is_compiled(name, source)))
+    return context == "host" or (context != "traced" and _is_compiled(name, source))
 
 
 def _is_compiled(name: cst.Name, source: Source) -> bool:

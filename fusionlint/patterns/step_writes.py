@@ -17,6 +17,7 @@ _SCAN = "jax.lax.scan"
 # Writes that come to the same in any order, at one place too.
 _IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
 _LEAST = {"jax.numpy.minimum": "min", "jax.numpy.maximum": "max"}
+_CHOICES = ("jax.numpy.where", "jax.lax.select")
 # What is asked of the array without reading what was written.
 _ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
@@ -61,30 +62,37 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
         return LoneWrite(write, True) if _is_read_for(array, write, place, source) else None
     if not moves or write.method != "set":
         return None
-    if joined := _joined(array, write, place, source):
-        return LoneWrite(joined, True)
-    return LoneWrite(write, False) if _is_read_for(array, write, (), source) else None
+    if _is_read_for(array, write, (), source):
+        return LoneWrite(write, False)
+    return _joined(array, write, place, source)
 
 
-def _joined(carry: cst.Name, write: Write, place: Sequence[str], source: Source) -> Write | None:
-    """What comes to the same as a write of what is made of the value that stands there: `x.at[i].set(x[i] + v)` adds,
-    `x.at[i].set(jnp.minimum(x[i], v))` takes the least, at one place too. None where it is anything else: of two steps
-    at one place the later needs what the earlier wrote."""
-    match write.value:
+def _joined(carry: cst.Name, write: Write, place: Sequence[str], source: Source) -> LoneWrite | None:
+    """What is made of the value that stands there as a write that reads nothing: `x.at[i].set(x[i] + v)` adds,
+    `x.at[i].set(jnp.minimum(x[i], v))` takes the least, at one place too; `jnp.where(p, v, x[i])` leaves some places
+    alone. None for anything else: of two steps at one place the later needs what the earlier wrote."""
+    match source.meant(write.value):
         case cst.BinaryOperation(left=one, operator=cst.Add(), right=other):
             method = "add"
         case cst.Call(func=function, args=[cst.Arg(value=one), cst.Arg(value=other)]) if found := _LEAST.get(
             source.qualified_name(function) or ""
         ):
             method = found
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) as choice if source.calls(choice, *_CHOICES):
+            method = "set"
         case _:
             return None
     for stands, value in ((one, other), (other, one)):
         reads = [name for name in source.reads(carry) if name in inside(stands)]
         if len(reads) == 1 and _is_at(stands, reads[0], place, source):
-            joined = replace(write, method=method, value=value)
-            left = [read for read in source.reads(carry) if read not in (write.array, reads[0])]
-            return joined if all(_is_about(read, source) for read in left) else None
+            others = [read for read in source.reads(carry) if read not in (write.array, reads[0])]
+            if not all(_is_about(read, source) for read in others):
+                return None
+            return (
+                LoneWrite(write, False)
+                if method == "set"
+                else LoneWrite(replace(write, method=method, value=value), True)
+            )
     return None
 
 

@@ -55,6 +55,11 @@ def test_a_helper_is_as_light_as_what_it_does(check: str, count: int) -> None:
         pytest.param("return board.at[things[x]].set(board[things[x]] * 2), None", 0, id="made of what stands there"),
         pytest.param("return board.at[things[x]].set(board[things[x]] + x), None", 1, id="added to what stands there"),
         pytest.param("return board.at[x].set(board[things[x]] + x), None", 0, id="added to what stands elsewhere"),
+        pytest.param(
+            "new = jnp.where(x > 2, 1, board[things[x]])\n        return board.at[things[x]].set(new), None",
+            1,
+            id="left alone",
+        ),
         pytest.param("b = board[things[x]]\n        return board.at[things[x]].set(b + b), None", 0, id="added twice"),
         pytest.param(
             "return board.at[things[x]].set(jnp.minimum(x, board[things[x]])), None", 1, id="the least of what is there"
