@@ -60,6 +60,8 @@ def finding_otherwise(
     before = modules_of({path: module for path, (module, _) in then.items()})
     now = modules_of({path: leaf.module for path, leaf in leaves.items()})
     moved = {module for module, path in now.items() if before.get(module) != path}
+    if not moved:
+        return set()
     found = {path for path in asked if leaves[path].module in moved or _imports(leaves[path], moved)}
     # `import a` and `a.b.f` find the module `a.b`, by whatever names on the way: who writes its last one may mean it.
     around = {package for module in moved for package in _prefixes(module)}

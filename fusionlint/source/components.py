@@ -84,8 +84,7 @@ def said_by(paths: Iterable[str], leaves: Mapping[str, Leaf]) -> bytes:
 
 def heard(leaf: Leaf) -> Heard:
     """What one file says to others, and what it imports."""
-    inside, *imports = (name.encode() for name in (leaf.inside, *leaf.imports))
-    return leaf.module, digest(inside, leaf.outline, *imports)
+    return leaf.module, digest("\n".join((leaf.inside, *leaf.imports)).encode(), leaf.outline)
 
 
 def neighbours(leaves: Mapping[str, Leaf], read: Callable[[str], Leaf | None]) -> dict[str, Leaf]:
