@@ -211,6 +211,23 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
     return any(_keeps(place, source) for place in places)
 
 
+def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that under
+    another name: `best = state` beside `state = train_epoch(state)`."""
+    function = source.function(call)
+    if not isinstance(argument, cst.Name) or not isinstance(function, cst.FunctionDef):
+        return False
+    written = [use.node for use in source.writes(argument)]
+    numbers = [n for n, parameter in enumerate(function.params.params) if parameter.name in written]
+    return any(
+        not any(arg.star or arg.keyword for arg in outer.args[: number + 1])
+        and number < len(outer.args)
+        and _is_kept(outer, number, dotted(outer.args[number].value), source)
+        for number in numbers
+        for outer in calls_of_function(function, source) or ()
+    )
+
+
 def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
     """`self.average = self.params`: both hold one array."""
     target = source.parent(field)

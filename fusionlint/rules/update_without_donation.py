@@ -17,7 +17,13 @@ from fusionlint.patterns.held import held_twice, is_handed_again, is_handed_out,
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, replaced
+from fusionlint.patterns.replaced import (
+    calls_of_function,
+    calls_of_method,
+    calls_of_name,
+    is_kept_by_a_caller,
+    replaced,
+)
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call, Facts, Value, last_name
 from fusionlint.source.project import Place
@@ -202,7 +208,7 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
     given = [(call, call.args[number].value) for call in calls for number in names]
-    kept = (is_handed_out, is_read_later, is_handed_again)
+    kept = (is_handed_out, is_read_later, is_handed_again, is_kept_by_a_caller)
     if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
         return
     if all(is_of_numbers(argument, call, source) for call, argument in given):

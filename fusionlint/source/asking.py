@@ -13,9 +13,10 @@ from fusionlint.lazily import load, postpone
 from fusionlint.source.answers import rests_of
 from fusionlint.source.asked import ByPath, by_path
 from fusionlint.source.borrowed import borrowed
-from fusionlint.source.cache import Cache, packed, packed_problem
+from fusionlint.source.cache import Cache
 from fusionlint.source.components import Component, heard
 from fusionlint.source.known import Known, died, size
+from fusionlint.source.plain import packed, packed_problem
 from fusionlint.source.processes import WORTH_A_POOL, Progress, map_files, shared, sharing
 from fusionlint.source.read import facts_of
 from fusionlint.source.scope import Scope

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
-from fusionlint.finding import Edit, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.source.asked import ByPath
 
 FOLDER = ".fusionlint_cache"
@@ -334,41 +333,3 @@ def _by_age(paths: Iterable[Path]) -> list[Path]:
 def _keys(run: Run) -> bytes:
     """A digest of what the results of a run hold for."""
     return digest(*(key for path, one in sorted(run.kept.items()) for key in (path.encode(), one.key)))
-
-
-def packed(finding: Finding) -> tuple[Any, ...]:
-    """A finding, before any evidence of the code itself, as plain values."""
-    suggestion = finding.suggestion
-    return (
-        finding.rule,
-        _place(finding.location),
-        finding.message,
-        None
-        if suggestion is None
-        else (suggestion.text, tuple((_place(e.location), e.text) for e in suggestion.edits), suggestion.safe),
-        finding.targets,
-        tuple((m.target, m.quantity, m.bad, m.good) for m in finding.evidence),
-        tuple(map(_place, finding.stack)),
-        finding.pair,
-        finding.assumed,
-    )
-
-
-def unpacked(values: tuple[Any, ...]) -> Finding:
-    """The finding that `packed` made `values` of."""
-    rule, place, message, suggestion, targets, evidence, stack, pair, assumed = values
-    if suggestion is not None:
-        text, edits, safe = suggestion
-        suggestion = Suggestion(text, tuple(Edit(Location(*where), new) for where, new in edits), safe)
-    measured = tuple(Measurement(*one) for one in evidence)
-    called_by = tuple(Location(*where) for where in stack)
-    return Finding(rule, Location(*place), message, suggestion, targets, measured, called_by, pair, assumed=assumed)
-
-
-def _place(location: Location) -> tuple[str, int, int, int, int]:
-    return location.path, location.line, location.column, location.end_line, location.end_column
-
-
-def packed_problem(problem: Problem) -> tuple[str, int, str]:
-    """A problem as plain values; `Problem(*values)` is it again."""
-    return problem.path, problem.line, problem.message

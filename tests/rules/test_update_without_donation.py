@@ -393,3 +393,32 @@ class Learner:
         {lines}
 """
     assert len(findings(code)) == times
+
+
+EPOCHS = """
+def fit(state, epochs, best=None):
+    for epoch in range(epochs):
+        KEPT
+        state = run_epoch(state, epoch)
+    return state, best
+
+def run_epoch(state, epoch):
+    for i in range(1000):
+        state = step(state)
+    return state
+
+@jax.jit
+def step(state):
+    grads = jax.grad(lambda params: jnp.sum(params["w"] ** 2))(state.params)
+    return state.apply_gradients(grads=grads)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "times"), [("best = state", 0), ("history.append(state)", 0), ("best = jnp.sum(state.params['w'])", 1)]
+)
+def test_what_a_caller_of_the_loop_keeps_is_not_donated(kept: str, times: int) -> None:
+    """To donate it would delete the best state that `fit` returns."""
+    code = f"import jax\nimport jax.numpy as jnp\n{EPOCHS.replace('KEPT', kept)}"
+    scope = Scope(("update-without-donation",))
+    assert len(check_text(code.encode(), "m.py", scope)) == times
