@@ -212,19 +212,18 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
 
 
 def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
-    """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that under
-    another name: `best = state` beside `state = train_epoch(state)`."""
+    """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that, a
+    variable, under another name: `best = state` beside `state = train_epoch(state)`."""
     function = source.function(call)
     if not isinstance(argument, cst.Name) or not isinstance(function, cst.FunctionDef):
         return False
     written = [use.node for use in source.writes(argument)]
-    numbers = [n for n, parameter in enumerate(function.params.params) if parameter.name in written]
+    numbers = [number for number, parameter in enumerate(function.params.params) if parameter.name in written]
+    calls = (calls_of_function(function, source) or ()) if numbers else ()
+    handed = ((outer, number, outer.args[number]) for outer in calls for number in numbers if number < len(outer.args))
     return any(
-        not any(arg.star or arg.keyword for arg in outer.args[: number + 1])
-        and number < len(outer.args)
-        and _is_kept(outer, number, dotted(outer.args[number].value), source)
-        for number in numbers
-        for outer in calls_of_function(function, source) or ()
+        isinstance(arg.value, cst.Name) and not arg.star and _is_kept(outer, number, arg.value.value, source)
+        for outer, number, arg in handed
     )
 
 
