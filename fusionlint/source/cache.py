@@ -162,8 +162,8 @@ class Cache:
             self._replace(self.folder / name, parts)
             self._write(self._facts_file(key), (name, index))
             self._write(self._later_file(key), {})  # what was kept there is older now
-        for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
-            self._leave(self.folder.glob(f"{kind}*"), count)
+            for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
+                self._leave(self.folder.glob(f"{kind}*"), count)
 
     def briefs(self, key: bytes) -> dict[str, tuple[Any, ...]] | None:
         """What is known of the rules, as plain values; `key` is what that depends on."""
@@ -296,8 +296,9 @@ class Cache:
 
     def _leave(self, paths: Any, count: int) -> None:
         """Delete all but the newest of `paths`; another run may be doing the same."""
+        found = [*paths]
         with contextlib.suppress(OSError):
-            for path in _by_age(paths)[count:]:
+            for path in _by_age(found)[count:] if len(found) > count else ():
                 path.unlink()
 
 
