@@ -35,11 +35,9 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="dispatch")
 
-# What calls itself so does many steps, or one big one, in a dispatch.
+# What calls itself so does many steps, or one big one, in a dispatch; one of EM goes over all data.
 _BIG = regex(
-    r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile"
-    # An iteration of expectation maximization goes over all data.
-    r"|(^|[._])em(_|$)"
+    r"epoch|train|fit(_|$)|learn|rollout|unroll|eval|episode|trajector|simulate|warm_?up|compile|(^|[._])em(_|$)"
     # Steps of a network, each as large as the network.
     r"|decod|denois|inference|transformer",
     re.I,
