@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -183,7 +183,7 @@ def main() -> None:
         raise SystemExit(f"fidelity: {device.what} is not a target; add it to fusionlint/compiling/targets.py first")
     specs = [cartpole.spec(variant, batch) for variant in cartpole.VARIANTS for batch in options.batches]
     specs += [f"{ROOT / 'tests' / 'data' / 'explained.py'}:{call}" for call in OTHERS]
-    jobs = [(Job(parse_spec(spec)), target) for spec in specs for target in (replace(device, attached=False), device)]
+    jobs = [(Job(parse_spec(spec)), target) for spec in specs for target in (device._replace(attached=False), device)]
     made = [_report(result) for result in compile_all(jobs)]
     rows = []
     for spec, described, real in zip(specs, made[::2], made[1::2], strict=True):

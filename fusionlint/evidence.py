@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -117,8 +117,7 @@ def judged(
         elif fusion:
             words.setdefault(target, set()).add("refuted" if _fused_away(finding.location, path, report) else "unknown")
     refuted = tuple(target for target in finding.targets if words.get(target) == {"refuted"})
-    return replace(
-        finding,
+    return finding._replace(
         targets=tuple(target for target in finding.targets if target not in refuted),
         evidence=tuple(cell for cell in finding.evidence if cell.target not in refuted),
         confirmed=tuple(dict.fromkeys(confirmed)),
@@ -145,14 +144,14 @@ def _confirmation(finding: Finding, path: str, report: Compiled) -> Confirmation
     for crossing in report.crossings:  # the dearest first
         lines = [frame.line for frame in crossing.stack if _begins_in(frame, path, finding.location)]
         if lines:
-            found.append((replace(crossing.told, line=lines[0]), crossing.writer))
+            found.append((crossing.told._replace(line=lines[0]), crossing.writer))
     if not found:
         return None
     first = next((told for told, _ in found if told.rule == finding.rule), found[0][0])
     alike = [(told, writer) for told, writer in found if told.per_iteration == first.per_iteration]
     # A kernel that writes two values is one launch.
     launches = sum({writer: told.launches for told, writer in alike}.values())
-    return replace(first, launches=launches, bytes=sum(told.bytes for told, _ in alike))
+    return first._replace(launches=launches, bytes=sum(told.bytes for told, _ in alike))
 
 
 def _fused_away(where: Location, path: str, report: Compiled) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Location:
+class Location(NamedTuple):
     """A span of a file; lines and columns are 1-based, columns count characters, the end column is exclusive."""
 
     path: str
@@ -16,16 +15,14 @@ class Location:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """Replace what stands at `location` by `text`."""
 
     location: Location
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     """What to write instead. Without edits it is advice; `safe` edits leave every result the same to the last bit,
     or the rule's page says why that is not needed."""
 
@@ -34,8 +31,7 @@ class Suggestion:
     safe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(NamedTuple):
     """One cell of a rule's page: what the compiler made of the bad form and of the good one.
 
     `target` is a target's name, or "any" where the count does not depend on the hardware (compilations, dispatches,
@@ -49,8 +45,7 @@ class Measurement:
     good: float
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(NamedTuple):
     """What the compiler did at a finding's lines when `entry` was compiled for `target`: values cross memory there.
 
     `cause` and `reason` (XLA's own, "" where it gives none) are those of the dearest, at `line`, `rule` the one that
@@ -69,8 +64,7 @@ class Confirmation:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One hazard at one place. `targets` are those on which the rule's page shows harm; `evidence` is what was
     measured there; `stack` is the call path to the line, innermost first. `pair` is the number of the measured pair
     of the page that this is a case of; `confirmed` is what compilations of the code itself showed, `refuted` the
@@ -90,8 +84,7 @@ class Finding:
     assumed: bool = False
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class Problem(NamedTuple):
     """Why a file could not be checked; line 0 where no line is to blame. The run goes on without it."""
 
     path: str

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from fusionlint.finding import Measurement
 
@@ -28,8 +29,7 @@ _BYTES_TOO_MANY = 4
 _SIZES = ("bytes", "memory", "flops")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One code block of a page; `line` is where its code starts, `errors` are lines within the code, 1-based."""
 
     role: str
@@ -44,8 +44,7 @@ class Block:
         return tuple(i for i, text in enumerate(lines, 1) if re.search(r"#\s*error\b", text))
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A bad form and the good one that follows it; `table` is the span of the page's text where its table stands or
     belongs. With a spec it is measured."""
 

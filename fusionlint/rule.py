@@ -43,8 +43,7 @@ CallCheck = Callable[["Call"], bool]
 BarrierCheck = Callable[["Barrier", "hlo.Module"], "str | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSensor:
+class SourceSensor(NamedTuple):
     """What a check of the source is asked about; the arguments of `Rule.source` say what each means."""
 
     check: SourceCheck
@@ -202,7 +201,7 @@ def broken() -> tuple[tuple[str, str], ...]:
 def definition() -> bytes:
     """A digest of everything that decides what is found: the code of fusionlint and of rules from elsewhere, the pages,
     and the versions of Python and libcst."""
-    found = hashlib.blake2b(repr((sys.version_info, version("libcst"))).encode(), digest_size=16)
+    found = hashlib.sha1(repr((sys.version_info, version("libcst"))).encode(), usedforsecurity=False)
     package = Path(__file__).parent
     folders = [package, pages_folder(), *(r.folder for r in _foreign_rules())]
     for folder in folders:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -52,9 +51,9 @@ def test_names_are_targets_compiled_without_the_device() -> None:
 
 def test_an_attached_device_is_used_when_it_is_the_target_and_only_then() -> None:
     h200 = {"cuda": "NVIDIA H200"}
-    assert chosen(["h200", "h100", "cpu"], h200) == [replace(get("h200"), attached=True), get("h100"), get("cpu")]
-    assert chosen(["gpu"], h200) == [replace(get("h200"), attached=True)]
-    assert chosen([], {"tpu": "TPU v5 lite"}) == [replace(get("v5e"), attached=True)]
+    assert chosen(["h200", "h100", "cpu"], h200) == [get("h200")._replace(attached=True), get("h100"), get("cpu")]
+    assert chosen(["gpu"], h200) == [get("h200")._replace(attached=True)]
+    assert chosen([], {"tpu": "TPU v5 lite"}) == [get("v5e")._replace(attached=True)]
 
 
 def test_an_attached_device_that_is_not_in_the_table_is_a_target_without_figures() -> None:
@@ -114,7 +113,7 @@ def test_a_driver_that_fails_is_no_device(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_worker_on_the_device_uses_it_and_leaves_room_for_others() -> None:
-    found = environment(replace(get("h100"), attached=True))
+    found = environment(get("h100")._replace(attached=True))
     assert found["JAX_PLATFORMS"] == "cuda,cpu"
     assert found["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     assert found["JAX_ENABLE_COMPILATION_CACHE"] == "false"
@@ -122,7 +121,7 @@ def test_a_worker_on_the_device_uses_it_and_leaves_room_for_others() -> None:
 
 def test_a_target_survives_its_journey_as_text() -> None:
     for target in TARGETS:
-        assert Target(**json.loads(json.dumps(asdict(target)))) == target
+        assert Target(**json.loads(json.dumps(target._asdict()))) == target
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -6,7 +6,6 @@ import importlib
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -77,7 +76,7 @@ def test_the_page_says_device_versions_counts_and_ratios(fidelity: ModuleType) -
     same = fidelity.compared([kernel("a", "loop", "add")], [kernel("b", "loop", "add")])
     other = fidelity.compared([kernel("a", "custom", "dot")], [kernel("b", "library call", "dot")])
     times = [fidelity.Timing("a", 2.0, 4.0), fidelity.Timing("b", 3.0, 4.0), fidelity.Timing("c", 4.0, 4.0)]
-    text = fidelity.page(replace(get("h200"), attached=True), [(f"{ROOT}/x.py:f", same, times), ("g", other, [])])
+    text = fidelity.page(get("h200")._replace(attached=True), [(f"{ROOT}/x.py:f", same, times), ("g", other, [])])
     assert "on NVIDIA H200 141 GB with " in text
     assert "Of 2 functions, 1 have the same kernels" in text
     assert "| `x.py:f` | 1 | none | none | 0.75 of 3 kernels |\n" in text

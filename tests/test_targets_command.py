@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +71,7 @@ def test_a_target_whose_compiler_is_not_installed_shows_the_command(monkeypatch:
 
 
 def test_an_attached_device_is_shown_as_itself() -> None:
-    found = replace(get("h200"), attached=True)
+    found = get("h200")._replace(attached=True)
     rows = {row.split()[0]: row for row in targets_text(TARGETS, [found]).splitlines()}
     assert rows["h200"].endswith("it is here, and compiles itself")
     assert rows["h100"].endswith(get("h100").differs)

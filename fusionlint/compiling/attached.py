@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def _target(name: str, kinds: Kinds) -> Target:
     if name not in ATTACHED:
         target = get(name)
         kind = kinds.get(target.platform)
-        return replace(target, attached=True) if kind and of_kind(kind) == target else target
+        return target._replace(attached=True) if kind and of_kind(kind) == target else target
     platform = ATTACHED[name]
     if platform not in kinds:
         example = {"cuda": "h100", "tpu": "v5e"}[platform]
@@ -50,7 +49,7 @@ def _target(name: str, kinds: Kinds) -> Target:
 def _of_device(platform: str, kind: str) -> Target:
     target = of_kind(kind)
     if target is not None:
-        return replace(target, attached=True)
+        return target._replace(attached=True)
     name = next(name for name, of in ATTACHED.items() if of == platform)
     return Target(name, "cuda" if platform == "cuda" else "tpu", what=kind, source="the device", attached=True)
 

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,7 +63,7 @@ def compile_all(
     home = new_folder() if outdir is None else outdir
     with executor_or_cores(executor, len(jobs)) as pool:
         futures = [
-            pool.submit(do_job, json.dumps(write_job(job)), json.dumps(asdict(target)), str(Path.cwd()), timeout)
+            pool.submit(do_job, json.dumps(write_job(job)), json.dumps(target._asdict()), str(Path.cwd()), timeout)
             for job, target in jobs
         ]
         for future in futures:

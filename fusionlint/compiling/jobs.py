@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -88,7 +87,7 @@ def _one_worker(
     """The results of the jobs that one process came to; the last one's is its death, if it died."""
     home.mkdir(parents=True)
     job_file, stderr = home / "job.json", home / "stderr.txt"
-    job_file.write_text(json.dumps({"target": asdict(target), "jobs": [write_job(job) for job in jobs]}))
+    job_file.write_text(json.dumps({"target": target._asdict(), "jobs": [write_job(job) for job in jobs]}))
     command = [sys.executable, "-m", "fusionlint.compiling.worker", str(job_file), str(home)]
     with stderr.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603  our own module, our own interpreter

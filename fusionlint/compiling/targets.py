@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Platform = Literal["cpu", "cuda", "tpu"]
 
@@ -17,8 +16,7 @@ class TargetError(ValueError):
     """No such target, or none that could be used; the message is one line that says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """`device` is what the compiler is told about a device that is not there: a GpuTargetConfigProto in text form for
     cuda, a topology name for tpu, nothing for cpu. `memory_bandwidth` is in bytes per second, `launch_us` in
     microseconds per launch, `clock_hz` that of the cycles that the compiler estimates; None where no figure is known.
@@ -44,8 +42,7 @@ class Target:
         return {"cpu": "cpu", "cuda": "h100", "tpu": "v5e"}[self.platform]
 
 
-@dataclass(frozen=True, slots=True)
-class _Nvidia:
+class _Nvidia(NamedTuple):
     """One NVIDIA chip: sizes in bytes, `clock` in GHz, `bandwidth` in bytes per second, `capability` major and minor;
     `fpus`, `threads` and `shared` memory are per core (SM)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fusionlint.finding import Edit, Finding, Suggestion
@@ -17,8 +16,8 @@ def findings_json(outcome: Outcome) -> str:
     document: dict[str, Any] = {
         "version": 1,
         "findings": [_finding(f) for f in outcome.findings],
-        "errors": [asdict(p) for p in outcome.problems],
-        "warnings": [asdict(w) for w in outcome.warnings],
+        "errors": [p._asdict() for p in outcome.problems],
+        "warnings": [w._asdict() for w in outcome.warnings],
     }
     if outcome.baseline:
         document["baseline"] = {"path": outcome.baseline, "known": outcome.known, "gone": outcome.gone}
@@ -31,14 +30,14 @@ def findings_json(outcome: Outcome) -> str:
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "rule": finding.rule,
-        **asdict(finding.location),
+        **finding.location._asdict(),
         "message": finding.message,
         "targets": list(finding.targets),
         "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
-        "evidence": [asdict(m) for m in finding.evidence],
-        "confirmed": [asdict(one) for one in finding.confirmed],
+        "evidence": [m._asdict() for m in finding.evidence],
+        "confirmed": [one._asdict() for one in finding.confirmed],
         "refuted": list(finding.refuted),
-        "stack": [asdict(where) for where in finding.stack],
+        "stack": [where._asdict() for where in finding.stack],
         "assumed": finding.assumed,
     }
 
@@ -48,4 +47,4 @@ def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
 
 
 def _edit(edit: Edit) -> dict[str, Any]:
-    return {**asdict(edit.location), "text": edit.text}
+    return {**edit.location._asdict(), "text": edit.text}

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,8 +92,8 @@ def _result(finding: Finding, index: dict[str, int], mark: str, top: Path) -> di
         "partialFingerprints": {"primaryLocationLineHash": mark},
         "properties": {
             "targets": list(finding.targets),
-            "evidence": [asdict(m) for m in finding.evidence],
-            "confirmed": [asdict(one) for one in finding.confirmed],
+            "evidence": [m._asdict() for m in finding.evidence],
+            "confirmed": [one._asdict() for one in finding.confirmed],
         },
     }
     if finding.stack:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,11 +117,11 @@ def _complete(finding: Finding, rule: Rule, sensor: SourceSensor, scope: Scope) 
     assumes nothing where the sensor does not care how the code runs."""
     page, assumed = rule.page, finding.assumed and sensor.where in ("traced", "host")
     if not page.measurements:  # a page that is being written
-        return replace(finding, rule=rule.name, assumed=assumed)
+        return finding._replace(rule=rule.name, assumed=assumed)
     shown = (*scope.targets, "any")
     evidence = tuple(m for m in page.measurements[finding.pair] if not scope.targets or m.target in shown)
     targets = page.targets_of[finding.pair]
-    return replace(finding, rule=rule.name, targets=targets, evidence=evidence, assumed=assumed)
+    return finding._replace(rule=rule.name, targets=targets, evidence=evidence, assumed=assumed)
 
 
 def _rule_names() -> tuple[str, ...]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import pathspec
 
 
-@dataclass(frozen=True, slots=True)
-class PerFile:
+class PerFile(NamedTuple):
     """Pairs of a pattern and the rules that the files it matches are not checked for.
 
     Patterns read like those of .gitignore, from the folder `root` on; `!src/` is every file that is not in src/.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fusionlint.finding import Finding
 from fusionlint.source.briefs import briefs
 from fusionlint.source.per_file import NOWHERE, PerFile
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
     for, whether comments that silence nothing count, and whether findings that assume how their code runs do not."""
 

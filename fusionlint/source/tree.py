@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -484,7 +484,7 @@ class Source:
         where = self.location(node)
         if until is not None:
             end = self.location(until)
-            where = replace(where, end_line=end.end_line, end_column=end.end_column)
+            where = where._replace(end_line=end.end_line, end_column=end.end_column)
         if edits and not self._is_sure(node, where, edits):
             edits, safe = (), False  # numpy may have no such keyword, and what is numpy's no `at`
         suggestion = Suggestion(write, edits, safe) if write is not None else None
