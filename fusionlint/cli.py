@@ -6,6 +6,7 @@ Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
@@ -34,3 +35,16 @@ def main() -> None:
     """A linter that flags fusion-breaking JAX code, with XLA's own reasons at your own lines."""
     # Deep expressions are nested deeper than Python's default allows in libcst.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
+
+
+def program() -> None:
+    """The script `fusionlint`. After a check it ends at once, as mypy does: to free all that it knows of a project, one
+    object after the other, takes a tenth of a short run. `python -m fusionlint` ends as usual, for profilers."""
+    try:
+        main()
+    except SystemExit as end:
+        if "fusionlint.commands.check" in sys.modules and isinstance(end.code, int):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(end.code)
+        raise

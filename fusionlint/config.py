@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class ConfigError(ValueError):
     """What the user wrote cannot be carried out; one line that says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """What to check for. Empty `select` is every rule, empty `target` every target; `exclude` reads like .gitignore.
 
     `per_file_ignores` pairs a pattern with the rules that its files are not checked for; `baseline` is "" or a file.
@@ -30,7 +27,7 @@ class Config:
     baseline: str = ""
     warn_unused_ignores: bool = False
     only_seen: bool = False
-    root: Path = field(default=Path(), compare=False)
+    root: Path = Path()
 
 
 def read_config(start: Path) -> Config:
@@ -117,6 +114,8 @@ _READ: dict[str, Callable[[object], object]] = {
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or the list of what is known."""
+    import difflib  # nobody needs it who writes what there is
+
     known = list(known)
     close = difflib.get_close_matches(word, known, 1)
     return f"; did you mean {close[0]!r}?" if close else f"; it knows {', '.join(known)}"

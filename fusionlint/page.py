@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fusionlint.finding import Measurement
+from fusionlint.lazily import regex
 
 # A block opens with ```python ROLE [SPEC]: role is bad, good, quiet or a file name; SPEC says what to compile.
-_BLOCK = re.compile(r"^```python[ \t]+(?P<role>\S+)[ \t]*(?P<spec>[^\n]*)\n(?P<code>.*?)^```", re.M | re.S)
-_TABLE = re.compile(r"\n*(?:[^|`#\n][^\n]*\n+)?(?:\|[^\n]*\n?)+")
-_ROW = re.compile(r"^\|(.+)\|[ \t]*$", re.M)
-_PAIR = re.compile(r"^([\d.,]+)\s*(kB|MB|GB|B)?\s*->\s*([\d.,]+)\s*(kB|MB|GB|B)?$")
+_BLOCK = regex(r"^```python[ \t]+(?P<role>\S+)[ \t]*(?P<spec>[^\n]*)\n(?P<code>.*?)^```", re.M | re.S)
+_TABLE = regex(r"\n*(?:[^|`#\n][^\n]*\n+)?(?:\|[^\n]*\n?)+")
+_ROW = regex(r"^\|(.+)\|[ \t]*$", re.M)
+_PAIR = regex(r"^([\d.,]+)\s*(kB|MB|GB|B)?\s*->\s*([\d.,]+)\s*(kB|MB|GB|B)?$")
 _UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 # Bytes alone are harm from a quarter more on: less drowns in what padding and layouts do to the count.

@@ -53,6 +53,12 @@ class SourceSensor(NamedTuple):
     in_loop: bool
     like: CallCheck | None
     when: FactsCheck | None
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of which a file has to call one, that it can say anything; none where any file may do."""
+        return self.calls or self.needs
 
     def places(self, source: Source) -> frozenset[Piece]:
         """The pieces of the file that could hold a finding, by its facts: only those does libcst have to parse."""
@@ -115,18 +121,22 @@ class Rule:
         in_loop: bool = False,
         like: CallCheck | None = None,
         when: FactsCheck | None = None,
+        needs: Collection[str] = (),
     ) -> Callable[[SourceCheck], SourceCheck]:
         """Ask the decorated `(node, source) -> findings` about every node of these libcst types ("Call", "For"), of
         code that runs as `where` says.
 
         With `calls` (qualified names, "jax.numpy.stack"; ".at.set" for `x.at[...].set`) it is asked about those calls
         alone, and about other nodes in the function or class around one: `in_loop` for one in a Python loop, `like` for
-        one whose facts look so. `when` gives the scopes of a file that hold, by its facts, what the rule looks for.
+        one whose facts look so. `when` gives the scopes of a file that hold, by its facts, what the rule looks for;
+        where that takes a call of one of some names, `needs` are these.
         All of it is known before libcst parses anything: what says most here costs least.
         """
 
         def register(check: SourceCheck) -> SourceCheck:
-            self.source_sensors.append(SourceSensor(check, nodes, frozenset(calls), where, in_loop, like, when))
+            self.source_sensors.append(
+                SourceSensor(check, nodes, frozenset(calls), where, in_loop, like, when, frozenset(needs))
+            )
             return check
 
         return register

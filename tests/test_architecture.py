@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "fusionlint"
 ROOMS = {
     "finding": set(),
     "config": set(),
-    "page": {"finding"},
+    "page": {"finding", "lazily"},
     "installed": set(),
     "lazily": set(),
     "rule": {"finding", "installed", "page"},

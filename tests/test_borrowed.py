@@ -45,7 +45,7 @@ def known_in(folder: Path, files: dict[str, str]) -> tuple[dict[str, Facts], Kno
 def comparable(world: Packed) -> object:
     """What a world holds; a file may have asked for more or fewer of its own names, which none of the others has."""
     asked = {path: {other: names for other, names in of.items() if other != path} for path, of in world.asked.items()}
-    return world.contexts, {path: list(names) for path, names in world.names.items()}, world.seen, asked, world.kernels
+    return world.contexts, {**world.files}, asked, world.kernels
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_a_file_is_known_where_nothing_that_it_rests_on_is_otherwise(
     files = {name: text for name, text in {**LIBRARY, **after}.items() if text is not None}
     facts, now, paths = known_in(tmp_path, files)
     leaves = {path: now.leaf(path) for path in paths}
-    found = as_they_were(facts, leaves, said_now(leaves), said, world)
+    found = as_they_were(facts, leaves, said_now(leaves), said, world.asked)
     assert {str(Path(path).relative_to(tmp_path)) for path in found} == known & files.keys()
     anew = join(facts_of(now, paths)).packed()
     assert comparable(
-        join(facts, borrowed(facts, leaves, said_now(leaves), [(said, tuple(world))])).packed()
+        join(facts, borrowed(facts, leaves, said_now(leaves), [world.kept(said)])).packed()
     ) == comparable(anew)
 
 
@@ -113,7 +113,7 @@ def test_one_file_of_a_real_project_borrows_all_that_it_imports(monkeypatch: pyt
     assert leaves.keys() <= said.keys()  # the files around are called as those that were named
     assert len(leaves) > 1
     facts = facts_of(known, leaves)
-    assert as_they_were(facts, leaves, said_now(leaves), said, world) == leaves.keys()
+    assert as_they_were(facts, leaves, said_now(leaves), said, world.asked) == leaves.keys()
     assert comparable(
-        join(facts, borrowed(facts, leaves, said_now(leaves), [(said, tuple(world))])).packed()
+        join(facts, borrowed(facts, leaves, said_now(leaves), [world.kept(said)])).packed()
     ) == comparable(join(facts_of(known, leaves)).packed())

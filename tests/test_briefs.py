@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.rule import all_rules, definition
+from fusionlint.rule import all_rules, definition, pages
 from fusionlint.source import briefs
 from fusionlint.source.cache import Cache
+from fusionlint.source.reading import read_facts
+from fusionlint.source.tree import Source
+from fusionlint.source.world import join
 
 CODE = """
 import jax.numpy as jnp
@@ -45,7 +48,7 @@ def test_a_cache_keeps_what_all_pages_and_checks_say(kept: Cache) -> None:
     for rule in all_rules():
         brief = briefs.briefs()[rule.name]
         assert (brief.targets, brief.is_of_arithmetic) == (rule.page.targets, rule.page.is_of_arithmetic)
-        calls = [sensor.calls for sensor in rule.source_sensors]
+        calls = [sensor.names for sensor in rule.source_sensors]
         assert (brief.calls is None) == any(not names for names in calls)
         assert brief.calls is None or {*brief.calls} == {*frozenset().union(*calls)}
 
@@ -57,13 +60,27 @@ def test_the_rules_about_some_calls_are_all_that_could_speak(kept: Cache) -> Non
     could = [
         rule
         for rule in all_rules()
-        if any(not sensor.calls or not sensor.calls.isdisjoint(names) for sensor in rule.source_sensors)
+        if any(not sensor.names or not sensor.names.isdisjoint(names) for sensor in rule.source_sensors)
         or not rule.source_sensors
     ]
     about = [*briefs.rules_about(names)]
     briefs._index.cache_clear()
     assert {rule.name for rule in could if rule.source_sensors} <= {rule.name for rule in about}
     assert len(about) < len(all_rules())
+
+
+def test_where_a_check_finds_what_it_looks_for_the_file_calls_what_it_needs() -> None:
+    met = set[str]()
+    for page in pages().values():
+        for block in page.blocks:
+            world = join({"m.py": read_facts(block.code, "m.py", "m")})
+            source = Source("m.py", block.code.encode(), world.project, world.contexts)
+            for rule in all_rules():
+                for sensor in rule.source_sensors:
+                    if sensor.needs and sensor.when and any(True for _ in sensor.when(source)):
+                        assert not sensor.needs.isdisjoint(source.names), (rule.name, page.name, block.line)
+                        met.add(rule.name)
+    assert met == {rule.name for rule in all_rules() if any(sensor.needs for sensor in rule.source_sensors)}
 
 
 def test_rules_that_changed_are_not_known_by_what_is_kept(kept: Cache) -> None:

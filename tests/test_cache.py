@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from projects import PROJECTS, fetch
 
 from fusionlint.rule import pages
 from fusionlint.source import asking, components, connected, known, stale
-from fusionlint.source.cache import FOLDER, Cache, Text
+from fusionlint.source.cache import FOLDER, Cache, Joined, Text, Texts
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.files import python_files
 from fusionlint.source.project import Project
@@ -290,7 +290,7 @@ def test_what_says_nothing_to_other_files_leaves_how_a_large_component_hangs_tog
     known = list[set[str]]()
 
     def noted(project: Project) -> World:
-        known.append({Path(path).name for path in project.known.names})
+        known.append({Path(path).name for path in project.known.files})
         return joined(project)
 
     monkeypatch.setattr(stale, "joined", noted)
@@ -409,10 +409,9 @@ def test_no_cache_leaves_nothing_and_says_the_same(project: Path) -> None:
 def test_what_is_kept_of_all_texts_is_newer_than_what_was_kept_of_a_few(tmp_path: Path) -> None:
     def kept(texts: dict[str, Text]) -> dict[str, Text]:
         cache = Cache(tmp_path)
-        cache.facts(b"key")
-        cache.keep_facts(b"key", texts, lambda path: True)
+        cache.keep_facts(b"key", texts, cache.facts(b"key"), lambda path: True)
         again = Cache(tmp_path)
-        return {path: text._replace(facts=again.packed(text)) for path, text in again.facts(b"key").items()}
+        return {path: text._replace(facts=again.packed(text)) for path, text in again.facts(b"key").of.items()}
 
     texts = {f"{i}.py": Text(bytes([i]), b"facts %d" % i, b"outline", ()) for i in range(20)}
     assert kept(texts) == texts
@@ -424,28 +423,32 @@ def test_what_is_kept_of_all_texts_is_newer_than_what_was_kept_of_a_few(tmp_path
 
 def test_what_is_no_longer_there_goes_when_all_is_kept_anew(tmp_path: Path) -> None:
     texts = {f"{i}.py": Text(bytes([i]), b"facts", b"outline", ()) for i in range(20)}
-    Cache(tmp_path).keep_facts(b"key", texts, lambda path: True)
+    Cache(tmp_path).keep_facts(b"key", texts, Texts({}, {}), lambda path: True)
     cache = Cache(tmp_path)
     known = cache.facts(b"key")
-    new = {path: text._replace(digest=b"new") for path, text in [*known.items()][:10]}
-    cache.keep_facts(b"key", {**known, **new}, lambda path: path in new)
-    assert Cache(tmp_path).facts(b"key").keys() == new.keys()
+    new = {path: text._replace(digest=b"new") for path, text in [*known.of.items()][:10]}
+    cache.keep_facts(b"key", new, known, lambda path: path in new)
+    assert Cache(tmp_path).facts(b"key").digests.keys() == new.keys()
+
+
+def as_joined(paths: Iterable[str], *together: str) -> Joined:
+    return Joined(dict.fromkeys(paths, ("module", b"")), {}, together)
 
 
 def test_the_components_that_share_most_files_are_asked_first_however_old_they_are(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     for name, paths in {"all": "abcdef", "half": "abc", "one": "a", "other": "xyz"}.items():
-        cache.keep_world((b"code", name.encode()), b"said", dict.fromkeys(paths, ("module", b"")), (name,))
-    assert [packed for _, packed in cache.other_worlds((b"code", b"own"), "abcd")] == [("all",), ("half",)]
+        cache.keep_world((b"code", name.encode()), b"said", as_joined(paths, name))
+    assert [found.together for found in cache.other_worlds((b"code", b"own"), "abcd")] == [("all",), ("half",)]
     assert not [*cache.other_worlds((b"code", b"own"), "q")]
     assert not [*cache.other_worlds((b"other code", b"own"), "a")]
 
 
 def test_a_component_that_others_were_made_of_is_kept_longer(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.keep_world((b"code", b"all"), b"said", {"a": ("module", b"")}, ("all",))
+    cache.keep_world((b"code", b"all"), b"said", as_joined("a"))
     for number in range(100):
-        cache.keep_world((b"code", bytes([number])), b"said", {f"{number}": ("module", b"")}, ())
+        cache.keep_world((b"code", bytes([number])), b"said", as_joined([f"{number}"]))
         if number % 10 == 0:
             assert [*cache.other_worlds((b"code", b"own"), "a")]
 

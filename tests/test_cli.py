@@ -23,6 +23,7 @@ def swap(s):
     n = s.shape[0]
     return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])
 """
+SCRIPT = str(Path(sys.executable).with_name("fusionlint"))
 CLEAN = "import jax.numpy as jnp\n\n\ndef pack(x, v):\n    return jnp.stack([x, v], axis=-1)\n"
 SCAN = "jax.lax.scan(lambda x, r: (0.9 * x + 0.1 * r, x), x, rows, unroll=16)"
 UNROLLED = f"import jax\n\n\ndef smoothed(x, rows):\n    return {SCAN}\n"
@@ -274,3 +275,30 @@ def test_a_rules_page_is_shown(folder: Path) -> None:
 def test_help_and_version_come_without_jax(folder: Path) -> None:
     assert "check" in run("--help").stdout
     assert run("--version").exit_code == 0
+
+
+@pytest.mark.parametrize(("text", "code"), [(COLUMNS, 1), (CLEAN, 0), (None, 2)], ids=["a hazard", "none", "no file"])
+def test_the_script_which_ends_at_once_says_all_and_ends_as_the_module_does(
+    text: str | None, code: int, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / "a.py").write_text(text)
+    done = [
+        subprocess.run([*command, "check", "a.py", "--no-cache"], cwd=tmp_path, capture_output=True, check=False)
+        for command in ([SCRIPT], [sys.executable, "-m", "fusionlint"])
+    ]
+    assert [(one.returncode, one.stdout, one.stderr) for one in done] == [(code, done[1].stdout, done[1].stderr)] * 2
+    assert done[0].stdout or done[0].stderr
+
+
+def test_who_reads_no_further_ends_the_script_without_a_word(tmp_path: Path) -> None:
+    for number in range(400):
+        (tmp_path / f"a{number}.py").write_text(COLUMNS)
+    command = [SCRIPT, "check", ".", "--no-cache"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as script:
+        assert script.stdout is not None
+        assert script.stderr is not None
+        script.stdout.readline()
+        script.stdout.close()
+        assert script.stderr.read() == b""
+    assert script.returncode == 1

@@ -20,7 +20,7 @@ def test_without_a_table_everything_is_on(tmp_path: Path) -> None:
 
 def test_the_table_is_read(tmp_path: Path) -> None:
     write(tmp_path, "[tool.fusionlint]\nselect = ['a']\nignore = ['b', 'c']\ntarget = 'h100'\nexclude = ['docs/']\n")
-    assert read_config(tmp_path) == Config(("a",), ("b", "c"), ("h100",), ("docs/",))
+    assert read_config(tmp_path) == Config(("a",), ("b", "c"), ("h100",), ("docs/",), root=tmp_path)
 
 
 def test_the_nearest_table_above_counts(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from fusionlint.source.files import (
     imported_file,
     imports_from,
     look_again,
-    module_name,
     path_in_project,
     python_files,
+    stand,
 )
 
 
@@ -125,36 +125,36 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_modules_are_named_by_the_packages_around_them(tmp_path: Path) -> None:
     tree(tmp_path, "src/brax/__init__.py", "src/brax/envs/__init__.py", "src/brax/envs/ant.py", "script.py")
-    assert module_name(tmp_path / "src/brax/envs/ant.py") == "brax.envs.ant"
-    assert module_name(tmp_path / "src/brax/envs/__init__.py") == "brax.envs"
-    assert module_name(tmp_path / "script.py") == "script"
+    assert stand(tmp_path / "src/brax/envs/ant.py").module == "brax.envs.ant"
+    assert stand(tmp_path / "src/brax/envs/__init__.py").module == "brax.envs"
+    assert stand(tmp_path / "script.py").module == "script"
 
 
 def test_a_folder_without_an_init_is_a_part_of_the_package_around_it(tmp_path: Path) -> None:
     tree(
         tmp_path, "src/maze/__init__.py", "src/maze/core/grid.py", "src/maze/core/deep/a.py", "src/main.py", "run/b.py"
     )
-    assert module_name(tmp_path / "src/maze/core/grid.py") == "maze.core.grid"
-    assert module_name(tmp_path / "src/maze/core/deep/a.py") == "maze.core.deep.a"
-    assert module_name(tmp_path / "src/main.py") == "main"
-    assert module_name(tmp_path / "run/b.py") == "b"
+    assert stand(tmp_path / "src/maze/core/grid.py").module == "maze.core.grid"
+    assert stand(tmp_path / "src/maze/core/deep/a.py").module == "maze.core.deep.a"
+    assert stand(tmp_path / "src/main.py").module == "main"
+    assert stand(tmp_path / "run/b.py").module == "b"
 
 
 def test_packages_in_a_folder_without_an_init_are_parts_of_the_package_around_it(tmp_path: Path) -> None:
     tree(tmp_path, "torax/__init__.py", "torax/_src/state.py", "torax/_src/fvm/__init__.py", "torax/_src/fvm/terms.py")
     tree(tmp_path, "runs/fvm/__init__.py", "runs/fvm/a.py", "work/__init__.py", "work/maze/setup.py")
     tree(tmp_path, "work/maze/core/__init__.py")
-    assert module_name(tmp_path / "torax/_src/fvm/terms.py") == "torax._src.fvm.terms"
-    assert module_name(tmp_path / "torax/_src/fvm/__init__.py") == "torax._src.fvm"
-    assert module_name(tmp_path / "runs/fvm/a.py") == "fvm.a"
-    assert module_name(tmp_path / "work/maze/core/__init__.py") == "core"
+    assert stand(tmp_path / "torax/_src/fvm/terms.py").module == "torax._src.fvm.terms"
+    assert stand(tmp_path / "torax/_src/fvm/__init__.py").module == "torax._src.fvm"
+    assert stand(tmp_path / "runs/fvm/a.py").module == "fvm.a"
+    assert stand(tmp_path / "work/maze/core/__init__.py").module == "core"
 
 
 def test_a_folder_without_an_init_is_a_part_of_its_project_or_of_its_src(tmp_path: Path) -> None:
     tree(tmp_path, "work/__init__.py", "work/maze/pyproject.toml", "work/maze/core/grid.py", "work/maze/src/a/b.py")
-    assert module_name(tmp_path / "work/maze/core/grid.py") == "core.grid"
-    assert module_name(tmp_path / "work/maze/src/a/b.py") == "a.b"
-    assert module_name(tmp_path / "work/maze/my-runs/c.py") == "c"
+    assert stand(tmp_path / "work/maze/core/grid.py").module == "core.grid"
+    assert stand(tmp_path / "work/maze/src/a/b.py").module == "a.b"
+    assert stand(tmp_path / "work/maze/my-runs/c.py").module == "c"
 
 
 def test_scripts_import_what_lies_beside_them_by_its_name_alone(tmp_path: Path) -> None:
@@ -175,11 +175,12 @@ def test_scripts_import_what_lies_beside_them_by_its_name_alone(tmp_path: Path) 
 
 
 def test_imports_find_the_files_of_the_same_package_root(tmp_path: Path) -> None:
-    tree(tmp_path, "lib/__init__.py", "lib/steps.py", "lib/deep/__init__.py", "main.py")
-    names = ["lib.steps.step", "lib.deep.thing", "jax.numpy"]
+    tree(tmp_path, "lib/__init__.py", "lib/steps.py", "lib/steps.pyi", "lib/deep/__init__.py", "lib/c.pyi", "main.py")
+    names = ["lib.steps.step", "lib.deep.thing", "lib.c.f", "jax.numpy"]
     assert [imported_file(imports_from(f"{tmp_path}/main.py"), name) for name in names] == [
         f"{tmp_path}/lib/steps.py",
         f"{tmp_path}/lib/deep/__init__.py",
+        f"{tmp_path}/lib/c.pyi",
         None,
     ]
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from fusionlint.source.facts import Facts, Value
-from fusionlint.source.files import module_name
+from fusionlint.source.files import stand
 from fusionlint.source.project import Place, Project
 from fusionlint.source.reading import read_facts
 from fusionlint.source.seen import TRANSFORMS
@@ -435,4 +435,4 @@ def test_a_folder_whose_name_cannot_be_imported_is_no_package(tmp_path: Path) ->
     for folder in (tmp_path / "jax-md", tmp_path / "jax-md" / "jax_md"):
         folder.mkdir()
         (folder / "__init__.py").touch()
-    assert module_name(tmp_path / "jax-md" / "jax_md" / "space.py") == "jax_md.space"
+    assert stand(tmp_path / "jax-md" / "jax_md" / "space.py").module == "jax_md.space"

@@ -5,7 +5,6 @@ Adding a target is adding a row to TARGETS (and, for an NVIDIA chip, its device 
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Literal, NamedTuple
 
@@ -216,6 +215,8 @@ def get(name: str) -> Target:
     known = {target.name: target for target in TARGETS}
     if name in known:
         return known[name]
+    import difflib  # nobody needs it who writes what there is
+
     names = [*known, *ATTACHED]
     near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"did you mean {near[0]}? " if near else ""

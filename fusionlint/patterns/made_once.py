@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Function, last_name
-from fusionlint.source.project import Place, Project
+from fusionlint.source.project import At, Place, Project
 from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(
@@ -32,7 +32,7 @@ _STATIC = frozenset(("staticmethod", "classmethod"))
 _DEPTH = 3
 
 
-def is_made_once(project: Project, contexts: Mapping[Place, Context], place: Place, depth: int = _DEPTH) -> bool:
+def is_made_once(project: Project, contexts: Mapping[At, Context], place: Place, depth: int = _DEPTH) -> bool:
     """Whether the function at `place` is not seen to be traced and says that it makes something, where all that are
     seen to call it are host code outside of loops or of that kind; or whether such functions alone call it.
 
@@ -76,5 +76,5 @@ def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool
     return bool(calls) and all(is_of_a_factory(project, caller, depth - 1) for caller, _ in calls)
 
 
-def _may_be_traced(caller: Place, contexts: Mapping[Place, Context]) -> bool:
+def _may_be_traced(caller: Place, contexts: Mapping[At, Context]) -> bool:
     return bool(caller.scope) and contexts.get(caller) != "host"

@@ -17,7 +17,7 @@ ONE_HOTS = ("jax.nn.one_hot", "flax.linen.one_hot", "flax.nnx.one_hot", "haiku.o
 EINSUM = "jax.numpy.einsum"
 _EYE = ("jax.numpy.eye", "jax.numpy.identity")
 _ARANGE = "jax.numpy.arange"
-_MAKERS = (*ONE_HOTS, *_EYE, _ARANGE)
+MAKERS = (*ONE_HOTS, *_EYE, _ARANGE)
 # A one-hot with fewer classes costs little, and a product with it may be the best there is.
 _MANY = 128
 
@@ -32,7 +32,7 @@ class OneHot:
 
 def making_one_hots(source: Source) -> Iterator[str]:
     """The scopes that make what may be a one-hot, where traced code can see it: asked of the facts."""
-    scopes = {place.scope for name in _MAKERS for place, _ in source.called(name)}
+    scopes = {place.scope for name in MAKERS for place, _ in source.called(name)}
     if "" in scopes:  # the functions of the file may use it
         yield from source.facts.raw.functions
     yield from (scope for scope in scopes if not scope or source.runs(scope, "traced"))

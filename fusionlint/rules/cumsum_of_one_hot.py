@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.one_hot import making_one_hots, one_hot
+from fusionlint.patterns.one_hot import MAKERS, making_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -18,7 +18,12 @@ rule = Rule(__name__, harm="fusion")
 _CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
 
 
-@rule.source("Call", when=lambda source: making_one_hots(source) if "cumsum" in source.facts.attributes else ())
+def _summing(source: Source) -> Iterator[str]:
+    """The scopes of a file that sums anything up which make one-hots: asked of the facts."""
+    return making_one_hots(source) if "cumsum" in source.facts.attributes else iter(())
+
+
+@rule.source("Call", when=_summing, needs=MAKERS)
 def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only on the last axis, where the classes are: on another it counts what came before."""
     if source.calls(node, *_CUMSUMS):

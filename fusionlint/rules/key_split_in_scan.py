@@ -41,7 +41,7 @@ def _making_keys(source: Source) -> Iterator[str]:
     return (place.scope for place in places if _is_small_step(place, source))
 
 
-@rule.source("Call", when=_making_keys)
+@rule.source("Call", when=_making_keys, needs=(_SPLIT, _FOLD))
 def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first such call of each loop body that is small."""
     body = source.function(node)

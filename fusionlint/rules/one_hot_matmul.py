@@ -14,6 +14,7 @@ from fusionlint.patterns.at import constant
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument, as_operand
 from fusionlint.patterns.one_hot import (
+    MAKERS,
     OneHot,
     factors,
     has_many_classes,
@@ -39,7 +40,7 @@ _GATHERS = ("jax.numpy.take", "jax.numpy.take_along_axis")
 _LAYERS = ("flax.linen.Dense", "haiku.Linear")
 
 
-@rule.source("BinaryOperation", "Call", when=making_one_hots)
+@rule.source("BinaryOperation", "Call", when=making_one_hots, needs=MAKERS)
 def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n) @ w`, `jnp.matmul`, `jnp.dot`, the einsums that do so, and layers of a one-hot; not where a
     setting asks for that, or for a gather otherwise, or a comment says that it is for TPUs, where it is no harm, or

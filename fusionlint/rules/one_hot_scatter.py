@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.elementwise import is_worked_on
-from fusionlint.patterns.one_hot import factors, has_many_classes, is_einsum, letters, making_one_hots, one_hot
+from fusionlint.patterns.one_hot import MAKERS, factors, has_many_classes, is_einsum, letters, making_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -23,7 +23,7 @@ _LONG = 40
 _ADDED = "a product with a one-hot adds zeros to all of an array, to add to a few places"
 
 
-@rule.source("BinaryOperation", "Call", when=making_one_hots)
+@rule.source("BinaryOperation", "Call", when=making_one_hots, needs=MAKERS)
 def put_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """`one_hot(i, n).T @ x`, `jnp.matmul`, `jnp.dot` and the einsums that do so."""
     if (sides := factors(node, source)) is not None:
@@ -32,7 +32,7 @@ def put_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) -> It
         yield from _put_by_einsum(node, source)
 
 
-@rule.source("BinaryOperation", when=making_one_hots)
+@rule.source("BinaryOperation", when=making_one_hots, needs=MAKERS)
 def added_to_a_cache(node: cst.BinaryOperation, source: Source) -> Iterator[Finding]:
     """`cached.value + token * one_hot(i, length)`, where `cached` is a variable that a flax module keeps."""
     match node:

@@ -48,7 +48,7 @@ def _is_made(callee: RawValue) -> bool:
     return isinstance(callee, tuple) and len(callee) > 1
 
 
-@rule.source("For", where="any", when=_making_keys)
+@rule.source("For", where="any", when=_making_keys, needs=(_SPLIT, _FOLD))
 def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`key, sub = split(key); rows.append(normal(sub, shape))`, or with a key folded from the counter."""
     if not _is_of_a_program(loop, source) or is_few(loop.iter, source):
@@ -61,7 +61,7 @@ def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterat
                 return
 
 
-@rule.source("ListComp", "GeneratorExp", where="any", when=_making_keys)
+@rule.source("ListComp", "GeneratorExp", where="any", when=_making_keys, needs=(_SPLIT, _FOLD))
 def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Finding]:
     """`jnp.stack([normal(k, shape) for k in split(key, n)])`."""
     keys = iterated_by(loop)

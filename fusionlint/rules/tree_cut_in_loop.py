@@ -28,7 +28,7 @@ def _mapped_in_a_loop(source: Source) -> Iterator[str]:
     return (place.scope for place, call in made if call[2] and source.runs(place.scope, "host"))
 
 
-@rule.source("ListComp", where="host", when=_mapped_in_a_loop)
+@rule.source("ListComp", where="host", when=_mapped_in_a_loop, needs=TREE_MAPS)
 def cut_into_elements(loop: cst.ListComp, source: Source) -> Iterator[Finding]:
     """A list of all elements, of a tree that is not seen to be numpy's, in what is shown to be host code."""
     match loop:
@@ -41,7 +41,7 @@ def cut_into_elements(loop: cst.ListComp, source: Source) -> Iterator[Finding]:
                 yield _finding(mapped, tree, source)
 
 
-@rule.source("For", where="host", when=_mapped_in_a_loop)
+@rule.source("For", where="host", when=_mapped_in_a_loop, needs=TREE_MAPS)
 def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
     """The same by a loop's own statements, of a tree that was there before: `for t in range(n): frame =
     jax.tree.map(lambda x: x[t], history)`. Of several trees the first is told."""

@@ -110,11 +110,11 @@ def _world(group: Component, known: Known, cache: Cache | None) -> World:
     if cache is None:
         return join(facts)
     if (kept := cache.world(group.key, group.digest)) is not None:
-        return World.unpacked(facts, Packed(*kept[1]))
+        return World.unpacked(facts, Packed.of(kept))
     leaves = {path: known.leaf(path) for path in group.paths}
     said = {path: heard(leaf) for path, leaf in leaves.items()}
     world = join(facts, borrowed(facts, leaves, said, cache.other_worlds(group.key, group.paths)))
-    cache.keep_world(group.key, group.digest, said, world.packed())
+    cache.keep_world(group.key, group.digest, world.packed().kept(said))
     return world
 
 

@@ -8,29 +8,29 @@ by the names that these import. Where all three are as they were, it need not be
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
-from fusionlint.source.cache import Heard
+from fusionlint.source.asked import ByPath
+from fusionlint.source.cache import Heard, Joined
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts
 from fusionlint.source.project import NONE_KNOWN, Known, modules_of
-from fusionlint.source.world import Packed, known_of
+from fusionlint.source.world import Packed
 
 
 def borrowed(
     facts: Mapping[str, Facts],
     leaves: Mapping[str, Leaf],
     said: Mapping[str, Heard],
-    worlds: Iterable[tuple[Mapping[str, Heard], Any]],
+    worlds: Iterable[Joined],
 ) -> Known:
     """What is known of the files, each of which has `said` something, from one of `worlds`: the first that knows most
     of them, else the best."""
     best = NONE_KNOWN
-    for then, packed in worlds:
-        world = Packed(*packed)
-        paths = as_they_were(facts, leaves, said, then, world)
-        if len(paths) > len(best.names):
-            best = known_of(world, paths)
+    for world in worlds:
+        packed = Packed.of(world)
+        paths = as_they_were(facts, leaves, said, world.heard, packed.asked)
+        if len(paths) > len(best.files):
+            best = Known(packed.files, packed.asked).only(paths)
         if 2 * len(paths) > len(leaves):
             break
     return best
@@ -41,12 +41,13 @@ def as_they_were(
     leaves: Mapping[str, Leaf],
     said: Mapping[str, Heard],
     then: Mapping[str, Heard],
-    world: Packed,
+    asked: Mapping[str, ByPath],
 ) -> set[str]:
-    """The files of which what a world knew holds still; `then` is what each of its own files said."""
+    """The files of which what was known in a world holds still; `then` is what each of its own files said, `asked` what
+    it asked of others."""
     same = {path for path, one in said.items() if then.get(path) == one}
-    same -= finding_otherwise(facts, leaves, then, {path: world.asked[path] for path in same})
-    return {path for path in same if same.issuperset(world.asked[path])}
+    same -= finding_otherwise(facts, leaves, then, {path: asked[path] for path in same})
+    return {path for path in same if same.issuperset(asked[path])}
 
 
 def finding_otherwise(

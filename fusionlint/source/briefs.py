@@ -63,7 +63,7 @@ def _by_pages() -> dict[str, Brief]:
 
 def _calls(rule: Rule) -> tuple[str, ...] | None:
     sensors = rule.source_sensors
-    return tuple(sorted({name for one in sensors for name in one.calls})) if all(s.calls for s in sensors) else None
+    return tuple(sorted({name for one in sensors for name in one.names})) if all(s.names for s in sensors) else None
 
 
 @cache

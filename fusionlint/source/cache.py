@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from hashlib import sha1
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 from zlib import crc32
 
 from fusionlint.source.asked import ByPath
+from fusionlint.source.parts import Parts, packed_parts
 
 FOLDER = ".fusionlint_cache"
 # Of so many runs (other files, other rules) the results are kept.
@@ -37,6 +38,8 @@ _FEW = 8
 # So many bytes in front of a file of the cache are its checksum.
 _CHECKED = 4
 
+# Where bytes stand in the file of the cache that holds all facts: their start, how many, and their checksum.
+Part: TypeAlias = tuple[int, int, int]
 # What one file of a component said: the name of its module, and a digest of all that it says to others.
 Heard: TypeAlias = "tuple[str, bytes]"
 T = TypeVar("T")
@@ -51,14 +54,6 @@ def digest(*parts: bytes) -> bytes:
     return found.digest()
 
 
-class Part(NamedTuple):
-    """Where bytes stand in the file of the cache that holds all facts, and their checksum."""
-
-    start: int
-    size: int
-    checksum: int
-
-
 class Text(NamedTuple):
     """A digest of a file's content, the facts that were read from it, packed, or where the cache has them, a digest of
     their outline, and what the file imports, as it writes it."""
@@ -67,6 +62,13 @@ class Text(NamedTuple):
     facts: bytes | Part
     outline: bytes
     imports: tuple[str, ...]
+
+
+class Texts(NamedTuple):
+    """The texts that are known, by path, and the digest of each."""
+
+    digests: Mapping[str, bytes]
+    of: Mapping[str, Text]
 
 
 class Kept(NamedTuple):
@@ -98,6 +100,25 @@ class Notes(NamedTuple):
     groups: list[tuple[tuple[str, ...], bytes]]
 
 
+class Joined(NamedTuple):
+    """What the files of a component said, by path: each by itself, and what it took long to find out about each, for
+    `Parts` to read; and what they say together, as plain values."""
+
+    heard: dict[str, Heard]
+    files: dict[str, bytes]
+    together: tuple[Any, ...]
+
+
+class _Noted:
+    """Looks like `Notes`, each of which is read when it is asked for: most runs want few."""
+
+    def __init__(self, packed: Mapping[str, bytes]) -> None:
+        self._parts = Parts[Any](packed)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._parts[name]
+
+
 class DamagedError(Exception):
     """A part of a file of the cache is not what was written."""
 
@@ -112,23 +133,21 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.damaged: list[Path] = []
-        self._facts: dict[str, tuple[Any, ...]] = {}
+        self._together: dict[str, bytes] = {}  # the texts in the file of all, by path the digest of each
         self._packs: tuple[Path, mmap.mmap | bytes] = folder, b""
         self._last_run: Path | None = None
 
-    def facts(self, key: bytes) -> dict[str, Text]:
-        """By path, what is known of a file's text; `key` is what that depends on besides. The facts themselves, many
+    def facts(self, key: bytes) -> Texts:
+        """What is known of the texts of files; `key` is what that depends on besides. The facts themselves, many
         megabytes of which a run wants few, stay where they are."""
-        name, self._facts = self._read(self._facts_file(key)) or ("", {})
+        name, self._together, packed = self._read(self._facts_file(key)) or ("", {}, {})
         try:
             self._packs = self.folder / name, _mapped(self.folder / name)
         except OSError:
-            self._facts = {}
-        later = self._read(self._later_file(key)) or {}
-        return {
-            path: Text(digest, facts if isinstance(facts, bytes) else Part(*facts), outline, imports)
-            for path, (digest, facts, outline, imports) in {**self._facts, **later}.items()
-        }
+            self._together, packed = {}, {}
+        later = {path: Text._make(values) for path, values in (self._read(self._later_file(key)) or {}).items()}
+        known = {**self._together, **{path: text.digest for path, text in later.items()}}
+        return Texts(known, Parts(packed, Text._make).beside(later))
 
     def packed(self, text: Text) -> bytes:
         """The facts of a text. DamagedError where they are not what was kept."""
@@ -141,29 +160,32 @@ class Cache:
             raise DamagedError(file)
         return found
 
-    def keep_facts(self, key: bytes, texts: dict[str, Text], is_there: Callable[[str], bool]) -> None:
-        """Keeps what is known; beside the file of all texts, where only a few are new. That file is rid of what is no
-        longer there: to ask for each takes longer than to keep it."""
-        new = {path: text for path, text in texts.items() if self._facts.get(path) != text}
-        if len(new) * _FEW < len(texts):
-            self._write(
-                self._later_file(key),
-                {path: tuple(text._replace(facts=self.packed(text))) for path, text in new.items()},
-            )
-        else:
-            there = {path: text for path, text in texts.items() if path in new or is_there(path)}
-            parts = [self.packed(text) for text in there.values()]
-            starts = itertools.accumulate(map(len, parts), initial=0)
-            index = {
-                path: (text.digest, (start, len(part), crc32(part)), text.outline, text.imports)
-                for (path, text), start, part in zip(there.items(), starts, parts, strict=False)
-            }
-            name = f"{_PACKS}{key.hex()}.{digest(*parts).hex()}"
-            self._replace(self.folder / name, parts)
-            self._write(self._facts_file(key), (name, index))
-            self._write(self._later_file(key), {})  # what was kept there is older now
-            for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
-                self._leave(self.folder.glob(f"{kind}*"), count)
+    def keep_facts(self, key: bytes, new: Mapping[str, Text], known: Texts, is_there: Callable[[str], bool]) -> None:
+        """Keeps what is new, and what is known of other files; that beside the file of all texts, where only a few are
+        not in it. That file is rid of what is no longer there: to ask for each takes longer than to keep it."""
+        old = {path: content for path, content in known.digests.items() if path not in new}
+        later = {path: text for path, text in new.items() if self._together.get(path) != text.digest}
+        later.update({path: known.of[path] for path, content in old.items() if self._together.get(path) != content})
+        if len(later) * _FEW < len(old) + len(new):
+            found = {path: tuple(text._replace(facts=self.packed(text))) for path, text in later.items()}
+            self._write(self._later_file(key), found)
+            return
+        there = {path: known.of[path] for path in old if path in later or is_there(path)}
+        there.update({path: text for path, text in new.items() if path in later or is_there(path)})
+        parts = [self.packed(text) for text in there.values()]
+        starts = itertools.accumulate(map(len, parts), initial=0)
+        name = f"{_PACKS}{key.hex()}.{digest(*parts).hex()}"
+        self._replace(self.folder / name, parts)
+        placed = {
+            path: (text.digest, (start, len(part), crc32(part)), text.outline, text.imports)
+            for (path, text), start, part in zip(there.items(), starts, parts, strict=False)
+        }
+        self._write(
+            self._facts_file(key), (name, {path: text.digest for path, text in there.items()}, packed_parts(placed))
+        )
+        self._write(self._later_file(key), {})  # what was kept there is older now
+        for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
+            self._leave(self.folder.glob(f"{kind}*"), count)
 
     def briefs(self, key: bytes) -> dict[str, tuple[Any, ...]] | None:
         """What is known of the rules, as plain values; `key` is what that depends on."""
@@ -175,10 +197,10 @@ class Cache:
         self._write(self._briefs_file(key), found)
         self._leave(self.folder.glob("rules-*"), 1)
 
-    def run(self, settings: bytes, paths: bytes) -> Run | None:
+    def run(self, settings: bytes, paths: bytes, *, or_another: bool) -> Run | None:
         """What the last run with these `settings` over these `paths` found, or else the last one over others."""
         file = self._run_file(settings, paths)
-        self._last_run = file if file.exists() else self._newest(file.name.partition(".")[0])
+        self._last_run = self._newest(file.name.partition(".")[0]) if or_another and not file.exists() else file
         found = self._read(self._last_run)
         if found is None:
             return None
@@ -190,28 +212,24 @@ class Cache:
         found = self._read(self._notes_file(self._last_run)) if self._last_run else None
         if found is None or found[0] != _keys(run):
             return Notes({}, {}, {}, {}, [])
-        return Notes(*found[1:])
+        return cast("Notes", _Noted(found[1]))
 
     def keep_run(self, settings: bytes, paths: bytes, run: Run, notes: Notes) -> None:
         """Keeps what a run found, and what was asked for that."""
         file = self._run_file(settings, paths)
         kept = {path: (one.key, one.found) for path, one in run.kept.items()}
-        self._write(self._notes_file(file), (_keys(run), *notes))
+        self._write(self._notes_file(file), (_keys(run), packed_parts(notes._asdict())))
         self._write(file, (run.seen, run.around, run.listed, kept))
         self._leave(self.folder.glob("run-*"), _RUNS)
         self._leave(self.folder.glob("notes-*"), _RUNS)
 
-    def world(self, key: tuple[bytes, bytes], said: bytes) -> tuple[Mapping[str, Heard], Any] | None:
-        """What each file of a component says, and what they say together, as plain values; None where that is not
-        known. `said` is a digest of it all."""
-        then, heard, packed = self._read(self._world_file(key)) or (b"", {}, None)
-        return (heard, packed) if then == said else None
+    def world(self, key: tuple[bytes, bytes], said: bytes) -> Joined | None:
+        """What the files of a component say; None where that is not known. `said` is a digest of it all."""
+        then, *found = self._read(self._world_file(key)) or (b"",)
+        return Joined(*found) if then == said else None
 
-    def other_worlds(
-        self, key: tuple[bytes, bytes], paths: Collection[str]
-    ) -> Iterator[tuple[Mapping[str, Heard], Any]]:
-        """What other components said that have some of `paths`, those with most of them first: by path what each file
-        said, and what they said together."""
+    def other_worlds(self, key: tuple[bytes, bytes], paths: Collection[str]) -> Iterator[Joined]:
+        """What the files of other components said that have some of `paths`, those with most of them first."""
         own, wanted, shared = self._holds_file(key), {*paths}, dict[Path, int]()
         for holds in _by_age(self.folder.glob(f"{own.name.partition('.')[0]}.*")):
             if holds != own and (count := len(wanted.intersection(self._read(holds) or ()))):
@@ -222,13 +240,13 @@ class Cache:
                 with contextlib.suppress(OSError):
                     for file in (world, holds):
                         file.touch()  # to be left: what others are made of is worth more than what was made last
-                _, heard, packed = found
-                yield heard, packed
+                _, *values = found
+                yield Joined(*values)
 
-    def keep_world(self, key: tuple[bytes, bytes], said: bytes, heard: Mapping[str, Heard], packed: Any) -> None:
-        """Keeps that in place of what the component said before, with what each of its files said."""
-        self._write(self._world_file(key), (said, dict(heard), tuple(packed)))
-        self._write(self._holds_file(key), (*heard,))
+    def keep_world(self, key: tuple[bytes, bytes], said: bytes, joined: Joined) -> None:
+        """Keeps that in place of what the component said before."""
+        self._write(self._world_file(key), (said, *joined))
+        self._write(self._holds_file(key), (*joined.heard,))
         for kind in (_WORLD, _HOLDS):
             self._leave(self.folder.glob(f"{kind}*"), _WORLDS)
 

@@ -20,7 +20,7 @@ from fusionlint.source.briefs import keep
 from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, undamaged
 from fusionlint.source.components import Component
 from fusionlint.source.connected import connected, still_connected
-from fusionlint.source.files import listed, listing, look_again, module_name, path_in_project
+from fusionlint.source.files import listed, listing, look_again, stand
 from fusionlint.source.known import Known, content_of
 from fusionlint.source.plain import packed_problem, unpacked
 from fusionlint.source.processes import Progress, silent
@@ -52,7 +52,8 @@ def check_files(
         contents = {path: content_of(path) for path in map(str, sorted(paths))}
         seen = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
         key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
-        run = None if cache is None else cache.run(*key)
+        # Of what a run over others found, one file alone has little; to read it takes longer than to find that again.
+        run = None if cache is None else cache.run(*key, or_another=len(contents) > 1)
         if run is None or not _still_holds(run, contents, seen):
             last = run
             run, notes = undamaged(cache, lambda: _run(contents, seen, scope, jobs, cache, last, progress))
@@ -100,7 +101,8 @@ def _settings(scope: Scope) -> bytes:
 
 def _seen(path: str, content: bytes) -> bytes:
     """A digest of a file: its content, and what it is called."""
-    return digest(content, path_in_project(path).encode(), module_name(path).encode())
+    inside, module, *_ = stand(path)
+    return digest(content, inside.encode(), module.encode())
 
 
 def _still_holds(run: Run, contents: dict[str, bytes | Problem], seen: dict[str, bytes]) -> bool:

@@ -57,9 +57,10 @@ def components(leaves: Mapping[str, Leaf]) -> list[Component]:
             path = parents[path]
         return path
 
-    homes = {name: home_of(name, modules)[0] for name in {name for leaf in leaves.values() for name in leaf.imports}}
+    names = {name for leaf in leaves.values() for name in leaf.imports}
+    homes = {name: home for name in names if (home := home_of(name, modules)[0])}  # of few names, so looked up first
     for path, leaf in leaves.items():
-        for other in {home for name in leaf.imports if (home := homes[name]) and not is_elsewhere(name, leaf.module)}:
+        for other in {homes[name] for name in leaf.imports if name in homes and not is_elsewhere(name, leaf.module)}:
             parents[root(path)] = root(other)
     members: dict[str, list[str]] = defaultdict(list)
     for path in sorted(leaves):

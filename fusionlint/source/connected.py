@@ -35,7 +35,7 @@ def still_connected(
 ) -> Connected | None:
     """The same, where it is what it was in the `last` run: no file has come or gone, none is called otherwise, none
     imports anything else. None where it may not be; `seen` is a digest of each file now."""
-    if notes.leaves.keys() != {*paths, *last.around}:
+    if last.seen.keys() != seen.keys() or notes.leaves.keys() != {*paths, *last.around}:
         return None
     if any(listing(folder) != names for folder, names in last.listed.items()):
         return None

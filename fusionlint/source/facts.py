@@ -8,7 +8,7 @@ times faster than objects do; what it is asked for it hands out as the named tup
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -134,14 +134,14 @@ class Raw(NamedTuple):
 
 class Facts:
     """Everything `check` knows of a file before libcst parses it. Scope "" is the module's own. What was kept of the
-    text may be packed: after a small change few files are asked about."""
+    text may be packed, or still have to be fetched: after a small change few files are asked about."""
 
     def __init__(
         self,
         path: str,
         inside: str,
         module: str,
-        raw: Raw | bytes,
+        raw: Raw | bytes | Callable[[], bytes],
         *,
         is_package: bool = False,
         beside: Mapping[str, str] | None = None,
@@ -155,12 +155,16 @@ class Facts:
         self._bound: dict[tuple[str, str], Binding | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        packed = self._kept if isinstance(self._kept, bytes) else self._kept.packed()
-        return _facts, (self.path, self.inside, self.module, packed, self.is_package, self.beside)
+        return _facts, (self.path, self.inside, self.module, self._packed(), self.is_package, self.beside)
+
+    def _packed(self) -> bytes:
+        if isinstance(self._kept, Raw):
+            return self._kept.packed()
+        return self._kept if isinstance(self._kept, bytes) else self._kept()
 
     @cached_property
     def raw(self) -> Raw:
-        return Raw.unpacked(self._kept) if isinstance(self._kept, bytes) else self._kept
+        return self._kept if isinstance(self._kept, Raw) else Raw.unpacked(self._packed())
 
     @cached_property
     def bindings(self) -> dict[str, dict[str, Binding]]:

@@ -201,6 +201,7 @@ def look_again() -> None:
         _package_root,
         _package_of,
         _scripts,
+        _of_folder,
         _imported_from,
         _imported,
     ):
@@ -224,7 +225,7 @@ def _entries(folder: str) -> frozenset[str]:
 
 
 def _matters(name: str) -> bool:
-    return name.endswith(".py") or name.isidentifier() or name in _ROOT_FILES
+    return name.endswith((".py", ".pyi")) or name.isidentifier() or name in _ROOT_FILES
 
 
 def _names_in(folder: str) -> list[str]:
@@ -289,18 +290,30 @@ def _scripts(folder: str) -> Mapping[str, str]:
     return {name: found[name] for name in found.keys() - sys.stdlib_module_names - LIBRARIES}
 
 
-def module_name(path: str | Path) -> str:
-    """`brax.envs.ant` for src/brax/envs/ant.py, by the __init__.py files around it."""
+class Stand(NamedTuple):
+    """Where a file stands: its path as its project writes it; the dotted name of its module, `brax.envs.ant` for
+    src/brax/envs/ant.py, by the __init__.py files around it; whether a package is read from it; what is `beside` it."""
+
+    inside: str
+    module: str
+    is_package: bool
+    beside: Mapping[str, str]
+
+
+def stand(path: str | Path) -> Stand:
+    """Where the file at `path` stands."""
     folder, name = os.path.split(path)
-    package, stem = _package_of(folder), name.rpartition(".")[0] or name
-    if stem != "__init__":
-        return f"{package}.{stem}" if package else stem
-    return package or _real(Path(folder)).name
+    inside, package, near = _of_folder(folder)
+    stem = name.rpartition(".")[0] or name
+    if stem == "__init__":
+        return Stand(f"{inside}{name}", package or _real(Path(folder)).name, name == "__init__.py", near)
+    return Stand(f"{inside}{name}", f"{package}.{stem}" if package else stem, False, near)
 
 
-def is_package(path: str) -> bool:
-    """Whether a file is what a package is read from."""
-    return os.path.split(path)[1] == "__init__.py"
+@cache
+def _of_folder(folder: str) -> tuple[str, str, Mapping[str, str]]:
+    """What all files of a folder have in common of where they stand."""
+    return _folder_in_project(folder), _package_of(folder), _scripts(folder)
 
 
 @cache
@@ -345,4 +358,6 @@ def _imported(root: str, name: str) -> tuple[str | None, str | None]:
         found = f"{inside}.py"
     elif part in entries and "__init__.py" in _entries(inside):
         found = f"{inside}/__init__.py"
+    elif f"{part}.pyi" in entries:
+        found = f"{inside}.pyi"
     return found, inside if part in entries else None

@@ -103,7 +103,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
         if rule.name not in rules:
             continue
         for sensor in rule.source_sensors:
-            if sensor.calls and sensor.calls.isdisjoint(source.names):
+            if sensor.names and sensor.names.isdisjoint(source.names):
                 continue
             for node in sensor.asked_about(source):
                 for finding in sensor.check(node, source):

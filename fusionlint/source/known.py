@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from fusionlint.finding import Problem
 from fusionlint.rule import definition
-from fusionlint.source.cache import Cache, Text, digest
+from fusionlint.source.cache import Cache, Text, Texts, digest
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts, absolute
-from fusionlint.source.files import beside, is_package, module_name, path_in_project
+from fusionlint.source.files import stand
 from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
 from fusionlint.source.texts import text_of
@@ -28,9 +29,9 @@ class Known:
         self.texts: dict[str, Text] = {}
         self.leaves: dict[str, Leaf] = {}
         self.unread: dict[str, bytes] = {}  # what files that are not checked hold, where they could not be read
-        self._kept = cache.facts(definition()) if cache else {}
+        self._kept = cache.facts(definition()) if cache else Texts({}, {})
         # Facts are of a text, wherever it stands: below another folder, or called otherwise, it says the same.
-        self._by_content = {text.digest: text for text in self._kept.values()}
+        self._by_content = {content: path for path, content in self._kept.digests.items()}
         self._cache = cache
         self._is_new = False
 
@@ -48,8 +49,9 @@ class Known:
         leaf = self.leaves.get(path)
         if leaf is None:
             return facts_of(self.packed(path), path)
-        of_package, near = is_package(path), beside(path)
-        return Facts(path, leaf.inside, leaf.module, self.packed(path), is_package=of_package, beside=near)
+        _, _, of_package, near = stand(path)
+        kept = partial(self.packed, path)
+        return Facts(path, leaf.inside, leaf.module, kept, is_package=of_package, beside=near)
 
     def packed(self, path: str) -> bytes:
         """The facts of a file's text, as they are kept."""
@@ -69,14 +71,14 @@ class Known:
         return self.leaves[path]
 
     def _leaf(self, path: str) -> Leaf:
-        text, module, of_package = self.texts[path], module_name(path), is_package(path)
-        near = beside(path)
+        text = self.texts[path]
+        inside, module, of_package, near = stand(path)
         imports = tuple(
             # The most are absolute, which takes no looking at.
             absolute(target, module, near, is_package=of_package) if near or target.startswith(".") else target
             for target in text.imports
         )
-        return Leaf(module, path_in_project(path), imports, text.outline)
+        return Leaf(module, inside, imports, text.outline)
 
     def leaf_around(self, name: str) -> Leaf | None:
         """That of a file that is not checked; None for one that cannot be read."""
@@ -104,18 +106,20 @@ class Known:
         if self._cache is None or not self._is_new:
             return
         now = {path: self.texts[path] for path in contents if path in self.texts}
-        others = {path: one for path, one in self._kept.items() if path not in now and not path.startswith(_WAS)}
-        have = {one.digest for one in (*others.values(), *now.values())}
-        replaced = [one for one in self._kept.values() if one.digest not in have][-_REPLACED:]
-        named = {f"{_WAS}{one.digest.hex()}": one for one in replaced}
-        self._cache.keep_facts(definition(), {**named, **others, **now}, _is_there)
+        kept = self._kept.digests
+        others = {path: content for path, content in kept.items() if path not in now and not path.startswith(_WAS)}
+        have = {*others.values(), *(text.digest for text in now.values())}
+        replaced = [path for path, content in kept.items() if content not in have][-_REPLACED:]
+        named = {f"{_WAS}{kept[path].hex()}": self._kept.of[path] for path in replaced}
+        self._cache.keep_facts(definition(), {**named, **now}, Texts(others, self._kept.of), _is_there)
 
     def of_content(self, content: bytes) -> Text | None:
         """The text of a file by the digest of what it holds, or held."""
-        return self._by_content.get(content)
+        path = self._by_content.get(content)
+        return None if path is None else self._kept.of[path]
 
     def _take(self, path: str, content: bytes) -> None:
-        stored = self._by_content.get(content)
+        stored = self.of_content(content)
         if stored is not None:
             self.texts[path] = stored
 

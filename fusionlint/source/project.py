@@ -7,7 +7,7 @@ else by its dotted name, whatever it was imported as and through however many re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -38,6 +38,7 @@ from fusionlint.source.facts import (
     unpacked_call,
 )
 from fusionlint.source.files import LIBRARIES
+from fusionlint.source.parts import Parts
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
@@ -64,6 +65,8 @@ class Place(NamedTuple):
         return Place(self.path, self.scope.rpartition(".")[0])
 
 
+# The same as plain values: a Place is equal to it, and of many it need not be made.
+At: TypeAlias = tuple[str, str]
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -78,21 +81,32 @@ class Bound(NamedTuple):
     value: Value
 
 
-class Known(NamedTuple):
-    """What takes long to find out about a project. By path, of some files or of all: the names of what the calls of a
-    file call, those that may be of something compiled, and of a def that is, what the file shows (`seen.py`), packed,
-    for few runs ask for it, and what of other files all that rests on. Of all files: which functions are Pallas
-    kernels."""
+class OfFile(NamedTuple):
+    """What takes long to find out about one file of a project: the names of what its calls call, those that something
+    compiled may be called by, and of a def that is, and what the file shows (`seen.py`), packed, for few runs ask for
+    it."""
 
-    names: Mapping[str, Sequence[str | None]]
-    perhaps_compiled: Mapping[str, Sequence[str]]
-    perhaps_wrapped: Mapping[str, Sequence[str]]
-    seen: Mapping[str, bytes]
+    names: Sequence[str | None]
+    perhaps_compiled: Sequence[str]
+    perhaps_wrapped: Sequence[str]
+    seen: bytes
+
+
+class Known(NamedTuple):
+    """What is known of a project before it is asked: of some of its files or of all, what of other files that rests on,
+    and of all together which functions are Pallas kernels."""
+
+    files: Parts[OfFile]
     asked: Mapping[str, ByPath]
     kernels: frozenset[Place] | None = None
 
+    def only(self, paths: Iterable[str]) -> Known:
+        """What is known of these files."""
+        files = self.files.only(paths)
+        return Known(files, {path: self.asked[path] for path in files})
 
-NONE_KNOWN = Known({}, {}, {}, {}, {})
+
+NONE_KNOWN = Known(Parts({}, OfFile._make), {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +148,19 @@ class Project:
 
     def compiled_by_path(self) -> dict[str, Sequence[str]]:
         """`perhaps_compiled` file by file."""
-        return self.of_each(self.known.perhaps_compiled, lambda path: tuple(self.files[path].perhaps_compiled))
+        known = self.known.files
+        return {
+            path: known[path].perhaps_compiled if path in known else tuple(facts.perhaps_compiled)
+            for path, facts in self.files.items()
+        }
 
     def wrapped_by_path(self) -> dict[str, Sequence[str]]:
         """`perhaps_wrapped` file by file."""
-        return self.of_each(self.known.perhaps_wrapped, lambda path: tuple(self.files[path].perhaps_wrapped))
-
-    def of_each(self, known: Mapping[str, T], found_out: Callable[[str], T]) -> dict[str, T]:
-        """By path what is `known` of a file, be it nothing, and else what is found out about it."""
-        return {path: known[path] if path in known else found_out(path) for path in self.files}
+        known = self.known.files
+        return {
+            path: known[path].perhaps_wrapped if path in known else tuple(facts.perhaps_wrapped)
+            for path, facts in self.files.items()
+        }
 
     def decorated(self) -> Iterator[tuple[Place, Function]]:
         """Every def with decorators."""
@@ -535,11 +553,11 @@ class Project:
         return found
 
     def _all_called_by(self, name: str) -> Sequence[tuple[Place, int]]:
-        known = self.known.names
+        known = self.known.files
         if "called" in self.__dict__ or 2 * len(known) < len(self.files) or len(self._sought) > _FEW:
             return self.called.get(name, ())
         if name not in self._sought:
-            paths = (path for path in self.files if path not in known or name in known[path])
+            paths = (path for path in self.files if path not in known or name in known[path].names)
             calls = ((i, call) for path in paths for i, call in enumerate(self._all_calls_in(path)))
             self._sought[name] = [(place, i) for i, (place, found) in calls if found == name]
         return self._sought[name]
@@ -574,7 +592,7 @@ class Project:
 
     def resting_on(self, path: str) -> ByPath:
         """What of other files that rests on which was said of one by `resting`."""
-        if path in self.known.asked:
+        if path in self.known.files:
             return self.known.asked[path]
         return by_path((where, name) for one in self._resting_on.get(path, ()) for where in one for name in one[where])
 
@@ -584,9 +602,9 @@ class Project:
             yield place, name, call
 
     def _calls_in(self, path: str) -> Iterator[tuple[Place, str | None]]:
-        if path in self.known.names:
+        if path in self.known.files:
             places = {scope: Place(path, scope) for _, scope, _, _ in self.files[path].raw.calls}
-            calls = zip(self.files[path].raw.calls, self.known.names[path], strict=True)
+            calls = zip(self.files[path].raw.calls, self.known.files[path].names, strict=True)
             yield from ((places[scope], name) for (_, scope, _, _), name in calls)
             return
         scopes: dict[str, tuple[Place, dict[RawValue, str | None]]] = {}

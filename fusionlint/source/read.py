@@ -12,7 +12,7 @@ from contextlib import suppress
 from fusionlint.finding import Problem
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Facts, Raw
-from fusionlint.source.files import beside, is_package, module_name, path_in_project
+from fusionlint.source.files import stand
 from fusionlint.source.fix import split_lines
 from fusionlint.source.reading import read_raw
 
@@ -39,8 +39,8 @@ def read_text(data: bytes, path: str) -> Raw | Problem:
 
 def facts_of(raw: Raw | bytes, path: str) -> Facts:
     """The facts of the file at `path`, of whose text `raw` was kept, packed or not."""
-    inside, module = path_in_project(path), module_name(path)
-    return Facts(path, inside, module, raw, is_package=is_package(path), beside=beside(path))
+    inside, module, is_package, near = stand(path)
+    return Facts(path, inside, module, raw, is_package=is_package, beside=near)
 
 
 def read_bytes(data: bytes, path: str) -> Facts:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import marshal
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias, TypeVar
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import CONSTRUCTORS, Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.project import JIT, PARTIAL, Place, Project, found_once
+from fusionlint.source.project import JIT, PARTIAL, At, Place, Project, found_once
 
 # What traces the functions handed to it.
 TRANSFORMS = JIT | frozenset(
@@ -98,61 +99,65 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
 Handing: TypeAlias = "tuple[Place, str | None, RawCall]"
+# For some scopes what each of them has.
+Edges: TypeAlias = "tuple[tuple[At, tuple[At, ...]], ...]"
 Shown = TypeVar("Shown")
 
 
 class Seen(NamedTuple):
-    """What a file shows.
+    """What a file shows; its own functions and those of others by where they stand, as plain values: to make places of
+    all takes longer than to go through them.
 
-    `functions` are its own, by scope, each with whether a trace of what is around goes on into it. `host` are scopes of
-    host code, `setting_up` methods that are called as set-up is and keep what they make.
+    For each scope `nested` has the functions in it that a trace of it goes on into, `methods` the others. `host` are
+    scopes of host code, `setting_up` methods that are called as set-up is and keep what they make.
 
     `traced`, `called_back` and `kernels` are the functions of the project that it hands to a transformation, to the
     host and to Pallas, `handed_out` those that leave the function around them: who calls them is not seen.
 
     `calls` has for each scope the functions and classes that it calls, `hands` those that it hands to transformations.
 
-    Pairs: `overrides` of the scope of a method and the one of a base in whose
-    place it is called; `derived` of the scope of a class and a base; `of_self` of a name that a class hands to a
-    transformation, `jax.jit(self.update)`, and the class: it may be a method of subclasses alone.
+    Pairs: `overrides` of a method and the one of a base in whose place it is called; `derived` of a class and a base;
+    `of_self` of a name that a class hands to a transformation, `jax.jit(self.update)`, and the class: it may be a
+    method of subclasses alone.
     """
 
     is_idle: bool
-    functions: tuple[tuple[str, bool], ...]
-    host: tuple[str, ...]
-    setting_up: tuple[str, ...]
-    traced: tuple[Place, ...]
-    called_back: tuple[Place, ...]
-    kernels: tuple[Place, ...]
-    handed_out: tuple[Place, ...]
-    calls: tuple[tuple[str, tuple[Place, ...]], ...]
-    hands: tuple[tuple[str, tuple[Place, ...]], ...]
-    overrides: tuple[tuple[str, Place], ...]
-    derived: tuple[tuple[str, Place], ...]
-    of_self: tuple[tuple[str, Place], ...]
+    nested: Edges
+    methods: Edges
+    host: tuple[At, ...]
+    setting_up: tuple[At, ...]
+    traced: tuple[At, ...]
+    called_back: tuple[At, ...]
+    kernels: tuple[At, ...]
+    handed_out: tuple[At, ...]
+    calls: Edges
+    hands: Edges
+    overrides: tuple[tuple[At, At], ...]
+    derived: tuple[tuple[At, At], ...]
+    of_self: tuple[tuple[str, At], ...]
+
+    @property
+    def functions(self) -> Iterator[At]:
+        """All functions of the file."""
+        return chain(ends(self.nested), ends(self.methods))
 
     def packed(self) -> bytes:
         """`Seen.unpacked` of it is this again."""
-        places = (tuple(map(tuple, each)) for each in (self.traced, self.called_back, self.kernels, self.handed_out))
-        calls, hands = (
-            tuple((scope, tuple(map(tuple, places))) for scope, places in each) for each in (self.calls, self.hands)
-        )
-        paired = (self.overrides, self.derived, self.of_self)
-        pairs = (tuple((name, tuple(place)) for name, place in each) for each in paired)
-        return marshal.dumps((self.is_idle, self.functions, self.host, self.setting_up, *places, calls, hands, *pairs))
+        return marshal.dumps(_plain(self))
 
     @classmethod
     def unpacked(cls, data: bytes) -> Seen:
-        kept = marshal.loads(data)  # noqa: S302 - what `packed` wrote
-        is_idle, functions, host, setting_up, *places, calls, hands, overrides, derived, of_self = kept
-        traced, called_back, kernels, handed_out = (tuple(map(Place._make, each)) for each in places)
-        called, handed = (
-            tuple([(scope, tuple(map(Place._make, each))) for scope, each in of]) for of in (calls, hands)
-        )
-        pairs = (tuple((name, Place(*place)) for name, place in each) for each in (overrides, derived, of_self))
-        return cls(
-            is_idle, functions, host, setting_up, traced, called_back, kernels, handed_out, called, handed, *pairs
-        )
+        return cls(*marshal.loads(data))  # noqa: S302 - what `packed` wrote
+
+
+def ends(edges: Edges) -> Iterator[At]:
+    """What the scopes have."""
+    return (one for _, found in edges for one in found)
+
+
+def _plain(value: Any) -> Any:
+    """Tuples for what is one, with names or without."""
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
 
 
 @found_once
@@ -165,10 +170,8 @@ def seen_of(project: Project, path: str) -> Seen:
     """What one file of a project shows; found out once, or known from an earlier run."""
     found: dict[str, Seen] = project.kept.setdefault(seen_of, {})
     if path not in found:
-        known = project.known.seen.get(path)
-        found[path] = (
-            Seen.unpacked(known) if known is not None else project.resting(path, lambda: seen_in(project, path))
-        )
+        known = project.known.files.get(path)
+        found[path] = Seen.unpacked(known.seen) if known else project.resting(path, lambda: seen_in(project, path))
     return found[path]
 
 
@@ -177,38 +180,47 @@ def seen_in(project: Project, path: str) -> Seen:
     facts = project.files[path]
     functions = [(Place(path, scope), function) for scope, function in facts.functions.items()]
     classes = [Place(path, scope) for scope in facts.raw.classes]
-    calls: dict[str, dict[Place, None]] = defaultdict(dict)
+    calls: dict[Place, dict[Place, None]] = defaultdict(dict)
     for place, name in project.calls_in(path):
         if name is not None and (called := project.find(name)) is not None:
-            calls[place.scope][called] = None
+            calls[place][called] = None
+    nested, methods = defaultdict[Place, list[Place]](list), defaultdict[Place, list[Place]](list)
+    for place, function in functions:
+        goes_on = not function.owner or _is_constructor(place)
+        (nested if goes_on else methods)[place.outer].append(place)
     is_idle = is_idle_file(facts.inside)
     is_of_host = is_idle or _is_host_file(facts)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
-    hands: dict[str, dict[Place, None]] = defaultdict(dict)
+    hands: dict[Place, dict[Place, None]] = defaultdict(dict)
     traced = dict.fromkeys(_traced(project, path, functions))
     for one in handing:
         is_mapped_once = _is_mapped_once(one, facts)
         for place, argument in _handed([one]):
-            for function in project.functions_behind(place, unpacked(argument), TRANSFORMS):
-                hands[place.scope][function] = None
-                if not (is_mapped_once and function.outer == place):
-                    traced[function] = None
+            for handed in project.functions_behind(place, unpacked(argument), TRANSFORMS):
+                hands[place][handed] = None
+                if not (is_mapped_once and handed.outer == place):
+                    traced[handed] = None
     host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
     return Seen(
         is_idle,
-        tuple((place.scope, not function.owner or _is_constructor(place)) for place, function in functions),
-        _once(place.scope for place in (*host, *_calling_the_host(project, path))),
-        _once(_setting_up(project, path)),
+        _edges(nested),
+        _edges(methods),
+        _once((*host, *_calling_the_host(project, path))),
+        _once(Place(path, scope) for scope in _setting_up(project, path)),
         tuple(traced),
         _once(_called_back(project, path)),
         _once(_kernels(project, handing)),
         _once(_handed_out(project, path, functions)),
-        tuple((scope, tuple(called)) for scope, called in calls.items()),
-        tuple((scope, tuple(handed)) for scope, handed in hands.items()),
-        _once((place.scope, base) for place, function in functions for base in _overridden(project, place, function)),
-        _once((place.scope, base) for place in classes for base in project.bases(place)),
+        _edges(calls),
+        _edges(hands),
+        _once((place, base) for place, function in functions for base in _overridden(project, place, function)),
+        _once((place, base) for place in classes for base in project.bases(place)),
         _once(_handed_of_self(project, handing)),
     )
+
+
+def _edges(found: Mapping[Place, Iterable[Place]]) -> Edges:
+    return tuple((place, tuple(others)) for place, others in found.items())
 
 
 def _once(values: Iterable[Shown]) -> tuple[Shown, ...]:

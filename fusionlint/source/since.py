@@ -54,13 +54,15 @@ def since(
     """What became of `group`: of the `last` run, `notes` is what was asked in it; `seen`, a digest of each file now."""
     kept = {path: last.kept[path].key for path in group.paths if path in last.kept and path in seen}
     then = _then(group, notes)
-    rests = notes.rests.get(then.first, {})
     if all(key == digest(seen[path], group.digest) for path, key in kept.items()):
-        return Since(group.digest, (), None, rests)
-    before = {path: text for path, content in then.contents.items() if (text := known.of_content(content)) is not None}
+        return Since(group.digest, (), None, notes.rests.get(then.first, {}))
     come_or_gone = then.contents.keys() ^ {*group.paths}
-    if len(before) < len(then.contents) or len(come_or_gone) >= len(kept):
+    if len(come_or_gone) >= len(kept):
         return _UNKNOWN
+    before = {path: text for path, content in then.contents.items() if (text := known.of_content(content)) is not None}
+    if len(before) < len(then.contents):
+        return _UNKNOWN
+    rests = notes.rests.get(then.first, {})
     changed = [path for path in group.paths if path in before and before[path].outline != leaves[path].outline]
     if not come_or_gone:
         was = {path: leaves[path]._replace(outline=before[path].outline) for path in group.paths}
@@ -71,7 +73,7 @@ def since(
     found = cache.world(key_of(then.contents), then.said)
     if found is None:
         return _UNKNOWN
-    said, packed = found[0], Packed(*found[1])
+    said, packed = found.heard, Packed.of(found)
     mine = {path: leaves[path] for path in group.paths}
     now_said = {path: heard(leaf) for path, leaf in mine.items()}
     same = [path for path in group.paths if path in before and path not in changed]
@@ -84,7 +86,7 @@ def since(
     asked = {path: (*packed.asked[path], *notes.asked.get(path, ())) for path in group.paths if path in packed.asked}
     elsewhere = finding_otherwise(facts, mine, said, asked) if come_or_gone else ()
     now = rejoined(facts, old, packed, elsewhere)
-    cache.keep_world(group.key, group.digest, now_said, now.world.packed())
+    cache.keep_world(group.key, group.digest, now.world.packed().kept(now_said))
     true_then = [path for path, key in kept.items() if key == digest(seen[path], then.said)]
     questions = {path: notes.asked[path] for path in true_then if path in notes.asked}
     perhaps = stale(now, questions, rests)

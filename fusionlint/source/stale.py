@@ -31,9 +31,9 @@ from fusionlint.source.asked import (
 )
 from fusionlint.source.facts import Facts, Raw
 from fusionlint.source.project import Project
-from fusionlint.source.seen import Seen, seen_of
+from fusionlint.source.seen import Seen, ends, seen_of
 from fusionlint.source.traced import kernels, run_as_before
-from fusionlint.source.world import Packed, World, joined, known_of
+from fusionlint.source.world import Packed, World, joined
 
 Changes: TypeAlias = "dict[str, set[str]]"
 # What a file says and shows that is not there.
@@ -54,7 +54,7 @@ def rejoined(
 ) -> Rejoined:
     """How files hang together now; `was` are those that have said something else when it was as in `then`, as they
     were, and those that are gone. The names that the files `elsewhere` write may find other modules."""
-    there = {path: facts[path] for path in facts if path in then.names}
+    there = {path: facts[path] for path in facts if path in then.files}
     changed = {*was, *(facts.keys() - there.keys())}
     old = {**there, **was}
     said = [one for path in sorted(changed) for one in _said_otherwise(path, _raw(old, path), _raw(facts, path))]
@@ -62,8 +62,8 @@ def rejoined(
     means = about(said)
     again = {path for path in there if path in changed or path in elsewhere or asks(then.asked[path], means)}
     was_then = World.unpacked(old, then)
-    before, project = was_then.project, Project(facts, known_of(then, there.keys() - again))
-    shown_then = {path: Seen.unpacked(then.seen[path]) if path in old else _NOTHING for path in again | changed}
+    before, project = was_then.project, Project(facts, was_then.project.known.only(there.keys() - again))
+    shown_then = {path: Seen.unpacked(then.files[path].seen) if path in old else _NOTHING for path in again | changed}
     shown_now = {path: seen_of(project, path) if path in facts else _NOTHING for path in again | changed}
     then_kernels = kernels(before)
     if all(
@@ -156,21 +156,19 @@ def _seen_otherwise(path: str, before: Seen, now: Seen) -> Iterator[Asked]:
     for old, new in ((before.overrides, now.overrides), (before.derived, now.derived), (before.of_self, now.of_self)):
         if old != new:
             yield EVERYWHERE, METHODS
-    for one, other in (
-        (before.functions, now.functions),
-        (before.calls, now.calls),
-        (before.hands, now.hands),
-        ([(scope,) for scope in before.host], [(scope,) for scope in now.host]),
-        ([(scope,) for scope in before.setting_up], [(scope,) for scope in now.setting_up]),
-    ):
-        yield from ((path, outermost(scope)) for scope, *_ in {*one} ^ {*other})
+    for one, other in ((before.calls, now.calls), (before.hands, now.hands)):
+        yield from ((path, outermost(scope)) for (_, scope), _ in {*one} ^ {*other})
     for places, others in (
+        (ends(before.nested), ends(now.nested)),
+        (ends(before.methods), ends(now.methods)),
+        (before.host, now.host),
+        (before.setting_up, now.setting_up),
         (before.traced, now.traced),
         (before.called_back, now.called_back),
         (before.kernels, now.kernels),
         (before.handed_out, now.handed_out),
     ):
-        yield from ((place.path, outermost(place.scope)) for place in {*places} ^ {*others})
+        yield from ((where, outermost(scope)) for where, scope in {*places} ^ {*others})
 
 
 def _running_otherwise(then: Packed, world: World) -> Iterator[Asked]:

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import EVERYWHERE, METHODS
 from fusionlint.source.facts import CONSTRUCTORS, Call
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.project import Place, Project, found_once
+from fusionlint.source.project import At, Place, Project, found_once
 from fusionlint.source.seen import TRANSFORMS, Seen, is_called_idle, seen
 
 Context = Literal["traced", "host", "library"]
-Edges: TypeAlias = "Mapping[Place, Sequence[Place]]"
+Edges: TypeAlias = "Mapping[At, Sequence[At]]"
 
 
-def contexts(project: Project) -> dict[Place, Context]:
+def contexts(project: Project) -> dict[At, Context]:
     """The context of every function that is not "library"."""
     shown = seen(project)
     seeds = [place for one in shown.values() for place in one.traced]
@@ -31,44 +31,46 @@ def contexts(project: Project) -> dict[Place, Context]:
     seeds += (place for name, owner in of_self for place in _of_subclasses(project, owner, name))
     traced = _reached(seeds, _taken_along(project), kernels(project))
     # A test is host code even under a trace, for it runs on a handful of elements.
-    traced = {place for place in traced if not (shown[place.path].is_idle or place.scope.startswith("test_"))}
-    setting_up = {Place(path, scope) for path, one in shown.items() for scope in one.setting_up} - traced
-    host = {Place(path, scope) for path, one in shown.items() for scope in one.host}
+    traced = {(path, scope) for path, scope in traced if not (shown[path].is_idle or scope.startswith("test_"))}
+    setting_up = {place for one in shown.values() for place in one.setting_up} - traced
+    host = {place for one in shown.values() for place in one.host}
     host = (host | _callback_functions(project) | kernels(project)) - traced | setting_up
     host |= _set_up(project, host, traced, setting_up)
-    found: dict[Place, Context] = dict.fromkeys(host, "host")
+    found: dict[At, Context] = dict.fromkeys(host, "host")
     found.update(dict.fromkeys(traced, "traced"))
     return found
 
 
-def run_as_before(
-    world: Mapping[Place, Context], kernels: Collection[Place], path: str, before: Seen, now: Seen
-) -> bool:
+def run_as_before(world: Mapping[At, Context], kernels: Collection[At], path: str, before: Seen, now: Seen) -> bool:
     """Whether all functions of a project run as they did in its `world`, where the file at `path` shows something else:
     functions of its own level that nothing calls have come or gone, and what they call still runs as it did. That may
     run on the host because nothing else calls it, or would if nothing else did."""
-    then, there = {scope for scope, _ in before.functions}, {scope for scope, _ in now.functions}
+    then, there = {scope for _, scope in before.functions}, {scope for _, scope in now.functions}
     come, gone = there - then, then - there
-    if _without(come, now) != _without(gone, before) or any(Place(path, scope) in world for scope in gone):
+    if _without(come, now) != _without(gone, before) or any((path, scope) in world for scope in gone):
         return False
     if not all(scope.rpartition(".")[0] in ("", *come, *gone) for scope in (*come, *gone)):
         return False
     called, was_called = Counter(_called(come, now)), Counter(_called(gone, before))
     stays = ("host",) if kernels else ("host", "traced")
     return all(world.get(place) != "host" for place in called - was_called) and all(
-        world.get(place) in stays or (place.path == path and place.scope in gone) for place in was_called - called
+        world.get(place) in stays or (place[0] == path and place[1] in gone) for place in was_called - called
     )
 
 
 def _without(scopes: Collection[str], one: Seen) -> Seen:
-    return one._replace(
-        functions=tuple(function for function in one.functions if function[0] not in scopes),
-        calls=tuple(calls for calls in one.calls if calls[0] not in scopes),
+    nested, methods = (
+        tuple(
+            (around, left) for around, inside in edges if (left := tuple(one for one in inside if one[1] not in scopes))
+        )
+        for edges in (one.nested, one.methods)
     )
+    calls = tuple(calls for calls in one.calls if calls[0][1] not in scopes)
+    return one._replace(nested=nested, methods=methods, calls=calls)
 
 
-def _called(scopes: Collection[str], one: Seen) -> Iterator[Place]:
-    return (place for scope, places in one.calls if scope in scopes for place in places)
+def _called(scopes: Collection[str], one: Seen) -> Iterator[At]:
+    return (place for (_, scope), places in one.calls if scope in scopes for place in places)
 
 
 @of_project
@@ -78,14 +80,18 @@ def reached_from(project: Project, transforms: frozenset[str]) -> frozenset[Plac
     return taken_on(project, _handed_to(project, transforms))
 
 
-def taken_on(project: Project, seeds: Iterable[Place]) -> frozenset[Place]:
+def taken_on(project: Project, seeds: Iterable[At]) -> frozenset[Place]:
     """The functions `seeds`, and all that run when they are traced: what they call, define, hand to a scan or another
     transformation, and are overridden by."""
-    found = frozenset(_reached(seeds, (*_taken_along(project), _hands(project))))
+    found = frozenset(map(Place._make, _taken_on(project, seeds)))
     for place in found:
         project.log.add(*place)
     project.log.asked.add((EVERYWHERE, METHODS))
     return found
+
+
+def _taken_on(project: Project, seeds: Iterable[At]) -> set[At]:
+    return _reached(seeds, (*_taken_along(project), _hands(project)))
 
 
 def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
@@ -101,25 +107,30 @@ def _handed_to(project: Project, transforms: frozenset[str]) -> Iterator[Place]:
                 yield from _of_subclasses(project, around, name) if around else ()
 
 
-def _of_subclasses(project: Project, owner: Place, name: str) -> Iterator[Place]:
+def _of_subclasses(project: Project, owner: At, name: str) -> Iterator[Place]:
     """The methods of subclasses that a class hands on, of which it has no def: `self.update = jax.jit(self.update)`."""
     derived, functions = _derived(project), _functions(project)
     project.log.asked.add((EVERYWHERE, METHODS))
     below = [owner]
     for one in below:  # which grows
         below += (each for each in derived.get(one, ()) if each not in below)
-        place = Place(one.path, f"{one.scope}.{name}")
+        path, scope = one
+        place = Place(path, f"{scope}.{name}")
         if place in functions:
             yield place
 
 
 @found_once
-def _derived(project: Project) -> dict[Place, list[Place]]:
+def _derived(project: Project) -> Edges:
     """The classes of the project that are derived from each, as they name it."""
-    found: dict[Place, list[Place]] = defaultdict(list)
-    for path, one in seen(project).items():
-        for scope, base in one.derived:
-            found[base].append(Place(path, scope))
+    return _turned(pair for one in seen(project).values() for pair in one.derived)
+
+
+def _turned(pairs: Iterable[tuple[At, At]]) -> Edges:
+    """By the second of each pair the first ones."""
+    found: dict[At, list[At]] = defaultdict(list)
+    for one, other in pairs:
+        found[other].append(one)
     return found
 
 
@@ -141,54 +152,49 @@ def calls_in_use(project: Project, place: Place) -> list[tuple[Place, Call]]:
 def _taken_along(project: Project) -> tuple[Edges, ...]:
     """What a trace goes on into: the functions that a function calls, those defined in it, and what a subclass puts
     in place of a method; never a callback."""
-    overridden: dict[Place, list[Place]] = defaultdict(list)
-    for path, one in seen(project).items():
-        for scope, method in one.overrides:
-            overridden[method].append(Place(path, scope))
-    return _calls(project), _defined(project)[1], overridden
+    overridden = _turned(pair for one in seen(project).values() for pair in one.overrides)
+    return _calls(project), _nested(project), overridden
 
 
 @found_once
-def _callback_functions(project: Project) -> frozenset[Place]:
+def _callback_functions(project: Project) -> frozenset[At]:
     """What a trace hands to the host, and initializers, which run once before there is anything to speed up."""
     return frozenset(place for one in seen(project).values() for place in one.called_back)
 
 
-def _inside(project: Project) -> Edges:
-    """The functions that are defined in each scope."""
-    return _defined(project)[0]
-
-
 @found_once
-def _defined(project: Project) -> tuple[Edges, Edges]:
-    """The functions that are defined in each scope, and of them those that a trace of it goes on into."""
+def _nested(project: Project) -> Edges:
+    """The functions that are defined in each scope and that a trace of it goes on into: no callbacks."""
+    found = dict(chain.from_iterable(one.nested for one in seen(project).values()))
     callbacks = _callback_functions(project)
-    every, traced = defaultdict[Place, list[Place]](list), defaultdict[Place, list[Place]](list)
-    for path, one in seen(project).items():
-        # As they stand in the file: many of one scope after each other.
-        for around, functions in groupby(one.functions, lambda function: function[0].rpartition(".")[0]):
-            places = [(Place(path, scope), goes_on) for scope, goes_on in functions]
-            outer = Place(path, around)
-            every[outer] += [place for place, _ in places]
-            traced[outer] += [place for place, goes_on in places if goes_on and place not in callbacks]
-    return every, traced
+    for around in {(path, scope.rpartition(".")[0]) for path, scope in callbacks} & found.keys():
+        found[around] = tuple(one for one in found[around] if one not in callbacks)
+    return found
 
 
 @found_once
-def _functions(project: Project) -> frozenset[Place]:
-    return frozenset(chain.from_iterable(_inside(project).values()))
+def _inside(project: Project) -> tuple[Edges, Edges]:
+    """All functions that are defined in each scope: those that a trace of it would go on into, and methods."""
+    shown = seen(project).values()
+    nested, methods = (one.nested for one in shown), (one.methods for one in shown)
+    return dict(chain.from_iterable(nested)), dict(chain.from_iterable(methods))
+
+
+@found_once
+def _functions(project: Project) -> frozenset[At]:
+    return frozenset(chain.from_iterable(each for edges in _inside(project) for each in edges.values()))
 
 
 @found_once
 def _calls(project: Project) -> Edges:
     """The functions and classes of the project that each scope calls."""
-    return {Place(path, scope): called for path, one in seen(project).items() for scope, called in one.calls}
+    return dict(chain.from_iterable(one.calls for one in seen(project).values()))
 
 
 @found_once
 def _hands(project: Project) -> Edges:
     """The functions that each scope hands to transformations."""
-    return {Place(path, scope): handed for path, one in seen(project).items() for scope, handed in one.hands}
+    return dict(chain.from_iterable(one.hands for one in seen(project).values()))
 
 
 @found_once
@@ -199,22 +205,23 @@ def kernels(project: Project) -> frozenset[Place]:
     found = {place for one in seen(project).values() for place in one.kernels}
     if not found:
         return frozenset()
-    inside, calls = _inside(project), _calls(project)
+    (nested, methods), calls = _inside(project), _calls(project)
     others = Counter(chain.from_iterable(calls.values()))  # of how many that are no kernels each is called
     todo = deque(found)
     while todo:
         kernel = todo.popleft()
         called = calls.get(kernel, ())
         others.subtract(called)
-        for place in (*inside.get(kernel, ()), *(place for place in called if not others[place])):
+        inside = (*nested.get(kernel, ()), *methods.get(kernel, ()))
+        for place in (*inside, *(place for place in called if not others[place])):
             if place not in found:
                 found.add(place)
                 todo.append(place)
-    return frozenset(found)
+    return frozenset(map(Place._make, found))
 
 
-def _reached(seeds: Iterable[Place], edges: Sequence[Edges], without: frozenset[Place] = frozenset()) -> set[Place]:
-    reached = set(seeds) - without
+def _reached(seeds: Iterable[At], edges: Sequence[Edges], without: Collection[At] = frozenset()) -> set[At]:
+    reached = set(seeds).difference(without)
     todo = deque(reached)
     while todo:
         one = todo.popleft()
@@ -226,22 +233,23 @@ def _reached(seeds: Iterable[Place], edges: Sequence[Edges], without: frozenset[
     return reached
 
 
-def _set_up(project: Project, host: set[Place], traced: set[Place], setting_up: set[Place]) -> set[Place]:
+def _set_up(project: Project, host: set[At], traced: set[At], setting_up: set[At]) -> set[At]:
     """Functions inside host functions, and functions that nothing but set-up code (their own module's level,
     `__init__`, the methods `setting_up`) is seen to call. A driver that calls a library function proves nothing: it may
     be jitted elsewhere."""
-    inside, calls, functions = _inside(project), _calls(project), _functions(project)
-    handed_out = taken_on(project, (place for one in seen(project).values() for place in one.handed_out))
+    (nested, methods), calls, functions = _inside(project), _calls(project), _functions(project)
+    handed_out = _taken_on(project, (place for one in seen(project).values() for place in one.handed_out))
     others = Counter(chain.from_iterable(calls.values()))  # how many call each, those left out that set up
-    known, once, counted = set(host), set(setting_up), set[Place]()
-    todo = deque((*host, *setting_up, *(place for place in calls if not place.scope)))
+    known, once, counted = set(host), set(setting_up), set[At]()
+    todo = deque((*host, *setting_up, *(place for place in calls if not place[1])))
     while todo:
         place = todo.popleft()
-        new = [one for one in inside.get(place, ()) if place in known and one not in known and one not in handed_out]
+        inside = (*nested.get(place, ()), *methods.get(place, ())) if place in known else ()
+        new = [one for one in inside if one not in known and one not in handed_out]
         if place not in counted and (place in once or _sets_up(place)):
             counted.add(place)
             # Of what other modules hold a module's own level says nothing: that may be called in a loop there.
-            called = [one for one in calls.get(place, ()) if place.scope or one.path == place.path]
+            called = [one for one in calls.get(place, ()) if place[1] or one[0] == place[0]]
             others.subtract(called)
             now_once = [one for one in called if not others[one] and one in functions]
             now_once = [one for one in now_once if one not in host and one not in traced]
@@ -253,6 +261,7 @@ def _set_up(project: Project, host: set[Place], traced: set[Place], setting_up: 
     return known - host
 
 
-def _sets_up(place: Place) -> bool:
+def _sets_up(place: At) -> bool:
     """Whether what is known to be host code is the module's own level or a constructor."""
-    return not place.scope or place.scope.endswith(CONSTRUCTORS)
+    _, scope = place
+    return not scope or scope.endswith(CONSTRUCTORS)

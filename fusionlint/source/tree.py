@@ -7,7 +7,7 @@ about, and positions are computed for findings alone: libcst's own metadata cost
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -21,7 +21,7 @@ from fusionlint.source import flow
 from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, other_meaning, unpacked_call
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
-from fusionlint.source.project import PARTIAL, Place, Project
+from fusionlint.source.project import PARTIAL, At, Place, Project
 from fusionlint.source.traced import Context, is_idle
 from fusionlint.source.walk import Walk, dotted, holds_comment, statement_at
 
@@ -53,7 +53,7 @@ class Source:
     path: str
     data: bytes
     project: Project
-    contexts: dict[Place, Context]
+    contexts: Mapping[At, Context]
 
     @cached_property
     def facts(self) -> Facts:
