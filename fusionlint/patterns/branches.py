@@ -117,7 +117,7 @@ def is_unchanged(branch: Branch) -> bool:
     """Whether a branch hands on what it is given and does nothing: `lambda x: x`, `lambda: (state.a, b)`."""
     if isinstance(branch.function, cst.FunctionDef) and not _only_returns(branch.function):
         return False
-    return _is_handed_on(branch.result)
+    return is_handed_on(branch.result)
 
 
 def is_nothing(branch: Branch) -> bool:
@@ -135,7 +135,8 @@ def _only_returns(function: cst.FunctionDef) -> bool:
     return len(statements) == 1 and isinstance(statements[0], cst.Return)
 
 
-def _is_handed_on(node: cst.BaseExpression) -> bool:
+def is_handed_on(node: cst.BaseExpression) -> bool:
+    """Whether this is a value that is there, or several: no constant, nothing computed."""
     match node:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
             # FALSE and True are constants, which take part in the choice like anything computed.
@@ -143,7 +144,7 @@ def _is_handed_on(node: cst.BaseExpression) -> bool:
                 name not in ("True", "False", "None") and not (name.isupper() and len(name) > 1) and bool(dotted(node))
             )
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            return bool(elements) and all(_is_handed_on(element.value) for element in elements)
+            return bool(elements) and all(is_handed_on(element.value) for element in elements)
         case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]):
             return True
     return False

@@ -28,6 +28,7 @@ from fusionlint.patterns.branches import (
 )
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.finished import chooses_what_is_there
 from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.numbers import chooses_numbers
@@ -59,6 +60,8 @@ _LEAVES_A_RESULT = (
 _NUMBERS = 2
 # And that about an optimizer's update, of which nothing is claimed of a CPU: its clock sees no gain.
 _UPDATE = 3
+# That about what is there already, where no trace is seen.
+_THERE = 4
 
 
 @rule.source("Call", calls=CONDITIONALS)
@@ -77,16 +80,19 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen, but
     # for a number that is chosen by another one, both of which the function has computed: seldom a map is meant there.
+    # What is there already costs nothing to choose from, mapped or not.
     is_number = chooses_numbers(found, source) and _asks_a_result(found, source)
-    if source.context(node) != "traced" and not ((is_update or is_number) and source.is_traced(node)):
+    is_plain = is_update or is_number
+    is_there = not is_plain and source.context(node) != "traced" and chooses_what_is_there(found, source)
+    if source.context(node) != "traced" and not ((is_plain or is_there) and source.is_traced(node)):
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return
     if _is_for_nobody(found, source):
         return
     message, pair = _case(found, source)
-    if is_update and pair == 0:
-        pair = _UPDATE
+    if pair == 0:
+        pair = _UPDATE if is_update else _THERE if is_there else pair
     if pair == _NUMBERS and not _costs_again(found, is_number, source):
         return
     text = as_where(found, source)

@@ -293,8 +293,61 @@ def test_numbers_that_both_are_computed_cost_no_kernel_outside_of_loops(branch: 
     assert len(check_text(looped.encode(), "m.py", Scope(("cond-for-where",)))) == 1
 
 
-def test_arrays_chosen_by_a_result_may_be_mapped() -> None:
+def test_arrays_computed_by_a_result_may_be_mapped() -> None:
     code = RESULT.format(total="jnp.sum(w)", test="total < 0").replace(
-        "lambda: -1.0, lambda: 1.0", "lambda: x, lambda: w"
+        "lambda: -1.0, lambda: 1.0", "lambda: 2 * x, lambda: w"
     )
     assert not check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+
+
+MAPPED = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def modes(x, k_all, m_all):
+    rows, columns = x.shape
+    def mode(k, m):
+        half = jax.lax.cond((rows % 2 == 0) & (k == rows / 2), lambda: 0.5, lambda: 1.0)
+        half = jax.lax.cond((columns % 2 == 0) & (abs(m) == columns / 2), lambda: half / 2, lambda: half)
+        return jnp.sum(x * half)
+    return jax.vmap(lambda k: jax.vmap(lambda m: mode(k, m))(m_all))(k_all)
+"""
+
+
+def test_a_test_that_asks_a_number_of_the_shape_and_an_argument_of_the_vmap_is_mapped_too() -> None:
+    assert not check_text(MAPPED.encode(), "m.py", Scope(("cond-for-where",)))
+
+
+# Whoever calls it may map it: what is there already costs nothing to choose from all the same.
+ACCEPTED = """
+from typing import NamedTuple
+import jax
+import jax.numpy as jnp
+
+class State(NamedTuple):
+    q: jax.Array
+    p: jax.Array
+
+def kernel(state, proposal, log_p, key, should_move):
+    accepted = jax.random.uniform(key) < jnp.exp(log_p)
+    return jax.lax.cond({test}, lambda: {new}, lambda: {old})
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "new", "old", "count"),
+    [
+        ("accepted", "proposal", "state", 1),
+        ("jnp.isfinite(proposal.energy)", "(proposal.q, proposal.p)", "(state.q, state.p)", 1),
+        ("accepted", "proposal", "State(state.q, jnp.zeros_like(state.p))", 1),
+        ("should_move", "proposal", "state", 0),  # the caller may know
+        ("accepted", "proposal", "state.q * 2", 0),  # computed, which a map would do for all
+        ("accepted", "(proposal, True)", "(state, False)", 0),
+    ],
+)
+def test_a_choice_between_what_is_there_is_told_where_no_trace_is_seen(
+    test: str, new: str, old: str, count: int
+) -> None:
+    code = ACCEPTED.format(test=test, new=new, old=old)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
