@@ -6,7 +6,6 @@ silence nothing.
 
 from __future__ import annotations
 
-import difflib
 import io
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
@@ -136,6 +135,8 @@ def _unused(comment: Ignore, names: tuple[str, ...], why: str) -> Finding:
 
 
 def _no_rule(name: str, known: Sequence[str]) -> str:
+    import difflib  # nobody needs it who writes what there is
+
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]!r}?" if close else "`fusionlint rule` lists them"
     return f"there is no rule {name!r}; {hint}"

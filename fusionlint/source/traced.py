@@ -241,7 +241,8 @@ def _set_up(project: Project, host: set[At], traced: set[At], setting_up: set[At
     handed_out = _taken_on(project, (place for one in seen(project).values() for place in one.handed_out))
     others = Counter(chain.from_iterable(calls.values()))  # how many call each, those left out that set up
     known, once, counted = set(host), set(setting_up), set[At]()
-    todo = deque((*host, *setting_up, *(place for place in calls if not place[1])))
+    leading_on = (place for place in host if place in nested or place in methods or _sets_up(place))
+    todo = deque((*leading_on, *setting_up, *(place for place in calls if not place[1])))
     while todo:
         place = todo.popleft()
         inside = (*nested.get(place, ()), *methods.get(place, ())) if place in known else ()
