@@ -432,7 +432,7 @@ def test_what_is_no_longer_there_goes_when_all_is_kept_anew(tmp_path: Path) -> N
 
 
 def as_joined(paths: Iterable[str], *together: str) -> Joined:
-    return Joined(dict.fromkeys(paths, ("module", b"")), {}, together)
+    return Joined(dict.fromkeys(paths, ("module", b"")), {}, {}, together)
 
 
 def test_the_components_that_share_most_files_are_asked_first_however_old_they_are(tmp_path: Path) -> None:

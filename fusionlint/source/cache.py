@@ -101,11 +101,12 @@ class Notes(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """What the files of a component said, by path: each by itself, and what it took long to find out about each, for
-    `Parts` to read; and what they say together, as plain values."""
+    """What the files of a component said, by path: each by itself, and for `Parts` to read what it took long to find
+    out about each, and what of the others that was asked for; and what they say together, as plain values."""
 
     heard: dict[str, Heard]
     files: dict[str, bytes]
+    asked: dict[str, bytes]
     together: tuple[Any, ...]
 
 

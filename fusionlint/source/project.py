@@ -97,16 +97,16 @@ class Known(NamedTuple):
     and of all together which functions are Pallas kernels."""
 
     files: Parts[OfFile]
-    asked: Mapping[str, ByPath]
+    asked: Parts[ByPath]
     kernels: frozenset[Place] | None = None
 
     def only(self, paths: Iterable[str]) -> Known:
         """What is known of these files."""
         files = self.files.only(paths)
-        return Known(files, {path: self.asked[path] for path in files})
+        return Known(files, self.asked.only(files))
 
 
-NONE_KNOWN = Known(Parts({}, OfFile._make), {})
+NONE_KNOWN = Known(Parts({}, OfFile._make), Parts({}))
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,8 +83,11 @@ def since(
     old = {
         path: facts_of(known.packed_of(before[path]), path) for path in before if path in changed or path not in facts
     }
-    asked = {path: (*packed.asked[path], *notes.asked.get(path, ())) for path in group.paths if path in packed.asked}
-    elsewhere = finding_otherwise(facts, mine, said, asked) if come_or_gone else ()
+    elsewhere: Collection[str] = ()
+    if come_or_gone:
+        there = [path for path in group.paths if path in packed.asked]
+        asked = {path: (*packed.asked[path], *notes.asked.get(path, ())) for path in there}
+        elsewhere = finding_otherwise(facts, mine, said, asked)
     now = rejoined(facts, old, packed, elsewhere)
     cache.keep_world(group.key, group.digest, now.world.packed().kept(now_said))
     true_then = [path for path, key in kept.items() if key == digest(seen[path], then.said)]

@@ -20,18 +20,18 @@ class Packed(NamedTuple):
     that rests on, by path how their functions run, and which are Pallas kernels."""
 
     files: Parts[OfFile]
-    asked: Mapping[str, ByPath]
+    asked: Parts[ByPath]
     contexts: Mapping[str, Mapping[str, Context]]
     kernels: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, kept: Joined) -> Packed:
         """What the cache has kept."""
-        return cls(Parts(kept.files, OfFile._make), *kept.together)
+        return cls(Parts(kept.files, OfFile._make), Parts(kept.asked), *kept.together)
 
     def kept(self, heard: Mapping[str, Heard]) -> Joined:
         """What the cache keeps; `heard` is what each file said."""
-        return Joined({**heard}, {**self.files.packed}, (self.asked, self.contexts, self.kernels))
+        return Joined({**heard}, {**self.files.packed}, {**self.asked.packed}, (self.contexts, self.kernels))
 
 
 class World(NamedTuple):
@@ -43,7 +43,7 @@ class World(NamedTuple):
     def packed(self) -> Packed:
         """`World.unpacked` of it with the same facts is this world again."""
         project = self.project
-        known = project.known.files
+        known, known_asked = project.known.files, project.known.asked
         found = {
             path: (
                 tuple(name for _, name in project.calls_in(path)),
@@ -54,9 +54,11 @@ class World(NamedTuple):
             for path, facts in project.files.items()
             if path not in known
         }
-        files = {path: known.packed[path] for path in project.files if path in known} | packed_parts(found)
-        asked = {path: project.resting_on(path) for path in project.files}
-        return Packed(Parts(files, OfFile._make), asked, self.packed_contexts(), self.packed_kernels())
+        there = [path for path in project.files if path in known]
+        files = {path: known.packed[path] for path in there} | packed_parts(found)
+        asked = {path: known_asked.packed[path] for path in there}
+        asked |= packed_parts({path: project.resting_on(path) for path in found})
+        return Packed(Parts(files, OfFile._make), Parts(asked), self.packed_contexts(), self.packed_kernels())
 
     def packed_contexts(self) -> dict[str, dict[str, Context]]:
         """How functions run, by path and scope."""
