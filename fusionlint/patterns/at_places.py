@@ -130,7 +130,7 @@ def _names(part: cst.CSTNode) -> Iterator[str]:
 def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
     """n, where the last two axes are written at `jnp.diag_indices(n)` or at `arange(n), arange(n)`, or the array itself
     where it is asked for its diagonal; None for other places."""
-    parts = [meant(part, source) for part in write.index]
+    parts = [meant(part, source) for part in write.index[axes_before(write) :]]
     match parts:
         case [cst.Call(args=[cst.Arg(value=length), *more])] if source.calls(parts[0], *_DIAGONALS) and not more:
             return write.array if source.calls(parts[0], _DIAGONALS[1]) else length
@@ -141,6 +141,12 @@ def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
             if source.code(places) == source.code(others) and source.calls(rows, "jax.numpy.repeat"):
                 return _tiled(places, source)
     return None
+
+
+def axes_before(write: Write) -> int:
+    """How many parts of the index are whole axes before the last two: of `[..., i, i]` and `[:, i, i]` one."""
+    before = write.index[:-2]
+    return len(before) if all(is_whole(part) for part in before) else 0
 
 
 def _tiled(places: cst.Call, source: Source) -> cst.BaseExpression | None:

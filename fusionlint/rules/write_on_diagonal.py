@@ -11,7 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY, WRITES, Write, at_write, constant, elements, is_literal, is_none
 from fusionlint.patterns.at_chain import chain, is_last
-from fusionlint.patterns.at_places import diagonal, meant
+from fusionlint.patterns.at_places import axes_before, diagonal, meant
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
@@ -66,6 +66,8 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array, value = _shown(write.array, source), _shown(write.value, source)
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
+    if axes_before(write):
+        return _of_a_batch(write, eye, source)
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
     if _may_be_rows(write, source) or _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
@@ -83,6 +85,21 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp):
         value = f"({value})"
     return f"{jnp}.where({eye}, {array} {sign} {value}, {array}){of_more}"
+
+
+def _of_a_batch(write: Write, eye: str, source: Source) -> str:
+    """`jnp.where(jnp.eye(n, dtype=bool), K + values[..., None], K)`: the mask holds for the last two axes of any array."""
+    assert write.value is not None
+    jnp = source.alias("jax.numpy") or "jnp"
+    array, value = _shown(write.array, source), _shown(write.value, source)
+    of_each, is_known = "", is_literal(write.value) or _is_number(write, source)
+    if not is_known:
+        is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+        is_long = value != source.code(write.value)
+        value = "values[..., None]" if is_long else f"{value}[..., None]" if is_one else f"({value})[..., None]"
+        of_each = ", without `[..., None]` where it is a number"
+    sign = {"set": "", "add": f"{array} + "}.get(write.method, f"{array} * ")
+    return f"{jnp}.where({eye}, {sign}{value}, {array}){of_each}"
 
 
 def _may_be_rows(write: Write, source: Source) -> bool:
@@ -157,7 +174,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         return ()
     if (
         len(write.call.args) != 1
-        or len(write.index) == 3
+        or len(write.index) > 2
         or source.has_comment(write.call)
         or _is_zeros(write.array, source)
         or _has_more_axes(write.array, source)
