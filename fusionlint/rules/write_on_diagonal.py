@@ -88,7 +88,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
 
 
 def _of_a_batch(write: Write, eye: str, source: Source) -> str:
-    """`jnp.where(jnp.eye(n, dtype=bool), K + values[..., None], K)`: the mask holds for the last two axes of any array."""
+    """`jnp.where(jnp.eye(n, dtype=bool), K + values[..., None], K)`: the mask holds for the last two axes."""
     assert write.value is not None
     jnp = source.alias("jax.numpy") or "jnp"
     array, value = _shown(write.array, source), _shown(write.value, source)
