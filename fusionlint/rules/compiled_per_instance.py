@@ -12,6 +12,9 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, read
 from fusionlint.patterns.instances import compiled_methods, making_one
 from fusionlint.rule import Rule
+from fusionlint.source.asked import CALLS, EVERYWHERE
+from fusionlint.source.facts import last_name
+from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -22,7 +25,7 @@ rule = Rule(__name__, harm="recompile")
 def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`Solver(0.1).step(x)`, or `solver = Solver(0.1)`, then `solver.step(x)`, in host code that runs often."""
     where = repeats(node, source)
-    if where is None or not _could_be_made_before(node, where):
+    if where is None or not _could_be_made_before(node, where) or _may_be_traced(where, source):
         return
     for method, call in compiled_methods(node, source):
         if where in source.ancestors(call):
@@ -33,6 +36,25 @@ def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
                 "dataclass has them",
             )
             return
+
+
+def _may_be_traced(where: cst.CSTNode, source: Source) -> bool:
+    """Whether code under a trace calls a method of some object by the name of the one around `where`, `env.step` in the
+    body of a scan: what that makes, it makes once for each trace."""
+    function = source.function(where) if not isinstance(where, cst.FunctionDef) else where
+    place = Place(source.path, source.body_scope(function)) if function is not None else source.place(where)
+    facts = source.project.function_at(place)
+    if facts is None or not facts.owner:
+        return False
+    called = f".{last_name(place.scope)}"
+    source.project.log.asked.add((EVERYWHERE, CALLS))
+    for path, of_file in source.project.files.items():
+        for (callee, *_), scope, *_ in of_file.raw.calls:
+            if isinstance(callee, str) and callee.endswith(called) and not callee.startswith("self."):
+                source.project.log.add(path, scope)
+                if source.contexts.get((path, scope)) == "traced":
+                    return True
+    return False
 
 
 def _could_be_made_before(made: cst.Call, where: cst.CSTNode) -> bool:

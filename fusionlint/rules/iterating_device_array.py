@@ -47,6 +47,8 @@ _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
+# What solves something on the host.
+_ON_THE_HOST = "scipy."
 
 _Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp"
 
@@ -132,8 +134,25 @@ def list_in_an_order_drawn_by_jax(node: cst.Call, source: Source) -> Iterator[Fi
         target, iterated, body = _parts(loop)
         found = (part for whole in body for part in inside(whole) if isinstance(part, cst.Subscript))
         taken = next((part for part in found if _takes(part, target) and source.code(part.value) in listed), None)
-        if iterated is order and taken is not None and kind(taken.value, source) != "array":
+        if iterated is not order or taken is None or any(_waits_itself(part, source) for part in body):
+            continue
+        if kind(taken.value, source) != "array":
             yield _waited_for(taken, order, source)
+
+
+def _waits_itself(body: cst.CSTNode, source: Source) -> bool:
+    """Whether what is done with each element waits for the device in any case: a library of the host solves something,
+    a line is printed, or the truth of a comparison is asked for, `better = better or new > old`."""
+    for part in (body, *inside(body)):
+        match part:
+            case cst.Call():
+                name = source.qualified_name(part.func) or ""
+                if name == "print" or name.startswith(_ON_THE_HOST):
+                    return True
+            case cst.BooleanOperation(left=left, right=right):
+                if any(isinstance(side, cst.Comparison) for side in (left, right)):
+                    return True
+    return False
 
 
 def _lengths(draw: cst.Call, source: Source) -> Iterator[cst.Call]:

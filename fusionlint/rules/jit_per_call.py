@@ -60,7 +60,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return
     elif any(_is_laid_out_by(arg.value, calls, source) for arg in node.args if arg.keyword):
         return
-    if _calls_what_is_given(_wrapped(node.args[0].value, source), where, source):
+    if _is_of_what_is_given(node.args[0].value, where, source):
         return
     if _is_for_the_host(node.args[0].value, source) or all(_is_only_waited_for(call, source) for call in calls):
         return
@@ -156,13 +156,6 @@ def _is_for_the_host(function: cst.BaseExpression, source: Source) -> bool:
     return name in RETURNS or name.startswith("jax.experimental.host_callback.")
 
 
-def _wrapped(function: cst.BaseExpression, source: Source) -> Function | None:
-    """The def or lambda of this file that `function` is, or that wrappers are put around."""
-    while isinstance(function, cst.Call) and source.calls(function, *_WRAPPERS) and function.args:
-        function = function.args[0].value
-    return function_named(function, source)
-
-
 def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Source) -> bool:
     """Whether a function that is defined in the function `where` calls another that `where` is handed, or what `vmap`
     makes of it: another one is other code, and who hands the same one again is not seen."""
@@ -170,6 +163,16 @@ def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Sour
         return False
     called = (part.func for part in inside(body.body) if isinstance(part, cst.Call))
     return any(_is_handed(each, where, source) for each in called if isinstance(each, cst.Name))
+
+
+def _is_of_what_is_given(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> bool:
+    """Whether a function calls what the function `where` is handed, or wrappers are put around that and have a name
+    here, `partial_fn = partial(fn, model=model)`, then `vmap(partial_fn)`."""
+    while isinstance(function, cst.Call) and source.calls(function, *_WRAPPERS) and function.args:
+        function = function.args[0].value
+    if isinstance(function, cst.Name) and isinstance(source.value(function), cst.Call):
+        return isinstance(where, cst.FunctionDef) and _is_handed(function, where, source)
+    return _calls_what_is_given(function_named(function, source), where, source)
 
 
 def _is_handed(name: cst.Name, where: cst.FunctionDef, source: Source) -> bool:

@@ -77,3 +77,17 @@ def test_the_class_may_stand_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     found = check_files([driver, tmp_path / "solvers.py"], ONLY).findings
     assert [(Path(f.location.path).name, f.location.line) for f in found] == [("driver.py", 4)]
+
+
+@pytest.mark.parametrize(
+    ("rollout", "expected"),
+    [
+        ("jax.jit(lambda env, x: jax.lax.scan(lambda x, _: (env.step(x), None), x, None, 9))", 0),
+        ("lambda env, x: [env.step(x) for _ in range(9)]", 1),
+    ],
+    ids=["in the body of a scan", "by Python"],
+)
+def test_what_a_step_makes_that_a_trace_calls_is_made_once_for_each_trace(rollout: str, expected: int) -> None:
+    world = f"class World:\n{INIT}    def __init__(self, a): self.move = jax.jit(lambda x: a * x)\n"
+    env = "class Env:\n    def step(self, x):\n        return World(5).move(x)\n"
+    assert count(f"{world}{env}rollout = {rollout}\n") == expected

@@ -54,3 +54,24 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
 )
 def test_few_elements_and_those_that_somebody_is_told(body: str) -> None:
     assert found(body) == 0
+
+
+@pytest.mark.parametrize(
+    ("done", "count"),
+    [
+        ("graph = apply(graphs[i])", 1),
+        ("graph = apply(graphs[i]); rows, columns = linear_sum_assignment(graph)", 0),
+        ("graph = apply(graphs[i]); better = better or graph > best", 0),
+        ("print(apply(graphs[i]))", 0),
+    ],
+)
+def test_an_order_is_waited_for_where_nothing_else_of_the_loop_is(done: str, count: int) -> None:
+    code = f"""
+import jax
+from scipy.optimize import linear_sum_assignment
+
+def through(key, graphs, apply, better, best):
+    for i in jax.random.permutation(key, len(graphs)):
+        {done}
+"""
+    assert len(check_text(code.encode(), "m.py", ONLY)) == count

@@ -160,3 +160,11 @@ def test_equinox_finds_again_what_is_equal(function: str, number: int) -> None:
     named = f"g = {function}\n        return eqx.filter_jit(g)(x)"
     for body in (call, named):
         assert count(f"{code}    def step(self, x, a):\n        {body}\n") == number
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("fn", 0), ("f", 1)], ids=["a function that is handed over", "one of the file"]
+)
+def test_a_name_for_a_partial_of_what_is_handed_over_is_other_code_each_time(given: str, expected: int) -> None:
+    body = f"of_model = functools.partial({given}, x)\nreturn jax.pmap(jax.vmap(of_model))(a)"
+    assert count(in_function(body).replace("(x, a)", "(x, a, fn)")) == expected
