@@ -7,7 +7,9 @@ headers) takes a tenth of the time in which a file is checked.
 from __future__ import annotations
 
 import functools
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
 def entry_points(group: str) -> list[EntryPoint]:
     """What installed packages name under `group`. What lies in the working folder is not installed: it may be what is
     checked."""
-    texts = (path.read_bytes() for info in _infos() if (path := info / "entry_points.txt").exists())
-    if not any(group.encode() in text for text in texts):
+    if not any(group.encode() in _text(f"{info}/entry_points.txt") for info in _infos()):
         return []
     from importlib.metadata import distributions
 
@@ -33,7 +34,8 @@ def entry_points(group: str) -> list[EntryPoint]:
 
 def version(name: str) -> str:
     """The version of an installed package. importlib.metadata.PackageNotFoundError without one."""
-    found = next((info.name for info in _infos() if info.name.startswith(f"{name}-")), None)
+    names = (info.rpartition(os.sep)[2] for info in _infos())
+    found = next((info for info in names if info.startswith(f"{name}-")), None)
     if found is not None:
         return found.split("-")[1].removesuffix(".dist")
     from importlib import metadata
@@ -47,6 +49,16 @@ def _folders() -> tuple[str, ...]:
 
 
 @functools.cache
-def _infos() -> tuple[Path, ...]:
-    """The folders in which installers leave what they know of a package."""
-    return tuple(info for folder in _folders() if Path(folder).is_dir() for info in Path(folder).glob("*-info"))
+def _infos() -> tuple[str, ...]:
+    """The folders in which installers leave what they know of a package. pathlib takes four times as long to look."""
+    found: list[str] = []
+    for folder in _folders():
+        with suppress(OSError):
+            found += (entry.path for entry in os.scandir(folder) if entry.name.endswith("-info"))
+    return tuple(found)
+
+
+def _text(path: str) -> bytes:
+    with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - one for each package that is installed
+        return file.read()
+    return b""

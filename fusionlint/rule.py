@@ -207,27 +207,57 @@ def broken() -> tuple[tuple[str, str], ...]:
     return catalogue().broken if _entry_points() else ()
 
 
+# What `definition` is known to be, by `outside`.
+_KNOWN: dict[bytes, bytes] = {}
+
+
 @functools.cache
 def definition() -> bytes:
     """A digest of everything that decides what is found: the code of fusionlint and of rules from elsewhere, the pages,
     and the versions of Python and libcst."""
-    found = hashlib.sha1(repr((sys.version_info, version("libcst"))).encode(), usedforsecurity=False)
-    package = Path(__file__).parent
-    folders = [package, pages_folder(), *(r.folder for r in _foreign_rules())]
-    for folder in folders:
-        for path in sorted(_texts_below(str(folder))):
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - each run reads them all
+    if _KNOWN and (known := _KNOWN.get(outside())) is not None:
+        return known
+    found = _digest_of_versions()
+    for folder in _folders():
+        for entry in sorted(_texts_below(folder), key=lambda entry: entry.path):
+            with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123 - there are hundreds
                 found.update(file.read())
     return found.digest()
 
 
-def _texts_below(folder: str) -> Iterator[str]:
+def is_defined(outside: bytes, definition: bytes) -> None:
+    """For the rest of this process: what looks so from outside has this `definition`."""
+    _KNOWN[outside] = definition
+
+
+@functools.cache
+def outside() -> bytes:
+    """A digest of what of all that shows without reading it: paths, sizes and times, by which Python itself knows
+    whether a module is what it has compiled."""
+    found = _digest_of_versions()
+    for folder in _folders():
+        for entry in sorted(_texts_below(folder), key=lambda entry: entry.path):
+            status = entry.stat()
+            found.update(f"{entry.path} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return found.digest()
+
+
+def _digest_of_versions() -> hashlib._Hash:
+    return hashlib.sha1(repr((sys.version_info, version("libcst"))).encode(), usedforsecurity=False)
+
+
+def _folders() -> list[str]:
+    """Where the code and the pages lie."""
+    return [str(folder) for folder in (Path(__file__).parent, pages_folder(), *(r.folder for r in _foreign_rules()))]
+
+
+def _texts_below(folder: str) -> Iterator[os.DirEntry[str]]:
     """The modules and pages in a folder and in those inside; pathlib takes ten times as long to look."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from _texts_below(entry.path)
         elif entry.name.endswith((".py", ".md")):
-            yield entry.path
+            yield entry
 
 
 def _foreign_rules() -> list[Rule]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from fusionlint.rule import all_rules, definition, pages
+from fusionlint import rule as rule_module
+from fusionlint.rule import all_rules, definition, outside, pages
 from fusionlint.source import briefs
 from fusionlint.source.cache import Cache
 from fusionlint.source.reading import read_facts
@@ -81,6 +83,32 @@ def test_where_a_check_finds_what_it_looks_for_the_file_calls_what_it_needs() ->
                         assert not sensor.needs.isdisjoint(source.names), (rule.name, page.name, block.line)
                         met.add(rule.name)
     assert met == {rule.name for rule in all_rules() if any(sensor.needs for sensor in rule.source_sensors)}
+
+
+def test_what_looks_the_same_from_outside_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(briefs, "_KEPT", {})
+    monkeypatch.setattr(rule_module, "_KNOWN", {})
+    cache = Cache(tmp_path)
+    briefs.keep(cache)
+    assert cache.definition(outside()) == definition()
+    assert cache.definition(b"otherwise") is None
+    cache.keep_definition(outside(), b"what is kept")
+    definition.cache_clear()
+    briefs.recall(cache)
+    assert definition() == b"what is kept"
+    definition.cache_clear()
+
+
+def test_a_file_that_is_written_anew_looks_otherwise_from_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "a.md"
+    page.write_text("one")
+    monkeypatch.setattr(rule_module, "_folders", lambda: [str(tmp_path)])
+    seen = outside.__wrapped__()
+    assert outside.__wrapped__() == seen
+    os.utime(page, ns=(0, page.stat().st_mtime_ns + 1))
+    assert outside.__wrapped__() != seen
 
 
 def test_rules_that_changed_are_not_known_by_what_is_kept(kept: Cache) -> None:

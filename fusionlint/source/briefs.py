@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from fusionlint.rule import Rule, all_rules, are_ours, definition, one_of_ours, pages
+from fusionlint.rule import Rule, all_rules, are_ours, definition, is_defined, one_of_ours, outside, pages
 from fusionlint.source.cache import Cache
 
 
@@ -45,6 +45,8 @@ def rules_about(names: Collection[str]) -> Iterator[Rule]:
 def recall(cache: Cache | None) -> None:
     """Go by what a cache has kept of these very rules. Those from elsewhere have to be loaded to be known."""
     if cache is not None and not _KEPT and are_ours():
+        if (known := cache.definition(outside())) is not None:
+            is_defined(outside(), known)
         kept = cache.briefs(definition()) or {}
         _KEPT.update({name: Brief(*values) for name, values in kept.items()})
 
@@ -54,6 +56,8 @@ def keep(cache: Cache) -> None:
     if not _KEPT and are_ours():
         found = {rule.name: Brief(rule.page.targets, rule.page.is_of_arithmetic, _calls(rule)) for rule in all_rules()}
         cache.keep_briefs(definition(), {name: tuple(brief) for name, brief in found.items()})
+    if are_ours() and cache.definition(outside()) is None:
+        cache.keep_definition(outside(), definition())
 
 
 @cache

@@ -188,6 +188,16 @@ class Cache:
         for kind, count in (("facts-", 1), ("later-", 1), (_PACKS, 2)):  # another run may be about to read the last
             self._leave(self.folder.glob(f"{kind}*"), count)
 
+    def definition(self, outside: bytes) -> bytes | None:
+        """What the rules and all their code are that look so from outside."""
+        found: bytes | None = self._read(self._definition_file(outside))
+        return found
+
+    def keep_definition(self, outside: bytes, definition: bytes) -> None:
+        """Keeps that."""
+        self._write(self._definition_file(outside), definition)
+        self._leave(self.folder.glob("code-*"), 1)
+
     def briefs(self, key: bytes) -> dict[str, tuple[Any, ...]] | None:
         """What is known of the rules, as plain values; `key` is what that depends on."""
         found: dict[str, tuple[Any, ...]] | None = self._read(self._briefs_file(key))
@@ -259,6 +269,9 @@ class Cache:
 
     def _briefs_file(self, key: bytes) -> Path:
         return self.folder / f"rules-{key.hex()}"
+
+    def _definition_file(self, outside: bytes) -> Path:
+        return self.folder / f"code-{outside.hex()}"
 
     def _facts_file(self, key: bytes) -> Path:
         return self.folder / f"facts-{key.hex()}"
