@@ -1,10 +1,11 @@
-"""Whether a conditional asks of a loop's counter if this is its first step."""
+"""What a conditional asks of a loop's counter: whether this is its first step, or how many there were."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.branches import Conditional, counter_name
+from fusionlint.patterns.at import names_read
+from fusionlint.patterns.branches import Conditional, counter_name, depends_on_input
 from fusionlint.patterns.loop_bodies import COUNTERS, loop_bodies
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -22,6 +23,21 @@ def asks_for_first_step(found: Conditional, source: Source) -> bool:
         ):
             return _counts(counter, source)
     return False
+
+
+def asks_a_counter(test: cst.BaseExpression, source: Source) -> bool:
+    """Whether a test goes by the counter of a `fori_loop` alone, `i > 0`: a `vmap` around the loop leaves the counter
+    as it is, and so the conditional."""
+    asked = [name for name in names_read(test) if depends_on_input(name, source)]
+    return bool(asked) and all(_is_counter(name, source) for name in asked)
+
+
+def _is_counter(name: cst.Name, source: Source) -> bool:
+    function, written = source.function(name), source.written(name)
+    if function is None or written is None or not isinstance(source.parent(written), cst.Param):
+        return False
+    place = Place(source.path, source.body_scope(function))
+    return counter_name(function) == name.value and loop_bodies(source.project).get(place) == "jax.lax.fori_loop"
 
 
 def _counts(counter: cst.Name, source: Source) -> bool:

@@ -29,7 +29,7 @@ from fusionlint.patterns.branches import (
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.finished import chooses_what_is_there
-from fusionlint.patterns.first_step import asks_for_first_step
+from fusionlint.patterns.first_step import asks_a_counter, asks_for_first_step
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.often import is_for_a_picture
@@ -190,8 +190,8 @@ def _is_mapped(found: Conditional, source: Source) -> bool:
         return depends_on_input(found.test, source)
     if not (under_vmap(found.call, source) or under_map(found.call, source)):
         return False
-    same_for_all = counts_steps(found.test, source) and not _is_vectorized_itself(found.call, found.test, source)
-    return depends_on_input(found.test, source) and not same_for_all
+    counts = counts_steps(found.test, source) and not _is_vectorized_itself(found.call, found.test, source)
+    return depends_on_input(found.test, source) and not (counts or asks_a_counter(found.test, source))
 
 
 def _is_vectorized_itself(node: cst.Call, test: cst.BaseExpression, source: Source) -> bool:

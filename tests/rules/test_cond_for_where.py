@@ -351,3 +351,25 @@ def test_a_choice_between_what_is_there_is_told_where_no_trace_is_seen(
 ) -> None:
     code = ACCEPTED.format(test=test, new=new, old=old)
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+COUNTED = """
+import jax
+import jax.numpy as jnp
+
+def relaxed(x, limit):
+    def step(i, state):
+        x, last = state
+        new = jnp.sin(x)
+        return jax.lax.cond({test}, lambda: 0.4 * new + 0.6 * last, lambda: new), x
+    return jax.lax.fori_loop(0, 25, step, (x, x))[0]
+
+@jax.jit
+def all_of(xs, limits):
+    return jax.vmap(relaxed)(xs, limits)
+"""
+
+
+@pytest.mark.parametrize(("test", "count"), [("i > 0", 1), ("i > limit", 0), ("new.sum() > 0", 0)])
+def test_under_a_vmap_the_counter_of_a_loop_is_the_same_for_all(test: str, count: int) -> None:
+    assert len(check_text(COUNTED.format(test=test).encode(), "m.py", Scope(("cond-for-where",)))) == count
