@@ -9,11 +9,11 @@ import pytest
 from projects import PROJECTS, fetch
 
 from fusionlint.source.borrowed import as_they_were, borrowed
-from fusionlint.source.cache import Heard
 from fusionlint.source.components import Leaf, heard
 from fusionlint.source.connected import connected
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import look_again, python_files
+from fusionlint.source.kept import Heard
 from fusionlint.source.known import Known, content_of
 from fusionlint.source.world import Packed, join
 

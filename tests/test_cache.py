@@ -15,9 +15,10 @@ from projects import PROJECTS, fetch
 
 from fusionlint.rule import pages
 from fusionlint.source import asking, components, connected, known, stale
-from fusionlint.source.cache import FOLDER, Cache, Joined, Text, Texts
+from fusionlint.source.cache import FOLDER, Cache
 from fusionlint.source.check import Result, check_files
 from fusionlint.source.files import python_files
+from fusionlint.source.kept import Joined, Text, Texts
 from fusionlint.source.project import Project
 from fusionlint.source.scope import Scope, speaking
 from fusionlint.source.world import World, joined

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fusionlint.source.asked import ByPath
-from fusionlint.source.cache import Heard, Joined
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts
+from fusionlint.source.kept import Heard, Joined
 from fusionlint.source.project import NONE_KNOWN, Known, modules_of
 from fusionlint.source.world import Packed
 

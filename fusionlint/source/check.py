@@ -17,10 +17,11 @@ from fusionlint.rule import broken, definition
 from fusionlint.source.answers import rests_of
 from fusionlint.source.asking import judge
 from fusionlint.source.briefs import keep
-from fusionlint.source.cache import Cache, Kept, Notes, Run, digest, undamaged
+from fusionlint.source.cache import Cache, digest, undamaged
 from fusionlint.source.components import Component
 from fusionlint.source.connected import connected, still_connected
 from fusionlint.source.files import listed, listing, look_again, stand
+from fusionlint.source.kept import Kept, Notes, Run
 from fusionlint.source.known import Known, content_of
 from fusionlint.source.plain import packed_problem, unpacked
 from fusionlint.source.processes import Progress, silent

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fusionlint.rule import definition
-from fusionlint.source.cache import Heard, digest
+from fusionlint.source.cache import digest
 from fusionlint.source.files import LIBRARIES, imported_file, imports_from, real_path
+from fusionlint.source.kept import Heard
 from fusionlint.source.project import home_of, modules_of
 
 # Components of so many files are joined once, before there are several processes, and it is remembered what each of

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from fusionlint.source.cache import Notes, Run
 from fusionlint.source.components import Component, Leaf, components, neighbours, said_by
 from fusionlint.source.files import listing
+from fusionlint.source.kept import Notes, Run
 from fusionlint.source.known import Known
 
 

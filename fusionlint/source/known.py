@@ -8,10 +8,11 @@ from pathlib import Path
 
 from fusionlint.finding import Problem
 from fusionlint.rule import definition
-from fusionlint.source.cache import Cache, Text, Texts, digest
+from fusionlint.source.cache import Cache, digest
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts, absolute
 from fusionlint.source.files import stand
+from fusionlint.source.kept import Text, Texts
 from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
 from fusionlint.source.texts import text_of

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from fusionlint.source.asked import ByPath
 from fusionlint.source.borrowed import finding_otherwise
-from fusionlint.source.cache import Cache, Notes, Run, digest
+from fusionlint.source.cache import Cache, digest
 from fusionlint.source.components import Component, Leaf, heard, key_of, said_by
+from fusionlint.source.kept import Notes, Run
 from fusionlint.source.known import Known
 from fusionlint.source.read import facts_of
 from fusionlint.source.stale import rejoined, stale

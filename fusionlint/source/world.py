@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fusionlint.source.asked import ByPath
-from fusionlint.source.cache import Heard, Joined
 from fusionlint.source.facts import Facts
+from fusionlint.source.kept import Heard, Joined
 from fusionlint.source.parts import Parts, packed_parts
 from fusionlint.source.project import NONE_KNOWN, At, Known, OfFile, Place, Project
 from fusionlint.source.seen import seen_of
