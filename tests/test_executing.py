@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -114,7 +113,7 @@ def test_what_a_worker_wrote_to_stderr_is_kept_where_it_fails() -> None:
 
 
 def test_what_an_executor_is_given_can_be_pickled_and_so_can_what_it_gives() -> None:
-    given = (do_job, json.dumps(write_job(job("good"))), json.dumps(asdict(CPU)), os.getcwd(), 60.0)  # noqa: PTH109
+    given = (do_job, json.dumps(write_job(job("good"))), json.dumps(CPU._asdict()), os.getcwd(), 60.0)  # noqa: PTH109
     function, *arguments = pickle.loads(pickle.dumps(given))
     texts = pickle.loads(pickle.dumps(function(*arguments)))
     assert {"artifacts.json", "after.hlo.txt", "jaxpr.txt"} <= set(texts)
