@@ -40,11 +40,16 @@ def _is_there(node: cst.BaseExpression, source: Source) -> bool:
     return is_handed_on(node)
 
 
-def _is_computed(found: Conditional, source: Source) -> bool:
+def computed_for(found: Conditional, source: Source) -> list[cst.BaseExpression]:
+    """What the function around computes and gives a name that the test reads."""
     here = source.function(found.call)
     values = (source.value(name) or unpacked(source.written(name), source) for name in names_read(found.test))
-    made = [value for value in values if value is not None and source.function(value) is here]
-    return any(_computes(part, source) for value in (found.test, *made) for part in (value, *inside(value)))
+    return [value for value in values if value is not None and source.function(value) is here]
+
+
+def _is_computed(found: Conditional, source: Source) -> bool:
+    asked = (found.test, *computed_for(found, source))
+    return any(_computes(part, source) for value in asked for part in (value, *inside(value)))
 
 
 def _computes(node: cst.CSTNode, source: Source) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import names_read
-from fusionlint.patterns.branches import Conditional, counter_name, depends_on_input
+from fusionlint.patterns.branches import Conditional, Function, counter_name, depends_on_input
 from fusionlint.patterns.loop_bodies import COUNTERS, loop_bodies
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -33,21 +33,29 @@ def asks_a_counter(test: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_counter(name: cst.Name, source: Source) -> bool:
-    function, written = source.function(name), source.written(name)
-    if function is None or written is None or not isinstance(source.parent(written), cst.Param):
-        return False
-    place = Place(source.path, source.body_scope(function))
-    return counter_name(function) == name.value and loop_bodies(source.project).get(place) == "jax.lax.fori_loop"
+    function = _handed_first(name, source)
+    return function is not None and function is source.function(name) and _is_a_body(function, source)
 
 
 def _counts(counter: cst.Name, source: Source) -> bool:
     """Whether `counter` is the first parameter of a loop's body, or of a function whose first is called like one."""
-    function = source.function(counter)
-    written = source.written(counter)
-    while function is not None and written is not None and counter_name(function) != counter.value:
-        function = source.function(function)
-    if function is None or written is None or not isinstance(source.parent(written), cst.Param):
+    function = _handed_first(counter, source)
+    if function is None:
         return False
-    if loop_bodies(source.project).get(Place(source.path, source.body_scope(function))) == "jax.lax.fori_loop":
+    if _is_a_body(function, source):
         return True
     return counter.value in COUNTERS and isinstance(function, cst.FunctionDef) and len(function.params.params) > 1
+
+
+def _handed_first(name: cst.Name, source: Source) -> Function | None:
+    """The function around whose first parameter `name` is."""
+    function, written = source.function(name), source.written(name)
+    while function is not None and written is not None and counter_name(function) != name.value:
+        function = source.function(function)
+    return function if written is not None and isinstance(source.parent(written), cst.Param) else None
+
+
+def _is_a_body(function: Function, source: Source) -> bool:
+    """Whether a `fori_loop` runs it."""
+    place = Place(source.path, source.body_scope(function))
+    return loop_bodies(source.project).get(place) == "jax.lax.fori_loop"

@@ -19,6 +19,8 @@ from fusionlint.source.walk import children, dotted
 
 # Up to so many iterations nobody writes a scan.
 _FEW = 10
+# What computes on the host.
+_ON_THE_HOST = "scipy."
 
 _DEVICE = regex(r"^(jax|numpy|math|functools|operator|chex|jaxtyping|copy)\.(?!random\.|load|save|device_get|io|from)")
 _JAX_RANDOM = "jax.random."
@@ -162,6 +164,11 @@ def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
             return False
         below = above
     return False
+
+
+def is_of_the_host(call: cst.Call, source: Source) -> bool:
+    """Whether a library for the host solves something, `scipy.optimize.minimize`: it waits for what it is handed."""
+    return (source.qualified_name(call.func) or "").startswith(_ON_THE_HOST)
 
 
 def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:

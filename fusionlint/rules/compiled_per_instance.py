@@ -41,8 +41,10 @@ def instance_made_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _may_be_traced(where: cst.CSTNode, source: Source) -> bool:
     """Whether code under a trace calls a method of some object by the name of the one around `where`, `env.step` in the
     body of a scan: what that makes, it makes once for each trace."""
-    function = source.function(where) if not isinstance(where, cst.FunctionDef) else where
-    place = Place(source.path, source.body_scope(function)) if function is not None else source.place(where)
+    function = where if isinstance(where, cst.FunctionDef) else source.function(where)
+    if function is None:
+        return False
+    place = Place(source.path, source.body_scope(function))
     facts = source.project.function_at(place)
     if facts is None or not facts.owner:
         return False

@@ -28,7 +28,7 @@ from fusionlint.patterns.branches import (
 )
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.finished import chooses_what_is_there
+from fusionlint.patterns.finished import chooses_what_is_there, computed_for
 from fusionlint.patterns.first_step import asks_a_counter, asks_for_first_step
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.numbers import chooses_numbers
@@ -36,7 +36,6 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
-from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.project import JIT, Place
 from fusionlint.source.tree import Source
@@ -82,9 +81,9 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     # for a number that is chosen by another one, both of which the function has computed: seldom a map is meant there.
     # What is there already costs nothing to choose from, mapped or not.
     is_number = chooses_numbers(found, source) and _asks_a_result(found, source)
-    is_plain = is_update or is_number
-    is_there = not is_plain and source.context(node) != "traced" and chooses_what_is_there(found, source)
-    if source.context(node) != "traced" and not ((is_plain or is_there) and source.is_traced(node)):
+    is_seen = source.context(node) == "traced"
+    is_there = not (is_seen or is_update or is_number) and chooses_what_is_there(found, source)
+    if not is_seen and not ((is_update or is_number or is_there) and source.is_traced(node)):
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return
@@ -116,10 +115,7 @@ def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
 def _asks_a_result(found: Conditional, source: Source) -> bool:
     """Whether the test asks for what the function has computed by jax itself, a sum or what a loop left, not for a
     setting or what it was handed: `cond(jnp.sum(w) < 0, lambda: -1.0, lambda: 1.0)`."""
-    here = source.function(found.call)
-    values = (source.value(name) or unpacked(source.written(name), source) for name in names_read(found.test))
-    made = [value for value in values if isinstance(value, cst.Call) and source.function(value) is here]
-    return any(source.calls(value, *_LEAVES_A_RESULT) for value in made)
+    return any(source.calls(value, *_LEAVES_A_RESULT) for value in computed_for(found, source))
 
 
 def _is_for_nobody(found: Conditional, source: Source) -> bool:

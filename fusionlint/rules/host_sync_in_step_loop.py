@@ -12,7 +12,16 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_needed, is_whole
-from fusionlint.patterns.host import held_open, is_gated, is_part_of_data, is_seldom, is_short, is_timed, yields
+from fusionlint.patterns.host import (
+    held_open,
+    is_gated,
+    is_of_the_host,
+    is_part_of_data,
+    is_seldom,
+    is_short,
+    is_timed,
+    yields,
+)
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.rule import Rule
@@ -30,7 +39,6 @@ _BIG = regex(
 )
 _LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")
 _KEYS = regex(r"rng|key", re.I)
-_ON_THE_HOST = "scipy."
 _FILES = regex(r"(^|\.)(open|File|ZipFile)$")
 
 
@@ -80,7 +88,7 @@ def _is_now_and_then(loop: Loop, source: Source) -> bool:
 
 def _works_on_the_host(loop: Loop, source: Source) -> bool:
     """Whether every iteration has a library for the host solve something, `scipy.optimize.minimize`."""
-    solved = (c for c in calls(loop.body) if (source.qualified_name(c.func) or "").startswith(_ON_THE_HOST))
+    solved = (call for call in calls(loop.body) if is_of_the_host(call, source))
     return any(not is_gated(call, loop, source) for call in solved)
 
 

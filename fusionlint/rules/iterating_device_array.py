@@ -18,7 +18,7 @@ from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import FEW, is_few, is_of_a_list
 from fusionlint.patterns.gated import is_known_early
 from fusionlint.patterns.handed_settings import is_constant
-from fusionlint.patterns.host import is_short
+from fusionlint.patterns.host import is_of_the_host, is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_made_once, is_of_a_factory
 from fusionlint.patterns.values import kind
@@ -47,8 +47,6 @@ _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
-# What solves something on the host.
-_ON_THE_HOST = "scipy."
 
 _Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp"
 
@@ -145,10 +143,8 @@ def _waits_itself(body: cst.CSTNode, source: Source) -> bool:
     a line is printed, or the truth of a comparison is asked for, `better = better or new > old`."""
     for part in (body, *inside(body)):
         match part:
-            case cst.Call():
-                name = source.qualified_name(part.func) or ""
-                if name == "print" or name.startswith(_ON_THE_HOST):
-                    return True
+            case cst.Call() if source.calls(part, "print") or is_of_the_host(part, source):
+                return True
             case cst.BooleanOperation(left=left, right=right):
                 if any(isinstance(side, cst.Comparison) for side in (left, right)):
                     return True

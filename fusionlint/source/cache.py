@@ -111,8 +111,8 @@ class Cache:
             found = {path: tuple(text._replace(facts=self.packed(text))) for path, text in later.items()}
             self._write(self._later_file(key), found)
             return
-        there = {path: known.of[path] for path in old if path in later or is_there(path)}
-        there.update({path: text for path, text in new.items() if path in later or is_there(path)})
+        paths = [path for path in (*old, *new) if path in later or is_there(path)]
+        there = {path: new[path] if path in new else known.of[path] for path in paths}
         parts = [self.packed(text) for text in there.values()]
         starts = itertools.accumulate(map(len, parts), initial=0)
         name = f"{_PACKS}{key.hex()}.{digest(*parts).hex()}"

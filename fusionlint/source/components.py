@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from fusionlint.rule import definition
 from fusionlint.source.cache import digest
-from fusionlint.source.files import LIBRARIES, imported_file, imports_from, real_path
+from fusionlint.source.files import imported_file, imports_from, real_path
 from fusionlint.source.kept import Heard
-from fusionlint.source.project import home_of, modules_of
+from fusionlint.source.project import home_of, is_elsewhere, modules_of
 
 # Components of so many files are joined once, before there are several processes, and it is remembered what each of
 # their files asked of the others; the others are joined by the process that asks, which keeps no two of them.
@@ -60,10 +60,8 @@ def components(leaves: Mapping[str, Leaf]) -> list[Component]:
 
     names = {name for leaf in leaves.values() for name in leaf.imports}
     homes = {name: home for name in names if (home := home_of(name, modules)[0])}  # of few names, so looked up first
-    libraries = {name: package for name in homes if (package := name.partition(".")[0]) in LIBRARIES}
     for path, leaf in leaves.items():
-        own = leaf.module.partition(".")[0]  # `is_elsewhere`, asked of many names at once
-        for other in {homes[name] for name in leaf.imports if name in homes and libraries.get(name, own) == own}:
+        for other in {homes[name] for name in leaf.imports if name in homes and not is_elsewhere(name, leaf.module)}:
             parents[root(path)] = root(other)
     members: dict[str, list[str]] = defaultdict(list)
     for path in sorted(leaves):

@@ -47,12 +47,7 @@ class Known:
         return {path: one for path, one in found if isinstance(one, Problem)}
 
     def facts(self, path: str) -> Facts:
-        leaf = self.leaves.get(path)
-        if leaf is None:
-            return facts_of(self.packed(path), path)
-        _, _, of_package, near = stand(path)
-        kept = partial(self.packed, path)
-        return Facts(path, leaf.inside, leaf.module, kept, is_package=of_package, beside=near)
+        return facts_of(partial(self.packed, path), path)
 
     def packed(self, path: str) -> bytes:
         """The facts of a file's text, as they are kept."""

@@ -139,28 +139,16 @@ class Project:
     def perhaps_compiled(self) -> frozenset[str]:
         """The names that something compiled may be called by: what is called by none of them is a plain def, a class,
         or nothing of the project's."""
-        return frozenset().union(*self.compiled_by_path().values())
+        return frozenset().union(*(one.perhaps_compiled for one in self._of_each_file()))
 
     @cached_property
     def perhaps_wrapped(self) -> frozenset[str]:
         """Those of them that something compiled may be called by whose qualified name is known: that of a def."""
-        return frozenset().union(*self.wrapped_by_path().values())
+        return frozenset().union(*(one.perhaps_wrapped for one in self._of_each_file()))
 
-    def compiled_by_path(self) -> dict[str, Sequence[str]]:
-        """`perhaps_compiled` file by file."""
-        known = self.known.files
-        return {
-            path: known[path].perhaps_compiled if path in known else tuple(facts.perhaps_compiled)
-            for path, facts in self.files.items()
-        }
-
-    def wrapped_by_path(self) -> dict[str, Sequence[str]]:
-        """`perhaps_wrapped` file by file."""
-        known = self.known.files
-        return {
-            path: known[path].perhaps_wrapped if path in known else tuple(facts.perhaps_wrapped)
-            for path, facts in self.files.items()
-        }
+    def _of_each_file(self) -> Iterator[OfFile | Facts]:
+        """What is known of each file already, else its facts, which say the same."""
+        return (self.known.files.get(path, facts) for path, facts in self.files.items())
 
     def decorated(self) -> Iterator[tuple[Place, Function]]:
         """Every def with decorators."""

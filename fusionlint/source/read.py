@@ -7,6 +7,7 @@ import itertools
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 
 from fusionlint.finding import Problem
@@ -37,8 +38,8 @@ def read_text(data: bytes, path: str) -> Raw | Problem:
         return Problem(path, 0, f"does not parse: {error or 'it is nested too deeply'}")
 
 
-def facts_of(raw: Raw | bytes, path: str) -> Facts:
-    """The facts of the file at `path`, of whose text `raw` was kept, packed or not."""
+def facts_of(raw: Raw | bytes | Callable[[], bytes], path: str) -> Facts:
+    """The facts of the file at `path`, of whose text `raw` was kept, packed or not, or says where to fetch it."""
     inside, module, is_package, near = stand(path)
     return Facts(path, inside, module, raw, is_package=is_package, beside=near)
 

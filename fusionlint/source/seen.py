@@ -100,7 +100,7 @@ _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
 Handing: TypeAlias = "tuple[Place, str | None, RawCall]"
 # For some scopes what each of them has.
-Edges: TypeAlias = "tuple[tuple[At, tuple[At, ...]], ...]"
+EdgeList: TypeAlias = "tuple[tuple[At, tuple[At, ...]], ...]"
 Shown = TypeVar("Shown")
 
 
@@ -122,16 +122,16 @@ class Seen(NamedTuple):
     """
 
     is_idle: bool
-    nested: Edges
-    methods: Edges
+    nested: EdgeList
+    methods: EdgeList
     host: tuple[At, ...]
     setting_up: tuple[At, ...]
     traced: tuple[At, ...]
     called_back: tuple[At, ...]
     kernels: tuple[At, ...]
     handed_out: tuple[At, ...]
-    calls: Edges
-    hands: Edges
+    calls: EdgeList
+    hands: EdgeList
     overrides: tuple[tuple[At, At], ...]
     derived: tuple[tuple[At, At], ...]
     of_self: tuple[tuple[str, At], ...]
@@ -150,7 +150,7 @@ class Seen(NamedTuple):
         return cls(*marshal.loads(data))  # noqa: S302 - what `packed` wrote
 
 
-def ends(edges: Edges) -> Iterator[At]:
+def ends(edges: EdgeList) -> Iterator[At]:
     """What the scopes have."""
     return (one for _, found in edges for one in found)
 
@@ -219,7 +219,7 @@ def seen_in(project: Project, path: str) -> Seen:
     )
 
 
-def _edges(found: Mapping[Place, Iterable[Place]]) -> Edges:
+def _edges(found: Mapping[Place, Iterable[Place]]) -> EdgeList:
     return tuple((place, tuple(others)) for place, others in found.items())
 
 

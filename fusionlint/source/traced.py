@@ -165,7 +165,7 @@ def _callback_functions(project: Project) -> frozenset[At]:
 @found_once
 def _nested(project: Project) -> Edges:
     """The functions that are defined in each scope and that a trace of it goes on into: no callbacks."""
-    found = dict(chain.from_iterable(one.nested for one in seen(project).values()))
+    found = dict(_inside(project)[0])
     callbacks = _callback_functions(project)
     for around in {(path, scope.rpartition(".")[0]) for path, scope in callbacks} & found.keys():
         found[around] = tuple(one for one in found[around] if one not in callbacks)
