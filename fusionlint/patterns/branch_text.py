@@ -28,7 +28,7 @@ _OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
 def as_where(found: Conditional, source: Source) -> str | None:
     """`jnp.where(test, a, b)` for a `cond` of two lambdas; None where a branch may return a tree, where names would
     have to change, or where a comment would be lost."""
-    numpy = source.alias("jax.numpy")
+    numpy = source.alias_at(found.call, "jax.numpy")
     if numpy is None or found.is_switch or len(found.branches) != 2 or holds_comment(found.call):
         return None
     if not any(_is_array(branch.result, source) for branch in found.branches):
@@ -103,9 +103,13 @@ def _text(branch: Branch, found: Conditional, source: Source) -> str | None:
 
 
 def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bool:
-    """Whether what the branch calls its parameters are the names of the operands, or it does not read them."""
+    """Whether what the branch calls its parameters are the names of the operands, or it does not read them, and what
+    else it reads means the same where the conditional stands: a lambda may have been written in another scope."""
     names = [parameter.name.value for parameter in parameters(function)]
     used = {part.value for part in inside(function.body) if isinstance(part, cst.Name)}
+    there, here = source.scope(function), source.scope(found.call)
+    if any(source.facts.lookup(there, name) != source.facts.lookup(here, name) for name in used.difference(names)):
+        return False
     if function.params.star_arg is not cst.MaybeSentinel.DEFAULT and not isinstance(
         function.params.star_arg, cst.MaybeSentinel
     ):

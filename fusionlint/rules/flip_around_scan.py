@@ -8,7 +8,9 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.branches import result_of
 from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -18,6 +20,8 @@ rule = Rule(__name__, harm="fusion")
 _SCAN = "jax.lax.scan"
 _FLIP = "jax.numpy.flip"
 _FLIPUD = "jax.numpy.flipud"
+_TREES = (cst.Tuple, cst.List, cst.Dict, cst.ListComp, cst.DictComp)
+_ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation)
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -25,21 +29,35 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All rows that go in are flipped along the first axis, and all that come out are flipped again or not read."""
     if not source.calls(node, _SCAN) or not source.is_traced(node) or argument(node, 4, "reverse") is not None:
         return
+    if any(arg.star for arg in node.args):
+        return  # which may turn it round already
     rows = argument(node, 2, "xs")
     given = _flipped_rows(rows, source) if rows is not None else None
     read = _reads(node, source)
     if not given or read is None:
         return
     back = [_flip_around(each, source) for each in read]
-    if any(each is None for each in back):
+    stacked = _stacked(node, source)
+    if any(each is None for each in back) or any(isinstance(each, _TREES) for each in stacked):
         return
+    is_array = bool(stacked) and all(isinstance(each, _ARITHMETIC) or kind(each, source) == "array" for each in stacked)
     yield source.finding(
         node,
         "the rows are flipped before the scan" + (", and what it makes is flipped back" if back else ""),
         write="reverse=True, on the rows as they are: the scan then reads and writes from the end",
         edits=_edits(node, given, read, back, source),
-        safe=all(kind(inner, source) == "array" or isinstance(flip, cst.Call) for flip, inner in given),
+        safe=all(kind(inner, source) == "array" or isinstance(flip, cst.Call) for flip, inner in given)
+        and all(is_array or isinstance(flip, cst.Call) for flip in back),
     )
+
+
+def _stacked(scan: cst.Call, source: Source) -> list[cst.BaseExpression]:
+    """What the steps of a scan return second, where their body is seen: `ys[::-1]` of a tuple of arrays turns round the
+    tuple, and no rows."""
+    results = [result_of(body, source) for body in definitions(bodies_of(scan, source), source)]
+    if not all(isinstance(result, cst.Tuple) and len(result.elements) == 2 for result in results):
+        return []
+    return [source.meant(result.elements[1].value) for result in results if isinstance(result, cst.Tuple)]
 
 
 def _flipped_rows(rows: cst.BaseExpression, source: Source) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
@@ -83,7 +101,9 @@ def _reads(scan: cst.Call, source: Source) -> list[cst.CSTNode] | None:
         case cst.Assign(
             targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, cst.Element(value=cst.Name() as name)]))]
         ):
-            return list(source.reads(name))
+            reads = source.reads(name)
+            # What another branch or turn has written is not this scan's.
+            return [*reads] if all(source.written(read) is name for read in reads) else None
     return None
 
 
@@ -104,6 +124,8 @@ def _edits(
 ) -> tuple[Edit, ...]:
     """None where a flip has a name, which others may read, or where a comment would be lost."""
     if any(isinstance(flip, cst.Name) or source.has_comment(flip) for flip, _ in given):
+        return ()
+    if any(flip is not None and source.has_comment(flip) for flip in back):
         return ()
     last = scan.args[-1]
     if any(last in source.ancestors(flip) for flip, _ in given):

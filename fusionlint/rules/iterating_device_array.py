@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.annotations import axes_said
@@ -256,8 +256,10 @@ def _dispatched(call: cst.Call, array: cst.Name, source: Source) -> Finding:
 
 
 def _waited_for(call: cst.CSTNode, array: cst.BaseExpression, source: Source) -> Finding:
-    text, jax = source.code(array), source.alias("jax")
-    edits = (source.replace(array, f"{jax}.device_get({text})"),) if jax and not source.has_comment(array) else ()
+    text, jax = source.code(array), source.alias_at(array, "jax")
+    edits: tuple[Edit, ...] = ()
+    if jax and not source.has_comment(array) and not _is_written_on(array, source):
+        edits = (source.replace(array, f"{jax}.device_get({text})"),)
     return source.finding(
         call,
         f"every element of `{text}` is waited for by itself",
@@ -265,6 +267,16 @@ def _waited_for(call: cst.CSTNode, array: cst.BaseExpression, source: Source) ->
         edits=edits,
         pair=1,
     )
+
+
+def _is_written_on(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether the loop over `array` asks its elements for what arrays of numpy lack, `x.at[0].set(y)`."""
+    loop = source.parent(array)
+    if not isinstance(loop, cst.For | cst.CompFor):
+        return False
+    names = [part for part in inside(loop.target) if isinstance(part, cst.Name)]
+    above = (source.parent(read) for name in names for read in source.reads(name))
+    return any(isinstance(each, cst.Attribute) and each.attr.value == "at" for each in above)
 
 
 def _parts(loop: _Loop) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst.CSTNode]]:

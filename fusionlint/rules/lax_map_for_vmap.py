@@ -67,7 +67,7 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     text = source.code(function)
     shown = brief(text, 60)
     edits: tuple[Edit, ...] = ()
-    if source.alias("jax") is not None and not holds_comment(node):
+    if source.alias_at(node, "jax") is not None and not holds_comment(node):
         edits = (source.replace(node, f"{_jax(source)}.vmap({text})({as_argument(over, source)})"),)
     yield source.finding(
         node,

@@ -60,7 +60,9 @@ def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterat
 
 def _edits(loop: cst.For | cst.CompFor, arange: cst.Call, source: Source) -> tuple[Edit, ...]:
     """`range` in place of `jnp.arange`, where all that it takes is seen to be whole numbers."""
-    if loop.iter is not arange or not all(_is_whole(arg.value, source) for arg in arange.args):
+    if loop.iter is not arange or source.facts.lookup(source.scope(loop), "range") is not None:
+        return ()
+    if not all(_is_whole(arg.value, source) for arg in arange.args):
         return ()
     return (source.replace(arange.func, "range"),)
 

@@ -16,6 +16,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.mapped import counts_elements
+from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -212,10 +213,15 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
 
     Not safe: an index below zero counts from the end in a write, and is no class for one_hot.
     """
-    jax, width = source.alias("jax"), _length(write, 1, source)
+    jax, width = source.alias_at(write.call, "jax"), _length(write, 1, source)
     if jax is None or width is None or not isinstance(write.array, cst.Call) or len(write.call.args) != 1:
         return ()
     place = write.index[1]
+    every = meant(write.index[0], source)
+    if not isinstance(every, cst.Call) or source.code(every.args[0].value) != _length(write, 0, source):
+        return ()  # rows are left without a one
+    if isinstance(place, cst.BaseExpression) and is_a_number(place, source):
+        return ()  # which stands for every row
     dtype = argument(write.array, 1, "dtype")
     if source.has_comment(write.call) or not isinstance(place, cst.BaseExpression) or len(write.array.args) > 2:
         return ()

@@ -36,6 +36,8 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every step is seen to be elementwise, takes a row, and uses what the one before it left."""
     if not source.calls(node, _SCAN) or not source.is_traced(node):
         return
+    if any(arg.star for arg in node.args):
+        return  # which may unroll it already
     given = argument(node, 5, "unroll")
     if given is not None and ((number := constant(given)) is None or number >= _FEW):
         return
@@ -54,7 +56,7 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"{steps} {does}, in kernels of their own",
         pair=0 if is_elementwise else 1,
         write=f"`unroll={except_on_cpu(_STEPS, source)}`: {gain}",
-        edits=(_edit(node, given, source),) if source.alias("jax") else (),
+        edits=(_edit(node, given, source),) if source.alias_at(node, "jax") else (),
     )
 
 

@@ -46,7 +46,7 @@ def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     solve = f"{source.alias('jax.scipy.linalg') or 'jax.scipy.linalg'}.solve"
     edits: tuple[Edit, ...] = ()
-    if source.alias("jax") == "jax" and not holds_comment(node):
+    if source.alias_at(node, "jax") == "jax" and not holds_comment(node):
         text = f'{solve}({as_argument(matrix, source)}, {as_argument(right, source)}, assume_a="pos")'
         edits = (source.replace(node, text),)
     yield source.finding(

@@ -79,7 +79,8 @@ def _has_rows(call: cst.Call, array: cst.BaseExpression, source: Source) -> bool
     if any(read is not None and _is_gone_over(read, source) for read in reads):
         return True
     of = [name for name in names_read(array) if source.function(name) is source.function(call)]
-    return any(_is_read_by_two(use.node, source) for name in of for use in source.uses(name))
+    uses = [use.node for name in of for use in source.uses(name)]
+    return any(_is_read_by_two(use, source) or _has_two_lengths(use, source) for use in uses)
 
 
 def _is_gone_over(read: cst.CSTNode, source: Source) -> bool:
@@ -97,6 +98,17 @@ def _is_read_by_two(use: cst.Name, source: Source) -> bool:
     match source.parent(use):
         case cst.Subscript(value=value, slice=[_, _, *_]):
             return value is use
+    return False
+
+
+def _has_two_lengths(use: cst.Name, source: Source) -> bool:
+    """`b, n = x.shape`."""
+    shape = source.parent(use)
+    if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
+        return False
+    match source.parent(shape):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, _, *_]))], value=value):
+            return value is shape
     return False
 
 

@@ -36,7 +36,7 @@ def many_steps_at_once(node: cst.Call, source: Source) -> Iterator[Finding]:
         given,
         f"a CPU computes for each of the {steps} rows of a turn all rows before it again",
         write=f"`unroll={number}`",
-        edits=(source.replace(given, number),) if source.alias("jax") else (),
+        edits=(source.replace(given, number),) if source.alias_at(node, "jax") else (),
     )
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY, WRITES, Write, at_write, constant, elements, is_literal, is_none
+from fusionlint.patterns.at import TO_ARRAY, WRITES, Write, at_write, constant, elements, inside, is_literal, is_none
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import axes_before, diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -167,7 +167,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     Not safe: `where` takes its dtype from both, the write from the array; of an array that is longer than n, or not
     square, it does not hold.
     """
-    jnp = source.alias("jax.numpy")
+    jnp = source.alias_at(write.call, "jax.numpy")
     if jnp is None or write.method not in ("set", "add") or not isinstance(write.array, cst.Name):
         return ()
     if write.value is None or not (isinstance(write.value, cst.Name) or is_literal(write.value)):
@@ -180,6 +180,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or _has_more_axes(write.array, source)
         or _is_a_row(write.value, length, source)
         or _may_be_rows(write, source)
+        or any(len(source.writes(name)) > 1 for name in inside(length) if isinstance(name, cst.Name))
     ):
         return ()
     array, value = write.array.value, source.code(write.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import codecs
 import difflib
 import warnings
@@ -92,7 +91,8 @@ def _rewrite(data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
-            ast.parse(after)
+            # Not ast.parse, which takes `f(a=1, a=1)`.
+            compile(after, "fixed", "exec", dont_inherit=True)
         cst.parse_module(after)
     except (SyntaxError, ValueError, cst.ParserSyntaxError):
         return None

@@ -34,6 +34,8 @@ _NOT_ASSIGNED = frozenset(("import", "function", "class", "parameter"))
 
 # A name that is no attribute.
 _NAME = regex(r"(?<![\w.])[A-Za-z_]\w*")
+_TYPE_CHECKING = regex(r"if\s+([\w.]+\.)?TYPE_CHECKING\s*:")
+_IMPORTS = regex(r"\s*(from\s+\S+\s+)?import\s+(?P<names>.*)")
 
 Node = TypeVar("Node", bound="cst.CSTNode | None")
 
@@ -242,6 +244,19 @@ class Source:
         names = self.facts.bindings.get("", {}).items()
         return next((n for n, b in names if b.kind == "import" and b.target == module and "." not in n), None)
 
+    def alias_at(self, node: cst.CSTNode, module: str) -> str | None:
+        """What code that a fix writes at `node` may call `module`: None where the file does not import it at its own
+        level, imports it for type checkers alone, or where the name means something else there."""
+        name = self.alias(module)
+        if name is None or not self.is_of_the_file(name, node):
+            return None
+        return None if _is_for_type_checkers(name, self.pieces.lines) else name
+
+    def is_of_the_file(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether no function around `node` has a variable or a parameter called `name`."""
+        found = self.facts.lookup(self.scope(node), name)
+        return found is None or not found[0]
+
     def apart(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether the two stand in different branches of one `if` or `match`: never both run."""
         return flow.apart(self._walk.parents, one, other)
@@ -449,7 +464,8 @@ class Source:
 
     def code(self, node: cst.CSTNode) -> str:
         """The text of `node` as written, without parentheses around it."""
-        if not _parentheses(node) and "\n" not in (text := cst.Module([]).code_for_node(node)):
+        has_comma = isinstance(getattr(node, "comma", None), cst.Comma)  # which libcst writes, and is no part of it
+        if not has_comma and not _parentheses(node) and "\n" not in (text := cst.Module([]).code_for_node(node)):
             return text  # of one line, which needs no position; further ones begin with blanks of the blocks around
         where = self.location(node)
         lines = self.pieces.lines[where.line - 1 : where.end_line]
@@ -501,3 +517,22 @@ class Source:
 def _parentheses(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The parentheses around a node, which are no part of its text."""
     return [*getattr(node, "lpar", ()), *getattr(node, "rpar", ())]
+
+
+def _is_for_type_checkers(name: str, lines: Sequence[str]) -> bool:
+    """Whether the file imports `name` only below `if TYPE_CHECKING:`, which no run does."""
+    where = set()
+    is_below = False
+    for line in lines:
+        if line[:1].strip():
+            is_below = _TYPE_CHECKING.match(line) is not None
+        imported = _IMPORTS.match(line)
+        if imported and name in map(_name_bound, imported["names"].split("#")[0].split(",")):
+            where.add(is_below)
+    return where == {True}
+
+
+def _name_bound(clause: str) -> str:
+    """jnp, of `jax.numpy as jnp`; jax, of `jax.numpy`."""
+    what, _, name = clause.strip(" ()\r\n").partition(" as ")
+    return name.strip() or what.partition(".")[0].strip()
