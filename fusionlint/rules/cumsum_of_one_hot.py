@@ -20,7 +20,8 @@ _CUMSUMS = ("jax.numpy.cumsum", "jax.lax.cumsum")
 
 def _summing(source: Source) -> Iterator[str]:
     """The scopes of a file that sums anything up which make one-hots: asked of the facts."""
-    return making_one_hots(source) if "cumsum" in source.facts.attributes else iter(())
+    is_summed = "cumsum" in source.facts.attributes or any(map(source.names.__contains__, _CUMSUMS))
+    return making_one_hots(source) if is_summed else iter(())
 
 
 @rule.source("Call", when=_summing, needs=MAKERS)

@@ -118,7 +118,7 @@ def _is_from_around(name: cst.Name, body: Body, source: Source, depth: int) -> b
     if bound is None:
         return name.value in ("True", "False", "None", "float", "int", "len", "slice")
     if not f"{bound[0]}.".startswith(f"{scope}."):
-        return not _changes(name, source)
+        return bound[1].kind == "import" or not _changes(name, source)
     value = source.value(name)
     return value is not None and _is_invariant(value, body, source, depth - 1)
 

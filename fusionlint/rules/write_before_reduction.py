@@ -71,7 +71,7 @@ def _is_constant(value: cst.BaseExpression | None, source: Source) -> bool:
     match value:
         case cst.UnaryOperation(expression=inner):
             return _is_constant(inner, source)
-        case cst.Attribute():
+        case cst.Attribute() | cst.Name() if source.qualified_name(value):
             return (source.qualified_name(value) or "").rpartition(".")[2] in ("inf", "nan", "pi")
     return is_literal(value)
 

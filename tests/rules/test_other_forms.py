@@ -25,6 +25,37 @@ def lines(rule: str, text: str) -> tuple[list[int], list[int]]:
 
 FOUND = [
     (
+        "cumsum-of-one-hot",
+        """
+        from jax.nn import one_hot
+        from jax.numpy import cumsum
+
+        def later(i):
+            return cumsum(one_hot(i, 9), axis=-1)  # error
+        """,
+    ),
+    (
+        "write-before-reduction",
+        """
+        from jax.numpy import inf
+
+        def best(x, i):
+            return jnp.max(x.at[i].set(-inf))  # error
+        """,
+    ),
+    (
+        "invariant-in-scan-body",
+        """
+        import jax.numpy
+
+        def run(xs, w):
+            def body(c, x):
+                return c + jax.numpy.sum(jax.numpy.exp(w)) * x, None  # error
+
+            return lax.scan(body, 0.0, xs)
+        """,
+    ),
+    (
         "cond-around-a-write",
         """
         def propagated(parents, inertias, moved):
