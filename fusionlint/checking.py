@@ -81,7 +81,8 @@ def check_known(names: Iterable[str], known: Iterable[str], what: str) -> None:
     """ConfigError for the first of `names` that is not known."""
     for name in names:
         if name not in known:
-            raise ConfigError(f"there is no {what} {name!r}{nearest(name, known)}")
+            listed = f"; `fusionlint {what}{'s' * (what == 'target')}` lists them"
+            raise ConfigError(f"there is no {what} {name!r}{nearest(name, known) or listed}")
 
 
 def baseline_of(config: Config, path: Path | None, *, write: bool) -> Baseline | None:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+# So many names fit in a line.
+_FEW = 20
+
 
 class ConfigError(ValueError):
     """What the user wrote cannot be carried out; one line that says what to do."""
@@ -53,9 +56,10 @@ def _table(path: Path) -> Mapping[str, object] | None:
         import tomli as tomllib
 
     try:
-        table = tomllib.loads(data.decode()).get("tool", {}).get("fusionlint")
+        tool = tomllib.loads(data.decode()).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from None
+    table = tool.get("fusionlint") if isinstance(tool, dict) else None  # others say what else is wrong with it
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.fusionlint has to be a table")
     return table
@@ -81,10 +85,28 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _patterns(value: object) -> tuple[str, ...]:
+    """Lines as of a .gitignore."""
+    lines = _strings(value)
+    for line in lines:
+        _pattern(line)
+    return lines
+
+
+def _pattern(line: str) -> str:
+    from fusionlint.left_out import is_pattern  # few projects have patterns
+
+    if not is_pattern(line):
+        raise TypeError(f"patterns as in a .gitignore, which {line!r} is not")
+    return line
+
+
 def _lists_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise TypeError('a table like {"examples/**" = ["rule-name"]}')
-    return tuple((pattern, _strings(names)) for pattern, names in value.items())
+    return tuple(
+        (f"{'!' * (p[:1] == '!')}{_pattern(p.removeprefix('!'))}", _strings(names)) for p, names in value.items()
+    )
 
 
 def _string(value: object) -> str:
@@ -104,7 +126,7 @@ _READ: dict[str, Callable[[object], object]] = {
     "select": _strings,
     "ignore": _strings,
     "target": _strings,
-    "exclude": _strings,
+    "exclude": _patterns,
     "per-file-ignores": _lists_by_pattern,
     "baseline": _string,
     "warn-unused-ignores": _flag,
@@ -113,9 +135,11 @@ _READ: dict[str, Callable[[object], object]] = {
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or the list of what is known."""
+    """`; did you mean 'x'?`, or the list of what is known, where that is short."""
     import difflib  # nobody needs it who writes what there is
 
     known = list(known)
     close = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it knows {', '.join(known)}"
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(known)}" if len(known) <= _FEW else ""

@@ -161,10 +161,19 @@ def test_a_text_from_stdin_needs_no_file(tmp_path: Path) -> None:
     assert "stdin.py:6:" in run("--output-format", "concise", text=HAZARD, folder=tmp_path).stdout
 
 
+def test_bytes_that_are_no_utf_8_are_the_files_fault(tmp_path: Path) -> None:
+    (tmp_path / "latin.py").write_bytes(HAZARD.encode() + b"# caf\xe9\n")
+    (problem,) = check_files([tmp_path / "latin.py"], EVERYTHING, 1).problems
+    assert problem.message.startswith("does not parse: ")
+
+
 def test_a_fixed_text_from_stdin_goes_to_stdout(tmp_path: Path) -> None:
     text = "import jax\n\ndef f(x):\n    return jax.numpy.sort(x)[-1]\n"
     done = run("--fix", "--unsafe-fixes", text=text, folder=tmp_path)
     assert done.stdout == text.replace("jax.numpy.sort(x)[-1]", "jax.numpy.max(x)")
+    assert done.returncode == 0
+    kept = run("--fix", text=text, folder=tmp_path)
+    assert (kept.stdout, kept.returncode) == (text, 1)
     assert run("--fix", text="x = 1\n", folder=tmp_path).stdout == "x = 1\n"
     broken = run("--fix", text="x = = 1\n", folder=tmp_path)
     assert (broken.stdout, broken.returncode) == ("x = = 1\n", 1)

@@ -69,7 +69,7 @@ def test_a_folder_of_tests_is_left_out_and_the_summary_says_so(folder: Path) -> 
     (folder / "tests" / "env.py").write_text(COLUMNS)
     result = run("check", "tests")
     assert result.stdout == (
-        "No hazards found in 0 files. Tests, benchmarks and plots are looked at only where they are named one by one.\n"
+        "No hazards found in 0 files. Tests, benchmarks, plots and what `exclude` or .gitignore names are left out.\n"
     )
     assert result.exit_code == 0
 
@@ -129,7 +129,8 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_run_goes_on(
     [
         (("check", "nowhere"), "nowhere: no such file or folder"),
         (("check", "--select", "columns-by-at-sett"), "did you mean 'columns-by-at-set'?"),
-        (("check", "--ignore", "x"), "there is no rule 'x'"),
+        (("check", "--ignore", "x"), "there is no rule 'x'; `fusionlint rule` lists them"),
+        (("check", "notes.ipynb"), "notebooks are not read"),
         (("check", "--target", "h10"), "did you mean 'h100'?"),
         (("rule", "columns"), "there is no rule 'columns'"),
         (("rule", "--reasons", "columns-by-at-set"), "leave the rule's name out"),

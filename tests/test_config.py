@@ -53,6 +53,9 @@ def test_tables_strings_and_flags_are_read(tmp_path: Path) -> None:
         ("[tool.fusionlint]\nselect = 3\n", "select has to be a list of strings"),
         ("[tool.fusionlint]\nselect = [3]\n", "select has to be a list of strings"),
         ("[tool]\nfusionlint = 3\n", "has to be a table"),
+        ("[tool.fusionlint]\nexclude = ['[z-a]']\n", "exclude has to be patterns as in a .gitignore"),
+        ("[tool.fusionlint]\nexclude = ['!']\n", "which '!' is not"),
+        ("[tool.fusionlint.per-file-ignores]\n'\\' = ['all']\n", "per-file-ignores has to be patterns"),
         ("[tool.fusionlint\n", "is not TOML"),
     ],
 )
@@ -61,3 +64,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
         read_config(write(tmp_path, text))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_file_whose_tools_are_no_table_is_for_others_to_mind(tmp_path: Path) -> None:
+    assert read_config(write(tmp_path, "tool = 3 # fusionlint\n")) == Config()

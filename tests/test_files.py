@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,49 @@ def test_folders_above_a_project_say_nothing_about_it(tmp_path: Path) -> None:
     tree(tmp_path, "tests/brax/pyproject.toml", "tests/brax/brax/math.py", "tests/brax/tests/test_math.py")
     assert path_in_project(tmp_path / "tests/brax/brax/math.py") == "brax/math.py"
     assert path_in_project(tmp_path / "tests/brax/tests/test_math.py") == "tests/test_math.py"
+
+
+def test_what_is_excluded_is_seen_from_the_configuration_wherever_a_run_begins(tmp_path: Path) -> None:
+    tree(tmp_path, "src/a.py", "src/gen.py", "src/vendor/z.py", "third_party/z.py")
+    exclude = ["src/vendor/", "/src/gen.py", "third_party/"]
+    for named in (tmp_path, tmp_path / "src"):
+        assert python_files([named], exclude, top=tmp_path) == [tmp_path / "src" / "a.py"]
+    assert python_files([tmp_path / "third_party"], exclude, top=tmp_path) == []
+    assert python_files([tmp_path / "src"], exclude, top=tmp_path / "elsewhere") == [
+        tmp_path / "src" / name for name in ("a.py", "gen.py", "vendor/z.py")
+    ]
+
+
+def test_a_file_that_is_named_is_excluded_only_by_force(tmp_path: Path) -> None:
+    tree(tmp_path, "a.py", "third_party/z.py")
+    named, exclude = [tmp_path / "a.py", tmp_path / "third_party" / "z.py"], ["third_party/"]
+    assert python_files(named, exclude, top=tmp_path) == named
+    assert python_files(named, exclude, top=tmp_path, force=True) == named[:1]
+
+
+def test_a_file_under_two_names_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "a.py")
+    monkeypatch.chdir(tmp_path)
+    assert python_files([Path("a.py"), tmp_path / "a.py", Path()]) == [Path("a.py")]
+
+
+def test_a_line_of_gitignore_that_is_no_pattern_and_a_link_in_a_ring_are_passed_over(tmp_path: Path) -> None:
+    tree(tmp_path, "a.py", "b.py")
+    (tmp_path / ".gitignore").write_text("[z-a]\nb.py\n")
+    (tmp_path / "ring.py").symlink_to(tmp_path / "ring.py")
+    assert found(tmp_path) == ["a.py"]
+
+
+def test_a_folder_that_nobody_may_look_into_is_given_back_to_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree(tmp_path, "a.py", "locked/b.py")
+    scandir = os.scandir
+
+    def refused(folder: Path) -> object:
+        if Path(folder).name == "locked":
+            raise PermissionError(13, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert found(tmp_path) == ["a.py", "locked"]

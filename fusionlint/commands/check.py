@@ -14,7 +14,7 @@ import click
 
 from fusionlint.commands.errors import one_line_errors
 from fusionlint.commands.options import names, split
-from fusionlint.config import read_config
+from fusionlint.config import ConfigError, read_config
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -47,6 +47,7 @@ _FORMATS = ["full", "concise", "json", "sarif", "github"]
 @click.option("--only-seen", is_flag=True, help="Only where the project shows that the code is traced, or is not.")
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@click.option("--force-exclude", is_flag=True, help="Leave out what `exclude` says of files that are named, too.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
 @click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing that is remembered.")
 @click.option(
@@ -78,6 +79,7 @@ def check(
     only_seen: bool,
     output_format: str,
     statistics: bool,
+    force_exclude: bool,
     jobs: int,
     no_cache: bool,
     cache_dir: Path | None,
@@ -94,7 +96,7 @@ def check(
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
     from fusionlint.source.files import project_folder, python_files
-    from fusionlint.source.texts import unsaved
+    from fusionlint.source.texts import text_of, unsaved
 
     before = signal.signal(signal.SIGINT, _leave)
     context.call_on_close(lambda: signal.signal(signal.SIGINT, before))
@@ -103,6 +105,9 @@ def check(
     if typed:
         context.with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
     with one_line_errors():
+        for path in paths:
+            if path.suffix == ".ipynb":
+                raise ConfigError(f"{path}: notebooks are not read; `jupyter nbconvert --to script` writes one as .py")
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
         seen = only_seen or config.only_seen
@@ -111,7 +116,7 @@ def check(
         scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused, only_seen=seen)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
-        files = paths if typed else python_files(paths, config.exclude)
+        files = paths if typed else python_files(paths, config.exclude, top=config.root, force=force_exclude)
         gc.enable()
         with Counter(sys.stderr) as progress:
             found = check_files(files, scope, jobs, cache, progress)
@@ -127,7 +132,8 @@ def check(
     if show_diff:
         _show_diff(fixed, noun)
     if typed and fix:
-        _print_fixed(stdin_filename, fixed, found.problems, noun)
+        left = fixed[0].left if fixed else len(choose(found.findings, text_of(stdin_filename)))
+        _print_fixed(stdin_filename, fixed, found.problems, left, noun)
     with one_line_errors():
         for one in fixed:
             Path(one.path).write_bytes(one.after)
@@ -154,8 +160,8 @@ def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:
     sys.exit(1 if fixed else 0)
 
 
-def _print_fixed(path: Path, fixed: Sequence[Fixed], problems: Sequence[Problem], noun: str) -> NoReturn:
-    """The text that was read from stdin, fixed."""
+def _print_fixed(path: Path, fixed: Sequence[Fixed], problems: Sequence[Problem], left: int, noun: str) -> NoReturn:
+    """The text that was read from stdin, fixed; exit 1 where hazards are `left`."""
     from fusionlint.report import text
     from fusionlint.source.texts import text_of
 
@@ -163,7 +169,7 @@ def _print_fixed(path: Path, fixed: Sequence[Fixed], problems: Sequence[Problem]
     click.echo(text.fixed_summary("Fixed", fixed, noun), err=True)
     for problem in problems:
         click.echo(f"{problem.path}:{problem.line}: {problem.message}", err=True)
-    sys.exit(1 if problems else 0)
+    sys.exit(1 if problems or left else 0)
 
 
 def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:

@@ -148,7 +148,7 @@ def statistics(findings: Iterable[Finding]) -> str:
 def summary(outcome: Outcome) -> str:
     """The last line: how much was found, and what to do next."""
     in_files = f"in {_count(outcome.files, 'file')}"
-    rest = f" {len(outcome.problems)} of them could not be checked." if outcome.problems else ""
+    rest = f" {_count(len(outcome.problems), 'file')} could not be checked." if outcome.problems else ""
     rest += f" {outcome.known} known from the baseline." if outcome.known else ""
     if outcome.reports:
         confirmed = _count(sum(bool(finding.confirmed) for finding in outcome.findings), "finding")
@@ -156,7 +156,7 @@ def summary(outcome: Outcome) -> str:
         rest += " (dropped)." if outcome.refuted else "."
     if not outcome.findings:
         if not outcome.files:
-            rest += " Tests, benchmarks and plots are looked at only where they are named one by one."
+            rest += " Tests, benchmarks, plots and what `exclude` or .gitignore names are left out."
         return f"No {'new ' if outcome.known else ''}hazards found {in_files}.{rest}"
     rules = Counter(f.rule for f in outcome.findings)
     idle = rules.pop(UNUSED, 0)

@@ -20,8 +20,6 @@ rule = Rule(__name__, harm="fusion")
 _SCAN = "jax.lax.scan"
 _FLIP = "jax.numpy.flip"
 _FLIPUD = "jax.numpy.flipud"
-_TREES = (cst.Tuple, cst.List, cst.Dict, cst.ListComp, cst.DictComp)
-_ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation)
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -38,9 +36,11 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     back = [_flip_around(each, source) for each in read]
     stacked = _stacked(node, source)
-    if any(each is None for each in back) or any(isinstance(each, _TREES) for each in stacked):
+    if any(each is None for each in back) or any(_is_tree(each) for each in stacked):
         return
-    is_array = bool(stacked) and all(isinstance(each, _ARITHMETIC) or kind(each, source) == "array" for each in stacked)
+    is_array = bool(stacked) and all(
+        isinstance(each, cst.BinaryOperation | cst.UnaryOperation) or kind(each, source) == "array" for each in stacked
+    )
     yield source.finding(
         node,
         "the rows are flipped before the scan" + (", and what it makes is flipped back" if back else ""),
@@ -49,6 +49,10 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
         safe=all(kind(inner, source) == "array" or isinstance(flip, cst.Call) for flip, inner in given)
         and all(is_array or isinstance(flip, cst.Call) for flip in back),
     )
+
+
+def _is_tree(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Tuple | cst.List | cst.Dict | cst.ListComp | cst.DictComp)
 
 
 def _stacked(scan: cst.Call, source: Source) -> list[cst.BaseExpression]:

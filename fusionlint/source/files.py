@@ -12,12 +12,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fusionlint.lazily import regex
-
-if TYPE_CHECKING:
-    import pathspec
+from fusionlint.left_out import Ignored, is_pattern, patterns
 
 # What these call their functions is known, and means the same where their source happens to be among the files.
 LIBRARIES = frozenset(("jax", "flax", "equinox", "haiku", "optax", "numpy"))
@@ -42,23 +40,42 @@ _IDLE_FILE = regex(
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.
 _GALLERY = regex(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
-# How a group with a name begins: the expressions of pathspec all call theirs the same.
-_GROUP = regex(r"\(\?P<\w+>")
 
 
-def python_files(paths: Sequence[Path], exclude: Iterable[str] = (), *, idle: bool = False) -> list[Path]:
+def python_files(
+    paths: Sequence[Path],
+    exclude: Iterable[str] = (),
+    *,
+    top: Path | None = None,
+    force: bool = False,
+    idle: bool = False,
+) -> list[Path]:
     """The Python files at and below `paths`, sorted, each once; tests, benchmarks and pictures too where `idle` ones
-    are asked for. FileNotFoundError names a path that is not there."""
-    found: dict[Path, None] = {}
+    are asked for. What is to be excluded is written as seen from the folder `top`, from each of `paths` without one;
+    a file that is named is excluded with `force` alone. FileNotFoundError names a path that is not there."""
+    found: dict[str, Path] = {}
+    excluded = patterns(exclude)
     for path in paths:
         if path.is_dir():
-            below = _below(path, _patterns(exclude))
-            found.update((one, None) for one in below if idle or not is_idle_file(path_in_project(one)))
-        elif path.exists():
-            found[path] = None
-        else:
+            below = _below(path, excluded, top)
+            for one in below if idle else (one for one in below if not is_idle_file(path_in_project(one))):
+                found.setdefault(_real_of(one, paths), one)
+        elif not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
-    return sorted(found)
+        elif not (force and excluded and excluded.holds(_seen_from(top, path))):
+            found.setdefault(_real_of(path, paths), path)
+    return sorted(found.values())
+
+
+def _real_of(file: Path, paths: Sequence[Path]) -> str:
+    """What tells a file from others: of one folder alone its name does."""
+    return str(file) if len(paths) == 1 else os.path.realpath(file)
+
+
+def _seen_from(top: Path | None, path: Path) -> str:
+    """The path of a file or folder as `top` writes it, "" of what is not below."""
+    real = path.resolve()
+    return real.relative_to(top.resolve()).as_posix() if top and real.is_relative_to(top.resolve()) else ""
 
 
 @cache
@@ -67,33 +84,29 @@ def is_idle_file(inside: str) -> bool:
     return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)
 
 
-class _Ignored(NamedTuple):
-    """What lines as in a .gitignore leave out. `perhaps` finds something in each path that one of them leaves out: most
-    are of no concern to any, and to ask one line after the other takes half the time of a run that finds all as it was.
-    """
-
-    spec: pathspec.GitIgnoreSpec
-    perhaps: re.Pattern[str]
-
-    def holds(self, path: str) -> bool:
-        """Whether a path is left out; that of a folder ends in a slash."""
-        return self.perhaps.search(path) is not None and self.spec.match_file(path)
-
-
-def _below(root: Path, excluded: _Ignored | None) -> Iterator[Path]:
+def _below(root: Path, excluded: Ignored | None, top: Path | None) -> Iterator[Path]:
     """The Python files below `root`. Of each .gitignore that has a say goes along how its folder calls the one that is
-    looked into; of `excluded` how `root` does."""
+    looked into; of `excluded` how `top` does. A folder that nobody may look into is given back as it is."""
     real = root.resolve()
     parents = [*reversed(real.parents)] if _in_git(real) else []
     above = [(folder, spec) for folder in parents if (spec := _gitignore(folder))]
-    specs = [("", excluded)] if excluded else []
+    seen = _seen_from(top, root)
+    above_root = "" if seen in ("", ".") else f"{seen}/"
+    if excluded and above_root and excluded.holds(above_root):
+        return
+    specs = [(above_root, excluded)] if excluded else []
     specs += ((f"{real.relative_to(folder).as_posix()}/", spec) for folder, spec in above)
     todo = [(root, specs)]
     while todo:
         folder, specs = todo.pop()
         if own := _gitignore(folder):
             specs = [*specs, ("", own)]
-        for entry in os.scandir(folder):
+        try:
+            entries = [*os.scandir(folder)]
+        except PermissionError:
+            yield folder  # to be told as what cannot be read
+            continue
+        for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
             wanted = entry.name not in _NEVER if is_folder else entry.name.endswith((".py", ".pyi"))
             name = f"{entry.name}/" if is_folder else entry.name
@@ -101,8 +114,16 @@ def _below(root: Path, excluded: _Ignored | None) -> Iterator[Path]:
                 continue
             if is_folder:
                 todo.append((folder / entry.name, [(f"{before}{name}", spec) for before, spec in specs]))
-            elif entry.is_file():
+            elif _is_file(entry):
                 yield folder / entry.name
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether this is a file, or a link to one: links may go round."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _in_git(root: Path) -> bool:
@@ -110,32 +131,15 @@ def _in_git(root: Path) -> bool:
     return any((folder / ".git").exists() for folder in (root, *root.parents))
 
 
-def _gitignore(folder: Path) -> _Ignored | None:
-    path = folder / ".gitignore"
-    if not path.is_file():
+def _gitignore(folder: Path) -> Ignored | None:
+    try:
+        lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # there is none, or none that we may read
         return None
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     try:
-        return _patterns(lines)
-    except ValueError:  # git passes over a line that is no pattern: one that ends in a backslash
-        return _patterns(filter(_is_pattern, lines))
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        _patterns((line,))
-    except ValueError:
-        return False
-    return True
-
-
-def _patterns(lines: Iterable[str]) -> _Ignored | None:
-    """What the lines leave out, None where that is nothing. ValueError for a line that is no pattern."""
-    import pathspec  # an editor asks about one file, and waits for it
-
-    spec = pathspec.GitIgnoreSpec.from_lines(lines)
-    parts = [_GROUP.sub("(?:", one.regex.pattern) for one in spec.patterns if one.include and one.regex]
-    return _Ignored(spec, re.compile("|".join(f"(?:{part})" for part in parts))) if parts else None
+        return patterns(lines)
+    except (ValueError, re.error):  # git passes over a line that is no pattern: one that ends in a backslash
+        return patterns(filter(is_pattern, lines))
 
 
 def path_in_project(path: str | Path) -> str:

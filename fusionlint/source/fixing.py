@@ -28,12 +28,13 @@ _ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A file's bytes before and after, and how many findings were fixed."""
+    """A file's bytes before and after, how many findings were fixed, and how many there are now."""
 
     path: str
     before: bytes
     after: bytes
     count: int
+    left: int = 0
 
 
 def fix_files(
@@ -76,7 +77,7 @@ def fix_text(
             break
         data, count = after, count + len(chosen)
         findings = check_text(data, path, scope, world)
-    return Fixed(path, before, data, count)
+    return Fixed(path, before, data, count, len(choose(findings, data) if choose else findings))
 
 
 def _rewrite(data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:

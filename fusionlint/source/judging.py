@@ -52,6 +52,8 @@ def check_file(path: str, scope: Scope, world: World) -> Checked:
         return Checked(problems=(Problem(path, 0, f"cannot be read: {error.strerror}"),))
     except cst.ParserSyntaxError as error:
         return Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
+    except (SyntaxError, UnicodeDecodeError) as error:  # the first pass reads no comments
+        return Checked(problems=(Problem(path, 0, f"does not parse: {error}"),))
     except RecursionError:
         return Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
     except Exception as error:  # noqa: BLE001 - a mistake of a rule, from elsewhere perhaps, does not stop the other files
