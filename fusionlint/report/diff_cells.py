@@ -171,7 +171,8 @@ def _rows(function: FunctionChange) -> Iterator[Row]:
         yield Row(function.word, function.name, "", ("", "", "", compilations))
     for number, program in enumerate(function.programs):
         # What only the compilations got worse by is said in the first line, where they stand.
-        word = function.word if number == 0 and program.word == "same" else program.word
+        by_compilations = number == 0 and program.word == "same" and function.word not in ("new", "gone")
+        word = function.word if by_compilations else program.word
         yield Row(word, function.name, program.target, (*_cells(program), compilations if number == 0 else ""))
 
 

@@ -54,7 +54,7 @@ def python_files(
     are asked for. What is to be excluded is written as seen from the folder `top`, from each of `paths` without one;
     a file that is named is excluded with `force` alone. FileNotFoundError names a path that is not there."""
     found: dict[str, Path] = {}
-    excluded = patterns(exclude)
+    excluded = patterns(exclude) if exclude else None
     for path in paths:
         if path.is_dir():
             below = _below(path, excluded, top)
