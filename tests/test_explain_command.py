@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -152,3 +157,31 @@ def test_the_readmes_functions_without_arguments_are_explained_as_it_says(
     titles = [line.partition(" (")[0] for line in found[4].splitlines() if line != "..."]
     assert titles == re.findall(r"^env\.py:.* on cpu(?= \()", done.stdout, re.M)
     assert len(titles) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what processes there are")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_explain_ends_its_compiler_too(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text("def inf(x):\n    open('begun', 'w').close()\n    while True: pass\n")
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "fusionlint", "explain", "endless.py:inf(f32[3])", "--target", "cpu"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")}, stderr=subprocess.PIPE
+    ) as process:
+        until = time.monotonic() + 60
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        workers = [
+            child
+            for thread in Path(f"/proc/{process.pid}/task").iterdir()
+            for child in (thread / "children").read_text().split()
+        ]
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 128 + number
+    time.sleep(0.5)
+    stats = [Path(f"/proc/{one}/stat") for one in workers]
+    # What is dead and not yet counted by the first process of a container is a Z.
+    left = [stat for stat in stats if stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"]
+    assert workers
+    assert left == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -56,10 +57,13 @@ def explain(
     folder of --xla_dump_to; StableHLO and what jax.export serialized are compiled. Exit code 1 means that a rule knows
     a way around one of the barriers.
     """
+    from fusionlint.compiling.jobs import end_workers_with_us
     from fusionlint.report.explain_json import report_json
     from fusionlint.report.explain_text import report_text
     from fusionlint.tasks import Failure
 
+    if threading.current_thread() is threading.main_thread():
+        end_workers_with_us()
     reports: list[Report] = []
     errors: list[str] = []
     for result in _explained(specs, split(target), executor, timeout, recorded, dims):

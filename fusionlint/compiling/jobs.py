@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from types import FrameType
+from typing import NoReturn, TypeVar
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts, write_job
 from fusionlint.compiling.entry import Entry
@@ -24,6 +25,7 @@ from fusionlint.compiling.targets import Target, environment, missing
 Result = TypeVar("Result")
 
 TIMEOUT = 600.0  # seconds for one job
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 def compile_entry(entry: Entry, target: Target, timeout: float = TIMEOUT, outdir: Path | None = None) -> Artifacts:
@@ -63,6 +65,21 @@ def run_jobs(
     return results
 
 
+def end_workers_with_us() -> None:
+    """Has SIGTERM and SIGHUP, which Python otherwise dies of as it stands, end the workers too: a compiler that
+    nobody waits for would go on for as long as it likes. Only the main thread can ask for it."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has SIGHUP ignored
+            signal.signal(number, _end_at_once)
+
+
+def _end_at_once(number: int, _: FrameType | None) -> NoReturn:
+    for process in [*_running]:
+        process.kill()
+    os._exit(128 + number)  # threads wait for the workers, and would start the next
+
+
 def new_folder() -> Path:
     """An empty folder that lives as long as this process."""
     return Path(tempfile.mkdtemp(dir=_scratch()))
@@ -93,11 +110,13 @@ def _one_worker(
         process = subprocess.Popen(  # noqa: S603  our own module, our own interpreter
             command, env=worker_environment(target), cwd=cwd, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
         )
+        _running.add(process)
         try:
             status = _wait(process, home, len(jobs), timeout)
         finally:
             process.kill()
             process.wait()
+            _running.discard(process)
     done = _done(home, len(jobs))
     results = [_read(home / str(number), read) for number in range(done)]
     if done < len(jobs):
