@@ -104,9 +104,7 @@ def _pattern(line: str) -> str:
 def _lists_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise TypeError('a table like {"examples/**" = ["rule-name"]}')
-    return tuple(
-        (f"{'!' * (p[:1] == '!')}{_pattern(p.removeprefix('!'))}", _strings(names)) for p, names in value.items()
-    )
+    return tuple((_pattern(line), _strings(names)) for line, names in value.items())
 
 
 def _string(value: object) -> str:

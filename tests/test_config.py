@@ -56,6 +56,7 @@ def test_tables_strings_and_flags_are_read(tmp_path: Path) -> None:
         ("[tool.fusionlint]\nexclude = ['[z-a]']\n", "exclude has to be patterns as in a .gitignore"),
         ("[tool.fusionlint]\nexclude = ['!']\n", "which '!' is not"),
         ("[tool.fusionlint.per-file-ignores]\n'\\' = ['all']\n", "per-file-ignores has to be patterns"),
+        ("[tool.fusionlint.per-file-ignores]\n'!' = ['all']\n", "which '!' is not"),
         ("[tool.fusionlint\n", "is not TOML"),
     ],
 )
