@@ -87,10 +87,7 @@ def _strings(value: object) -> tuple[str, ...]:
 
 def _patterns(value: object) -> tuple[str, ...]:
     """Lines as of a .gitignore."""
-    lines = _strings(value)
-    for line in lines:
-        _pattern(line)
-    return lines
+    return tuple(map(_pattern, _strings(value)))
 
 
 def _pattern(line: str) -> str:

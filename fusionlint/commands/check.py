@@ -105,9 +105,7 @@ def check(
     if typed:
         context.with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
     with one_line_errors():
-        for path in paths:
-            if path.suffix == ".ipynb":
-                raise ConfigError(f"{path}: notebooks are not read; `jupyter nbconvert --to script` writes one as .py")
+        _refuse_notebooks(paths)
         config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
         unused = warn_unused_ignores or config.warn_unused_ignores
         seen = only_seen or config.only_seen
@@ -148,6 +146,13 @@ def check(
     for line in text.notes(said, written=write_baseline):
         click.echo(line, err=True)
     sys.exit(1 if said.findings or said.problems else 0)
+
+
+def _refuse_notebooks(paths: Sequence[Path]) -> None:
+    """ConfigError for the first notebook: as Python its JSON is one value, in which nothing is found."""
+    for path in paths:
+        if path.suffix == ".ipynb":
+            raise ConfigError(f"{path}: notebooks are not read; `jupyter nbconvert --to script` writes one as .py")
 
 
 def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -62,8 +61,7 @@ def explain(
     from fusionlint.report.explain_text import report_text
     from fusionlint.tasks import Failure
 
-    if threading.current_thread() is threading.main_thread():
-        end_workers_with_us()
+    end_workers_with_us()
     reports: list[Report] = []
     errors: list[str] = []
     for result in _explained(specs, split(target), executor, timeout, recorded, dims):

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -25,6 +26,7 @@ from fusionlint.compiling.targets import Target, environment, missing
 Result = TypeVar("Result")
 
 TIMEOUT = 600.0  # seconds for one job
+# The workers that there are.
 _running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -67,7 +69,9 @@ def run_jobs(
 
 def end_workers_with_us() -> None:
     """Has SIGTERM and SIGHUP, which Python otherwise dies of as it stands, end the workers too: a compiler that
-    nobody waits for would go on for as long as it likes. Only the main thread can ask for it."""
+    nobody waits for would go on for as long as it likes. Does nothing in a thread, which signals do not reach."""
+    if threading.current_thread() is not threading.main_thread():
+        return
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has SIGHUP ignored

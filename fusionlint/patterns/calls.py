@@ -17,11 +17,16 @@ def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | N
     return None
 
 
+def hides_some(call: cst.Call) -> bool:
+    """Whether `*args` or `**kwargs` hides which arguments are given."""
+    return any(arg.star for arg in call.args)
+
+
 def has_only(call: cst.Call, positions: int, *names: str) -> bool:
     """Whether `call` has no more than `positions` positional arguments, and no keywords but `names`."""
     positional = [arg for arg in call.args if arg.keyword is None]
     keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-    return len(positional) <= positions and not any(arg.star for arg in call.args) and keywords <= {*names}
+    return len(positional) <= positions and not hides_some(call) and keywords <= {*names}
 
 
 def as_argument(node: cst.BaseExpression, source: Source) -> str:

@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import annotated
 from fusionlint.patterns.at import TO_ARRAY
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies
@@ -82,7 +82,7 @@ def _is_axis(call: cst.Call, position: int, source: Source) -> bool:
     axes = argument(call, 1, "in_axes")
     match source.meant(axes) if axes is not None else None:
         case None:
-            return not any(arg.star for arg in call.args)
+            return not hides_some(call)
         case cst.Integer():
             return True
         case cst.Tuple(elements=each) | cst.List(elements=each) if position < len(each):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import hides_some
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -131,7 +132,7 @@ def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Cal
 def replaced(call: cst.Call, source: Source) -> dict[int, str]:
     """The arguments of `call`, by position, that are written with what it returns, and that nothing else keeps."""
     statement = source.parent(call)
-    if not isinstance(statement, cst.Assign) or any(arg.star for arg in call.args):
+    if not isinstance(statement, cst.Assign) or hides_some(call):
         return {}
     written = {name for target in statement.targets for name in _names(target.target)}
     written |= {name for target in statement.targets for name in _taken_out(target.target, call, source)}

@@ -21,7 +21,7 @@ from fusionlint.patterns.callbacks import (
     runs_a_loop,
     switches,
 )
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.loop_bodies import LOOPS
 from fusionlint.patterns.often import is_called_as_once, runs_often
@@ -124,7 +124,7 @@ def _is_recorded(node: cst.Call, source: Source) -> bool:
 def _says_what_python_knows(node: cst.Call, source: Source) -> bool:
     """Whether numbers that a trace knows are printed, `print("{n} points", n=x.shape[0])`: no value leaves the device
     for that, and whoever prints it does so when something is set up."""
-    if not source.calls(node, PRINT) or not node.args or any(arg.star for arg in node.args):
+    if not source.calls(node, PRINT) or not node.args or hides_some(node):
         return False
     text, *values = node.args
     told = [arg.value for arg in values if arg.keyword is None or arg.keyword.value not in SETTINGS]

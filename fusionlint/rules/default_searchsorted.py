@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY
-from fusionlint.patterns.calls import argument, beside, has_only
+from fusionlint.patterns.calls import argument, beside, has_only, hides_some
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.handed_settings import SETTING
 from fusionlint.patterns.loop_bodies import is_body_of_a_loop
@@ -47,7 +47,7 @@ def _hands_a_search(call: Call) -> bool:
 @rule.source("Call", calls=_SEARCHES)
 def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A search whose method is seen not to be given, in code that runs under a trace."""
-    if not source.calls(node, *_SEARCHES) or any(arg.star for arg in node.args) or len(node.args) < 2:
+    if not source.calls(node, *_SEARCHES) or hides_some(node) or len(node.args) < 2:
         return
     if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
         return
@@ -85,7 +85,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=_HANDS, where="any", like=_hands_a_search)
 def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A search that is mapped, compiled or given some of its arguments, `jax.vmap(jnp.interp)`, for traced code."""
-    if not source.calls(node, *_HANDS) or any(arg.star for arg in node.args):
+    if not source.calls(node, *_HANDS) or hides_some(node):
         return
     search = node.args[0].value
     name = source.qualified_name(search)

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.branches import result_of
-from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.calls import argument, has_only, hides_some
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -27,7 +27,7 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All rows that go in are flipped along the first axis, and all that come out are flipped again or not read."""
     if not source.calls(node, _SCAN) or not source.is_traced(node) or argument(node, 4, "reverse") is not None:
         return
-    if any(arg.star for arg in node.args):
+    if hides_some(node):
         return  # which may turn it round already
     rows = argument(node, 2, "xs")
     given = _flipped_rows(rows, source) if rows is not None else None

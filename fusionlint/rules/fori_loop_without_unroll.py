@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.step import Body, is_elementwise_step
 from fusionlint.rule import Rule
@@ -30,7 +30,7 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     rolled, one direction of a board after the other, and asked about once."""
     if not source.calls(node, _FORI) or not source.is_traced(node) or argument(node, 4, "unroll") is not None:
         return
-    if any(arg.star for arg in node.args):
+    if hides_some(node):
         return  # which may unroll it already
     steps = _steps(node)
     bodies = bodies_of(node, source)

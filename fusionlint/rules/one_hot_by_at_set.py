@@ -220,10 +220,10 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
     every = meant(write.index[0], source)
     if not isinstance(every, cst.Call) or source.code(every.args[0].value) != _length(write, 0, source):
         return ()  # rows are left without a one
-    if isinstance(place, cst.BaseExpression) and is_a_number(place, source):
-        return ()  # which stands for every row
+    if not isinstance(place, cst.BaseExpression) or is_a_number(place, source):
+        return ()  # one number stands for every row
     dtype = argument(write.array, 1, "dtype")
-    if source.has_comment(write.call) or not isinstance(place, cst.BaseExpression) or len(write.array.args) > 2:
+    if source.has_comment(write.call) or len(write.array.args) > 2:
         return ()
     said = f", dtype={source.code(dtype)}" if dtype is not None else ""
     return (source.replace(write.call, f"{jax}.nn.one_hot({source.code(place)}, {width}{said})"),)

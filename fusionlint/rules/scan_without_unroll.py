@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant, inside, is_none
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.recurrence import unrolled_times
@@ -36,7 +36,7 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every step is seen to be elementwise, takes a row, and uses what the one before it left."""
     if not source.calls(node, _SCAN) or not source.is_traced(node):
         return
-    if any(arg.star for arg in node.args):
+    if hides_some(node):
         return  # which may unroll it already
     given = argument(node, 5, "unroll")
     if given is not None and ((number := constant(given)) is None or number >= _FEW):

@@ -9,7 +9,17 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY, WRITES, Write, at_write, constant, elements, inside, is_literal, is_none
+from fusionlint.patterns.at import (
+    TO_ARRAY,
+    WRITES,
+    Write,
+    at_write,
+    constant,
+    elements,
+    is_literal,
+    is_none,
+    names_read,
+)
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import axes_before, diagonal, meant
 from fusionlint.patterns.calls import brief
@@ -180,7 +190,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or _has_more_axes(write.array, source)
         or _is_a_row(write.value, length, source)
         or _may_be_rows(write, source)
-        or any(len(source.writes(name)) > 1 for name in inside(length) if isinstance(name, cst.Name))
+        or any(len(source.writes(name)) > 1 for name in names_read(length))
     ):
         return ()
     array, value = write.array.value, source.code(write.value)

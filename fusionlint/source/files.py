@@ -55,6 +55,7 @@ def python_files(
     a file that is named is excluded with `force` alone. FileNotFoundError names a path that is not there."""
     found: dict[str, Path] = {}
     excluded = patterns(exclude) if exclude else None
+    top = top.resolve() if top and excluded else None
     for path in paths:
         if path.is_dir():
             below = _below(path, excluded, top)
@@ -73,9 +74,9 @@ def _real_of(file: Path, paths: Sequence[Path]) -> str:
 
 
 def _seen_from(top: Path | None, path: Path) -> str:
-    """The path of a file or folder as `top` writes it, "" of what is not below."""
+    """The path of a file or folder as `top`, a real path, writes it; "" of what is not below."""
     real = path.resolve()
-    return real.relative_to(top.resolve()).as_posix() if top and real.is_relative_to(top.resolve()) else ""
+    return real.relative_to(top).as_posix() if top and real.is_relative_to(top) else ""
 
 
 @cache

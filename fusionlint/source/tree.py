@@ -248,14 +248,9 @@ class Source:
         """What code that a fix writes at `node` may call `module`: None where the file does not import it at its own
         level, imports it for type checkers alone, or where the name means something else there."""
         name = self.alias(module)
-        if name is None or not self.is_of_the_file(name, node):
-            return None
-        return None if _is_for_type_checkers(name, self.pieces.lines) else name
-
-    def is_of_the_file(self, name: str, node: cst.CSTNode) -> bool:
-        """Whether no function around `node` has a variable or a parameter called `name`."""
-        found = self.facts.lookup(self.scope(node), name)
-        return found is None or not found[0]
+        found = self.facts.lookup(self.scope(node), name) if name else None
+        is_of_the_file = found is not None and not found[0]
+        return name if name and is_of_the_file and not _is_for_type_checkers(name, self.pieces.lines) else None
 
     def apart(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether the two stand in different branches of one `if` or `match`: never both run."""
