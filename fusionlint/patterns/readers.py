@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.of_jax import is_of_jax
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
     from fusionlint.hlo.barriers import Barrier
 
+_SORTS = frozenset(("sort", "argsort"))
 _BOUNDS = regex(r"\[(\d+):(\d+)")
 
 
@@ -37,6 +39,19 @@ def first_uses(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction
                 yield from (body.instructions[user] for user in parameter.users)
 
 
+def sorted_to(barrier: Barrier, module: hlo.Module) -> int | None:
+    """To how many elements the readers cut what the user had sorted; None where it is no sort, or `sliced_to` is."""
+    sorts = [step for step in work_of(writer_of(barrier, module), module) if step.opcode == "sort"]
+    if "sort" not in barrier.opcodes or any(is_of_jax(step, _SORTS) for step in sorts):
+        return None
+    return sliced_to(barrier, module)
+
+
+def work_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterable[hlo.Instruction]:
+    """What a kernel does: the instructions of a fusion, any other itself."""
+    return module.computations[kernel.called[0]].instructions.values() if kernel.opcode == "fusion" else (kernel,)
+
+
 def sliced_to(barrier: Barrier, module: hlo.Module) -> int | None:
     """To how many elements at an end of the one axis that they cut the readers cut the value; None where one does
     else, or takes more than half of them."""
@@ -53,5 +68,10 @@ def sliced_to(barrier: Barrier, module: hlo.Module) -> int | None:
 
 def _is_an_end(cut: hlo.Instruction, axis: int, length: int) -> bool:
     """Whether a slice takes the first or the last of `length` elements, half of them at most."""
-    begin, end = _BOUNDS.findall(cut.attributes["slice"])[axis]
-    return (int(begin) == 0 or int(end) == length) and 2 * (int(end) - int(begin)) <= length
+    begin, end = bounds(cut)[axis]
+    return (begin == 0 or end == length) and 2 * (end - begin) <= length
+
+
+def bounds(cut: hlo.Instruction) -> list[tuple[int, int]]:
+    """Where a slice begins and ends on each axis."""
+    return [(int(begin), int(end)) for begin, end in _BOUNDS.findall(cut.attributes["slice"])]

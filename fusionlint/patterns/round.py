@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+
+from fusionlint.patterns.of_jax import is_of_jax
+from fusionlint.patterns.readers import work_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 
 # What hands a value on as it is.
 _SAME = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))
+# What the user calls to join arrays; jnp.pad and jnp.roll do, too.
+_JOINS = frozenset(("concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "append"))
 # What takes more of an array than one element for one of its own, or writes into one.
 _WHOLE = frozenset(
     ("reduce", "reduce-window", "dot", "convolution", "scatter", "sort", "dynamic-update-slice", "custom-call")
@@ -26,11 +31,11 @@ def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
 
 
 def joins(item: hlo.Instruction, module: hlo.Module) -> bool:
-    """Whether a kernel concatenates; a TPU pads the pieces and takes their maximum."""
+    """Whether a kernel concatenates for the user; a TPU pads the pieces and takes their maximum."""
     if item.opcode == "fusion":
         return any(joins(inner, module) for inner in module.computations[item.called[0]].instructions.values())
-    name = item.op_name.rpartition("/")[2]
-    return item.opcode == "concatenate" or (item.opcode == "pad" and name in ("concatenate", "stack"))
+    is_pad = item.opcode == "pad" and item.op_name.rpartition("/")[2] in ("concatenate", "stack")
+    return (is_pad or item.opcode == "concatenate") and not is_of_jax(item, _JOINS)
 
 
 def joins_blocks(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
@@ -63,6 +68,13 @@ def is_elementwise(item: hlo.Instruction, module: hlo.Module) -> bool:
     if item.opcode != "fusion":
         return False
     return not any(step.opcode in _WHOLE for step in module.computations[item.called[0]].instructions.values())
+
+
+def joins_at_every_level(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether one call joins arrays of several sizes: `lax.associative_scan` does, and jax leaves no name of it."""
+    every = (step for part in module.computations.values() for step in part.instructions.values())
+    here = (step for step in every if step.opcode == "concatenate" and step.stack == barrier.stack)
+    return bool(barrier.stack) and len({step.shape.dims for step in here}) > 2
 
 
 def shifts(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
@@ -105,17 +117,12 @@ def is_random(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether what a kernel joins are random bits, or keys: jax.random does that, and not the user."""
     from fusionlint.hlo.causes import RANDOM
 
-    return any(RANDOM.search(step.op_name) for step in _steps(item, module) if joins(step, module))
+    return any(RANDOM.search(step.op_name) for step in work_of(item, module) if joins(step, module))
 
 
 def fills(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel writes what it makes into a part of an array: a loop's outputs, and not its state."""
-    return any(step.opcode == "dynamic-update-slice" for step in _steps(computation.instructions[name], module))
-
-
-def _steps(item: hlo.Instruction, module: hlo.Module) -> Iterable[hlo.Instruction]:
-    """What a kernel does: the instructions of a fusion, any other itself."""
-    return module.computations[item.called[0]].instructions.values() if item.opcode == "fusion" else (item,)
+    return any(step.opcode == "dynamic-update-slice" for step in work_of(computation.instructions[name], module))
 
 
 def _axes(joined: hlo.Instruction) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.readers import sliced_to, writer_of
+from fusionlint.patterns.readers import sorted_to, writer_of
 from fusionlint.patterns.sort import (
     SORTS,
     Sorted,
@@ -111,9 +111,9 @@ def rows_cut_after_the_sort(node: cst.Subscript, source: Source) -> Iterator[Fin
 @rule.barrier
 def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     """A sort whose readers cut several elements from it."""
-    if "sort" not in barrier.opcodes or "top_k" in writer_of(barrier, module).op_name:
-        return None  # a GPU sorts for lax.top_k too
-    length = sliced_to(barrier, module)
+    if "top_k" in writer_of(barrier, module).op_name:
+        return None  # a GPU sorts for it too
+    length = sorted_to(barrier, module)
     return "lax.top_k instead of a part of a whole sort" if length is not None and length > 1 else None
 
 

@@ -49,8 +49,9 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.for_traces import is_for_traces
+from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.readers import first_uses, value_of
+from fusionlint.patterns.readers import first_uses, value_of, work_of, writer_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -148,7 +149,8 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
         return None
     dims = value_of(barrier, module).shape.dims
     if barrier.opcodes[-1:] == ("scatter",):
-        again = any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
+        own = any(s.opcode == "scatter" and not is_of_jax(s) for s in work_of(writer_of(barrier, module), module))
+        again = own and any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
     else:
         here = module.computations[barrier.computation]
         written = _slices_set(barrier.writer, dims, here, module)
@@ -171,6 +173,7 @@ def _slices_set(
         if step.opcode == "dynamic-update-slice"
         and step.shape.dims == dims
         and step.op_name.rpartition("/")[2] == "scatter"
+        and not is_of_jax(step)
     }
 
 

@@ -12,7 +12,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import beside
 from fusionlint.patterns.elementwise import ends, is_worked_on, operands
 from fusionlint.patterns.join import CONCATENATES, lists_parts, parts
-from fusionlint.patterns.round import goes_round, is_elementwise, joiners, joins_blocks
+from fusionlint.patterns.round import goes_round, is_elementwise, joiners, joins_at_every_level, joins_blocks
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -51,7 +51,7 @@ def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.barrier
 def joined_for_several_kernels(barrier: Barrier, module: hlo.Module) -> str | None:
     """A concatenate that several elementwise kernels read within one iteration, or each make out of the parts again."""
-    if barrier.cause != "concatenate":
+    if barrier.cause != "concatenate" or joins_at_every_level(barrier, module):
         return None
     computation = module.computations[barrier.computation]
     here = computation.instructions

@@ -11,7 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small, loop_bodies
-from fusionlint.patterns.readers import writer_of
+from fusionlint.patterns.of_jax import is_loop_of_jax, is_path_of_jax
+from fusionlint.patterns.readers import work_of, writer_of
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.answers import of_project
@@ -84,10 +85,16 @@ def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     if barrier.cause != "random bits":
         return None
     writer = writer_of(barrier, module)
-    parts = module.computations[writer.called[0]].instructions.values() if writer.opcode == "fusion" else ()
-    inside = [part.op_name.partition("while/body")[2] for part in (writer, *parts)]
-    made = any(name in path for name in _MAKES_KEYS for path in inside)
+    made = any(_is_made_in_a_loop(step, module) for step in (writer, *work_of(writer, module)))
     return "split the key once before the loop and scan over the keys" if made else None
+
+
+def _is_made_in_a_loop(step: hlo.Instruction, module: hlo.Module) -> bool:
+    """Whether a split stands in a loop of the user's: jax.random.gamma has one of its own, whose keys are nobody's."""
+    name = next((name for name in _MAKES_KEYS if name in step.op_name), None)
+    before = step.op_name.partition(name)[0] if name else ""
+    loop, inside, _ = before.rpartition("/body")
+    return bool(inside) and not is_path_of_jax(before, step.stack) and not is_loop_of_jax(loop, step, module)
 
 
 def _is_small_step(place: Place, source: Source) -> bool:

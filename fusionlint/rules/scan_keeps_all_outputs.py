@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, is_whole
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.readers import first_uses, value_of
+from fusionlint.patterns.readers import bounds, first_uses, value_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -57,7 +57,7 @@ def stored_by_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     if barrier.detail != "read after the loop" or "dynamic-update-slice" not in barrier.opcodes or len(dims) < 2:
         return None
     for use in first_uses(barrier, module):
-        cut = use.opcode == "slice" and use.shape.dims == (1, *dims[1:])
+        cut = use.opcode == "slice" and bounds(use) == [(dims[0] - 1, dims[0]), *((0, size) for size in dims[1:])]
         summed = use.opcode == "reduce" and use.shape.dims == dims[1:]
         if not (cut or summed):
             return None

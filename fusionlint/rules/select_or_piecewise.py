@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant, inside, is_literal
 from fusionlint.patterns.calls import argument, as_argument, beside, has_only
+from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -61,6 +62,8 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
 def stacked_conditions(barrier: Barrier, module: hlo.Module) -> str | None:
     """What finds the first condition that holds: an argmax over stacked truth values."""
     writer = module.computations[barrier.computation].instructions[barrier.writer]
+    if is_of_jax(writer, ("_piecewise",)):
+        return None
     if "jit(_piecewise)" in writer.op_name or (writer.opcode == "fusion" and _finds_first(module, writer)):
         return "nested jnp.where instead of select or piecewise"
     return None

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument, as_argument, beside
-from fusionlint.patterns.readers import sliced_to
+from fusionlint.patterns.readers import sorted_to
 from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -115,9 +115,8 @@ def _has_two_lengths(use: cst.Name, source: Source) -> bool:
 @rule.barrier
 def sorted_for_one(barrier: Barrier, module: hlo.Module) -> str | None:
     """A sort whose readers cut one element from it."""
-    if "sort" in barrier.opcodes and sliced_to(barrier, module) == 1:
-        return "jnp.max, jnp.min, jnp.argmax or jnp.argmin instead of an end of a whole sort"
-    return None
+    words = "jnp.max, jnp.min, jnp.argmax or jnp.argmin instead of an end of a whole sort"
+    return words if sorted_to(barrier, module) == 1 else None
 
 
 def _read_whole(call: cst.Call, source: Source) -> cst.Subscript | None:

@@ -1,0 +1,38 @@
+"""The compiled side: what stands in a function of jax's own, which the user only called. No rewrite reaches it.
+
+jax leaves its own frames out of a stack, and names a function that it jits in the op_name: `jit(step)/jit(_gamma)/...`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from fusionlint.lazily import regex
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+
+_JITTED = regex(r"\bjit\(([^()]+)\)")
+
+
+def is_of_jax(step: hlo.Instruction, called: Collection[str] = ()) -> bool:
+    """Whether `step` stands in a jitted function that none of its frames is in. Those of the names `called` are what
+    the user calls for just this step, and what stands in them is theirs."""
+    return is_path_of_jax(step.op_name, step.stack, called)
+
+
+def is_path_of_jax(path: str, stack: tuple[hlo.Frame, ...], called: Collection[str] = ()) -> bool:
+    """The same of an op_name, or the beginning of one; not without a stack, which would tell."""
+    entry, *inner = _JITTED.findall(path) or [""]
+    asked_for = next((number for number, name in enumerate(inner) if name in called), len(inner))
+    # The function that is explained has a frame too, of whatever name: one of jax's may be called the same.
+    own = Counter(frame.function.rpartition(".")[2] for frame in stack) - Counter([entry])
+    return bool(stack) and bool(Counter(inner[:asked_for]) - own)
+
+
+def is_loop_of_jax(path: str, step: hlo.Instruction, module: hlo.Module) -> bool:
+    """Whether the loop of that op_name is at the very place where `step` inside is: a body of the user's has a frame."""
+    every = (item for part in module.computations.values() for item in part.instructions.values())
+    return any(item.opcode == "while" and item.op_name == path and item.stack == step.stack for item in every)

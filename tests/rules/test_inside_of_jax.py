@@ -1,0 +1,115 @@
+"""No rule gives advice about the inside of a function of jax's own, which the user only called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_many
+from fusionlint.explained import explain
+from fusionlint.rule import all_rules
+
+pytestmark = pytest.mark.compilers
+
+CODE = """
+import jax
+import jax.numpy as jnp
+from jax.experimental.ode import odeint
+
+def gamma(key):
+    return jax.random.gamma(key, 2.0, (512,))
+
+def binomial(key):
+    return jax.random.binomial(key, 10, 0.3, (512,))
+
+def chosen(key):
+    return jax.random.choice(key, 4096, (10,), replace=False)
+
+def in_a_scan(keys):
+    return jax.lax.scan(lambda total, key: (total + jax.random.gamma(key, 2.0, (512,)), None), jnp.zeros(512), keys)[0]
+
+def levels(a, b):
+    return jax.lax.associative_scan(lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), (a * 2.0, b))
+
+def solve(a, b):
+    return jnp.linalg.solve(a, b)
+
+def padded(x):
+    return jnp.pad(x * 1.5, (2, 2), mode="wrap") * 2.0
+
+def integral(x):
+    return jax.scipy.special.expi(x)
+
+def path(x):
+    return odeint(lambda y, t: -y, x, jnp.linspace(0.0, 1.0, 5))
+
+def ranks(x):
+    return jax.scipy.stats.rankdata(x)
+
+def fifth(x):
+    def body(c, _):
+        c = jnp.sin(c)
+        return c, c
+    return jax.lax.scan(body, x, None, length=100)[1][5]
+"""
+INSIDE = (
+    "gamma(key)", "binomial(key)", "chosen(key)", "in_a_scan(key[20])", "levels(f32[1024],f32[1024])",
+    "solve(f32[64,64],f32[64])", "padded(f32[64,64])", "integral(f32[512])", "path(f32[16])", "ranks(f32[512])",
+    "fifth(f32[512])",
+)  # fmt: skip
+OWN = """
+import jax
+import jax.numpy as jnp
+
+def solve(key, x):
+    def body(carry, _):
+        key, x = carry
+        key, own = jax.random.split(key)
+        return (key, x + jax.random.normal(own, x.shape)), None
+    return jax.lax.scan(body, (key, x), None, length=64)[0]
+
+def gamma(x):
+    return jax.jit(largest)(x * 2.0)
+
+def largest(x):
+    return jnp.sort(x)[-1]
+
+def last(x):
+    def body(c, _):
+        c = jnp.sin(c)
+        return c, c
+    return jax.lax.scan(body, x, None, length=100)[1][-1]
+"""
+OF_THE_USER = {
+    "solve(key,f32[512])": "key-split-in-scan",
+    "gamma(f32[512])": "sort-for-max",
+    "last(f32[512])": "scan-keeps-all-outputs",
+}
+
+
+@pytest.mark.parametrize("name", ["h100", "v5e", "cpu"])
+def test_what_stands_inside_of_a_function_of_jax_is_no_advice(name: str, tmp_path: Path) -> None:
+    assert _told(CODE, INSIDE, name, tmp_path) == dict.fromkeys(INSIDE, set())
+
+
+@pytest.mark.parametrize("name", ["h100", "cpu"])
+def test_the_same_in_a_function_of_the_user_is_told_whatever_its_name(name: str, tmp_path: Path) -> None:
+    told = _told(OWN, [*OF_THE_USER], name, tmp_path)
+    assert all(rule in told[spec] for spec, rule in OF_THE_USER.items()), told
+
+
+def _told(code: str, specs: tuple[str, ...] | list[str], name: str, folder: Path) -> dict[str, set[str]]:
+    target = targets.get(name)
+    if absent := targets.missing(target):
+        pytest.skip(absent)
+    path = folder / "code.py"
+    path.write_text(code)
+    told = {}
+    for spec, result in zip(specs, compile_many([parse_spec(f"{path}:{one}") for one in specs], target), strict=True):
+        assert isinstance(result, Artifacts), result
+        told[spec] = {one.rule for one in explain(result, all_rules()).barriers if one.rule}
+    return told
