@@ -13,7 +13,7 @@ from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
 from fusionlint.hlo.limits import limits
 from fusionlint.hlo.lines import Lines, lines, lines_of_kernels
-from fusionlint.hlo.lost import with_lines
+from fusionlint.hlo.lost import Lost, lost
 from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
 from fusionlint.hlo.sites import at_their_calls
 from fusionlint.hlo.thunks import as_launched, loops_as_launched, read_thunks
@@ -143,9 +143,8 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     platform, rates = _platform(artifacts.target)
     speaking = [rule for rule in rules if rule.barrier_sensors and _speaks_for(rule, platform)]
     every = _kernels(artifacts, after, platform, rates)
-    found = barriers(after, _verdicts(artifacts, after))
+    found = barriers(after, _verdicts(artifacts, after), lost(before) if before else Lost())
     by_name = {kernel.name: kernel for kernel in every}
-    found = with_lines(found, before, by_name) if before else found
     prices = (price(barrier, by_name[barrier.writer], rates) if rates else None for barrier in found)
     said = lines(before or after)
     explained = [_explained(barrier, after, speaking, cost) for barrier, cost in zip(found, prices, strict=True)]

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
+from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops
+from fusionlint.hlo.lost import Lost
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
@@ -51,8 +53,11 @@ class _Reading:
     crossings: int
 
 
-def barriers(module: hlo.Module, verdicts: Mapping[str, Verdict] | None = None) -> tuple[Barrier, ...]:
-    """Every barrier of `module`, in the order of the writers; `verdicts` are XLA's, by the name of the producer."""
+def barriers(
+    module: hlo.Module, verdicts: Mapping[str, Verdict] | None = None, before: Lost | None = None
+) -> tuple[Barrier, ...]:
+    """Every barrier of `module`, in the order of the writers; `verdicts` are XLA's, by the name of the producer, and
+    `before` knows the lines of work that lost its own."""
     launched = kernels(module)
     by_name = {kernel.name: kernel for kernel in launched}
     names = flow(module, by_name.keys())
@@ -61,7 +66,7 @@ def barriers(module: hlo.Module, verdicts: Mapping[str, Verdict] | None = None) 
     for (node, path), readings in _readings(names, launched, loops(module)).items():
         writer = by_name[node[1]]
         value = _Value(names, node, path, (node, path) in returned and writer.loop is None)
-        found.append(_barrier(value, writer, readings, verdicts or {}))
+        found.append(_barrier(value, writer, readings, verdicts or {}, before or Lost()))
     position = {kernel.name: number for number, kernel in enumerate(launched)}
     return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
 
@@ -108,16 +113,19 @@ def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:
                     yield number, origin
 
 
-def _barrier(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Barrier:
+def _barrier(
+    value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict], before: Lost
+) -> Barrier:
     crossing = _crossing(value, readings, verdicts)
     why = blame(crossing)
+    readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
     again = dearest.reader.per_iteration and dearest.reader.loop not in dearest.origin.once
     return Barrier(
         value=_name(value),
         computation=writer.computation,
         writer=writer.name,
-        readers=tuple(dict.fromkeys(reading.reader.name for reading in readings)),
+        readers=tuple(dict.fromkeys(reader.name for reader in readers)),
         bytes=dearest.bytes,
         crossings=dearest.crossings,
         per_iteration=writer.per_iteration or again,
@@ -126,7 +134,7 @@ def _barrier(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdic
         detail=why.detail,
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
-        stack=_stack(value, why, crossing),
+        stack=_own_stack(value, why, crossing) or _stack_nearby(value, crossing, (writer, *readers), before),
         on_chip=bool(crossing.shape.memory_space),
     )
 
@@ -165,14 +173,34 @@ def _name(value: _Value) -> str:
     return kernel.name
 
 
-def _stack(value: _Value, why: Blame, crossing: Crossing) -> tuple[hlo.Frame, ...]:
-    """The blamed instruction's stack; where XLA made it and gave it none, that of the values it was made of, then that
-    of those who use it. A copy is shown where the copied value was made, not at its loop."""
+def _own_stack(value: _Value, why: Blame, crossing: Crossing) -> Stack:
+    """The blamed instruction's stack, or that of the work around. A copy is shown where the copied value was made, not
+    at its loop."""
     copied = _copied(value) if why.cause == "copy" else ()
-    kernel = value.names.instruction(value.node)
-    own = (*copied, why.instruction, *crossing.made, kernel)
-    near = chain(own, _upstream(value), crossing.used, _downstream(value))
-    return next((step.stack for step in near if step.stack), ())
+    return _first_stack((*copied, why.instruction, *crossing.made, value.names.instruction(value.node)))
+
+
+def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], before: Lost) -> Stack:
+    """Where XLA made the value and gave it no stack, that of the work that it was before; else that of the values it
+    was made of, then that of those who use it."""
+    upstream = [*_upstream(value)]
+    fed = _first_stack(upstream)
+    without = takewhile(lambda step: not step.stack, upstream)
+    opcodes = chain(
+        (step.opcode for step in crossing.made),
+        (code for kernel in kernels for code in kernel.opcodes),
+        (code for step in without for code in _opcodes(value.names.module, step)),
+    )
+    return before.stack(opcodes, fed) or fed or _first_stack(chain(crossing.used, _downstream(value)))
+
+
+def _opcodes(module: hlo.Module, step: hlo.Instruction) -> Iterator[str]:
+    inside = module.computations[step.called[0]].instructions.values() if step.opcode == "fusion" else (step,)
+    return (item.opcode for item in inside)
+
+
+def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
+    return next((step.stack for step in steps if step.stack), ())
 
 
 def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:

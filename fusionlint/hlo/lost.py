@@ -1,48 +1,81 @@
 """The line of what XLA rewrote without one: a cumulative sum, which becomes several sums over windows, for one.
 
-Where the program before optimization has all work of one kind at one line, what is left of that kind is of that line.
+The program before optimization has the work of that kind at its lines. Where they are several, the one that takes what
+is made at a line which is known is meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.frames import Stack
-from fusionlint.hlo.kernels import Kernel
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
 _KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
+_MANY = 1000  # ways to call a function: the lines of more are not looked for
 
 
-def with_lines(found: Sequence[Barrier], before: hlo.Module, every: Mapping[str, Kernel]) -> tuple[Barrier, ...]:
-    """The barriers, those without a line at that of the one work `before` optimization that their kernels can be."""
-    if all(barrier.stack for barrier in found):
-        return tuple(found)
-    lines = _lines(before)
-    return tuple(
-        barrier if barrier.stack else replace(barrier, stack=_stack(barrier, lines, every)) for barrier in found
-    )
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where work was written, and where what it takes was made; () where that is not known."""
+
+    stack: Stack
+    fed: tuple[Stack, ...]
 
 
-def _stack(barrier: Barrier, lines: Mapping[str, set[Stack]], every: Mapping[str, Kernel]) -> Stack:
-    """Of the value itself, else of the kernels that write and read it."""
-    kernels = [opcode for name in (barrier.writer, *barrier.readers) for opcode in every[name].opcodes]
-    for opcodes in (barrier.opcodes, kernels):
-        stacks = [lines[opcode] for opcode in opcodes if opcode in lines]
-        if stacks:
-            one = set.union(*stacks)
-            return next(iter(one)) if len(one) == 1 else ()
-    return ()
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The sites of work by its opcode."""
+
+    sites: Mapping[str, Sequence[_Site]] = field(default_factory=dict)
+
+    def stack(self, opcodes: Iterable[str], fed: Stack) -> Stack:
+        """Where the first of `opcodes` that is of a kind was written, which takes what was made at `fed`; () where
+        nothing says so, or it may have been in several places."""
+        sites = next((self.sites[opcode] for opcode in opcodes if opcode in self.sites), ())
+        every = {site.stack for site in sites}
+        fitting = {site.stack for site in sites if fed and fed in site.fed} if len(every) > 1 else every
+        return fitting.pop() if len(fitting) == 1 else ()
 
 
-def _lines(before: hlo.Module) -> dict[str, set[Stack]]:
-    """Where each kind of work is; () of one without a line, too."""
-    found: dict[str, set[Stack]] = {}
-    for part in before.computations.values():
+def lost(before: hlo.Module) -> Lost:
+    """What the program `before` optimization tells."""
+    calls = _calls(before)
+    found: defaultdict[str, list[_Site]] = defaultdict(list)
+    for name, part in before.computations.items():
+        for step in part.instructions.values():
+            if step.opcode in _KINDS:
+                found[step.opcode].extend(islice(_sites(before, calls, name, step.stack, step.operands), _MANY))
+    return Lost(found)
+
+
+_Calls = Mapping[str, Sequence[tuple[str, hlo.Instruction]]]
+
+
+def _calls(before: hlo.Module) -> _Calls:
+    """Who runs each computation: the instruction, and the computation in which that stands."""
+    calls: defaultdict[str, list[tuple[str, hlo.Instruction]]] = defaultdict(list)
+    for name, part in before.computations.items():
         for item in part.instructions.values():
-            if item.opcode in _KINDS:
-                found.setdefault(item.opcode, set()).add(item.stack)
-    return found
+            for called in item.called:
+                calls[called].append((name, item))
+    return calls
+
+
+def _sites(before: hlo.Module, calls: _Calls, name: str, stack: Stack, operands: Sequence[str]) -> Iterator[_Site]:
+    """The sites of a step in the computation `name`, seen from the program's entry: one for each way to come there."""
+    steps = before.computations[name].instructions
+    taken = [steps[operand] for operand in operands]
+    if not calls[name]:
+        yield _Site(stack, tuple(step.stack for step in taken))
+    for caller, item in calls[name]:
+        if item.opcode != "call":  # the steps of a loop, or of a branch, have its whole stack
+            yield from _sites(before, calls, caller, stack, ())
+            continue
+        outer = tuple(frame for frame, _ in groupby((*stack, *item.stack)))
+        given = [item.operands[int(step.literal)] for step in taken if step.opcode == "parameter"]
+        yield from _sites(before, calls, caller, outer, given)

@@ -93,7 +93,7 @@ OF_THE_USER = {
 
 @pytest.mark.parametrize("name", ["h100", "v5e", "cpu"])
 def test_what_stands_inside_of_a_function_of_jax_is_no_advice(name: str, tmp_path: Path) -> None:
-    assert _told(CODE, INSIDE, name, tmp_path) == dict.fromkeys(INSIDE, set())
+    assert _told(CODE, INSIDE, name, tmp_path) == {spec: set() for spec in INSIDE}
 
 
 @pytest.mark.parametrize("name", ["h100", "cpu"])

@@ -1,0 +1,77 @@
+"""The line of work that XLA rewrote without its metadata is that where it was written, not that of what feeds it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_many
+from fusionlint.explained import Report, explain
+
+pytestmark = pytest.mark.compilers
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+def one(x):
+    y = jnp.sin(x) + 1.0
+    z = jnp.cumsum(y)  # one
+    return z * 3.0
+
+def two(x, y):
+    a = jnp.sin(x)
+    b = jnp.cos(y)
+    c = jnp.cumsum(a)  # first
+    d = jnp.cumprod(b)  # second
+    return c * d
+
+def within(x, y):
+    a = jnp.sin(x)
+    b = jnp.cos(y)
+    c = twice(a)  # called first
+    d = twice(b)  # called second
+    return c * d
+
+@jax.jit
+def twice(x):
+    return jnp.cumsum(x) * 2.0  # inner
+"""
+
+
+@pytest.fixture(scope="module", params=["h100", "v5e", "cpu"])
+def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    target = targets.get(request.param)
+    if absent := targets.missing(target):
+        pytest.skip(absent)
+    path = tmp_path_factory.mktemp("code") / "lost.py"
+    path.write_text(CODE)
+    found = {}
+    for name in ("one", "two", "within"):
+        shapes = ", ".join(["f32[10000]"] * (1 if name == "one" else 2))
+        (result,) = compile_many([parse_spec(f"{path}:{name}({shapes})")], target)
+        assert isinstance(result, Artifacts), result
+        found[name] = explain(result)
+    return found
+
+
+def _comments(report: Report) -> set[str]:
+    """What the lines of the sums over windows are called, from the innermost frame out."""
+    lines = CODE.splitlines()
+    stacks = [one.barrier.stack for one in report.barriers if "reduce-window" in one.barrier.opcodes]
+    assert stacks
+    return {" < ".join(lines[frame.line - 1].partition("# ")[2] for frame in stack) for stack in stacks}
+
+
+def test_a_cumulative_sum_is_shown_where_it_is_written(reports: dict[str, Report]) -> None:
+    assert _comments(reports["one"]) == {"one"}
+
+
+def test_each_of_two_is_shown_at_its_own_line(reports: dict[str, Report]) -> None:
+    assert _comments(reports["two"]) == {"first", "second"}
+
+
+def test_one_that_is_called_twice_is_shown_with_each_of_its_calls(reports: dict[str, Report]) -> None:
+    assert _comments(reports["within"]) == {"inner < called first", "inner < called second"}
