@@ -166,6 +166,19 @@ def test_a_custom_call_that_xla_made_of_a_primitive_is_not_taken_for_the_users()
 
 
 @pytest.mark.parametrize(
+    ("primitive", "detail"),
+    [("dot_general", "XLA's own for dot_general"), ("pallas_call", "tpu_custom_call"), ("", "tpu_custom_call")],
+)
+def test_a_kernel_that_xla_writes_for_a_tpu_is_not_taken_for_somebodys(primitive: str, detail: str) -> None:
+    call = (
+        '%y = f32[64]{0} custom-call(%s), custom_call_target="tpu_custom_call", '
+        f'metadata={{op_name="jit(f)/{primitive}"}}'
+    )
+    found = by_value(program("%s = f32[64]{0} sine(%x)", call, "%z = f32[64]{0} cosine(%y)"))
+    assert {found[name].detail for name in ("s", "y")} == {detail}
+
+
+@pytest.mark.parametrize(
     ("line", "detail"),
     [
         ("%y = f32[64]{0} sort(%s), dimensions={0}, to_apply=%less", "sort"),
@@ -343,6 +356,28 @@ def test_an_asynchronous_copy_is_one_kernel_and_says_where_to() -> None:
     found = {barrier.writer: barrier for barrier in barriers(module)}
     assert (found["y"].readers, found["start"].readers) == (("start",), ("z",))
     assert (found["start"].cause, found["start"].detail, found["start"].bytes) == ("copy", "into on-chip memory", 256)
+
+
+def test_a_copy_in_parts_crosses_once_for_each_and_joining_them_is_no_kernel() -> None:
+    start = "(({}), f32[32]{{0:S(1)}}, s32[]{{:S(2)}}) slice-start(%y), slice={{[{}]}}"
+    module = program(
+        "%y = f32[64]{0} sine(%x)",
+        "%first = " + start.format("f32[64]{0}", "0:32"),
+        "%second = " + start.format("f32[64]{0}", "32:64"),
+        "%a = f32[32]{0:S(1)} slice-done(%first)",
+        "%b = f32[32]{0:S(1)} slice-done(%second)",
+        '%whole = f32[64]{0:S(1)} custom-call(%a, %b), custom_call_target="ConcatBitcast"',
+        "%z = f32[64]{0} cosine(%whole)",
+    )
+    found = {barrier.writer: barrier for barrier in barriers(module)}
+    assert {name: (one.readers, one.bytes, one.cause) for name, one in found.items()} == {
+        "y": (("first", "second"), 128, "copy"),
+        "first": (("z",), 128, "copy"),
+        "second": (("z",), 128, "copy"),
+    }
+    assert {found[name].detail for name in ("first", "second")} == {"into on-chip memory"}
+    sizes = {kernel.name: (kernel.kind, kernel.bytes_read, kernel.bytes_written) for kernel in kernels(module)}
+    assert sizes["first"] == sizes["second"] == ("copy", 128, 128)
 
 
 def test_conditional() -> None:

@@ -64,7 +64,7 @@ class Blame:
 Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 
 REDUCES = frozenset({"reduce", "reduce-window"})
-COPIES = frozenset({"copy", "copy-start", "copy-done"})
+COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
 HOST = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed"})
 # Primitives that move elements: no user's code, but a TPU's compiler makes some of them into custom calls.
 MOVES = frozenset(
@@ -73,6 +73,8 @@ MOVES = frozenset(
         *("scatter", "scatter-add", "select_n", "slice", "sort", "transpose"),
     }
 )
+# Primitives that call a kernel which somebody wrote for a TPU.
+_KERNELS = ("pallas_call", "tpu_custom_call")
 # jax.random's own functions, as they stand in an op_name: jit(_uniform), threefry2x32, random_bits, ...
 RANDOM = re.compile(
     r"threefry|random_bits|random_wrap|random_seed|random_split|random_fold_in|rng_bit_generator|philox|jit\(_?(uniform|"
@@ -101,9 +103,15 @@ def _callback(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     for step in (*crossing.made, *crossing.used):
         if step.opcode == "custom-call" and not is_library_call(step):
-            primitive = _primitive(step)
-            return f"XLA's own for {primitive}" if primitive in MOVES else target(step), step
+            return f"XLA's own for {_primitive(step)}" if _is_of_xla(step) else target(step), step
     return None
+
+
+def _is_of_xla(step: hlo.Instruction) -> bool:
+    """Whether a custom call is what XLA made of other work, and not somebody's kernel: on a TPU a softmax between two
+    products becomes one of the same target as a Pallas kernel."""
+    primitive = _primitive(step)
+    return primitive in MOVES or (target(step) == "tpu_custom_call" and primitive not in ("", *_KERNELS))
 
 
 def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:

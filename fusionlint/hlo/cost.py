@@ -13,10 +13,17 @@ from dataclasses import dataclass
 
 from fusionlint.hlo import parse as hlo
 
-_SLICES = frozenset(["slice", "dynamic-slice", "gather"])
+_SLICES = frozenset(["slice", "slice-start", "dynamic-slice", "gather"])
 _UPDATES = frozenset(["dynamic-update-slice", "scatter"])
 # Which part of an asynchronous start's result is the value; the others are its operands and its context.
-_RESULT_PART = {"copy-start": 0, "send": 0, "recv": 0, "all-gather-start": 1, "collective-permute-start": 1}
+_RESULT_PART = {
+    "copy-start": 0,
+    "send": 0,
+    "recv": 0,
+    "slice-start": 1,
+    "all-gather-start": 1,
+    "collective-permute-start": 1,
+}
 _SAME_VALUE = frozenset(["bitcast", "opt-barrier"])
 
 
@@ -64,7 +71,7 @@ def _touched(value: hlo.Instruction, name: str, user: hlo.Instruction) -> int:
     """Bytes of `value`, known to `user` as `name`, that `user` reads."""
     others = user.operands[1:]
     if user.opcode in _SLICES and name not in others:
-        return user.shape.nbytes
+        return result_shape(user).nbytes
     if user.opcode in _UPDATES and name in _buffers(user) and name not in user.operands[len(_buffers(user)) :]:
         return 0
     return value.shape.nbytes
@@ -96,5 +103,10 @@ def _written(computation: hlo.Computation, result: hlo.Instruction, fused: bool)
         buffers = _buffers(result)
         if not fused or all(_is_given(computation, name) for name in buffers):
             return sum(items[name].shape.nbytes for name in _updates(result))
-    part = _RESULT_PART.get(result.opcode)
-    return (result.shape if part is None else result.shape.parts[part]).nbytes
+    return result_shape(result).nbytes
+
+
+def result_shape(item: hlo.Instruction) -> hlo.Shape:
+    """The shape of the value that an instruction makes: of an asynchronous start not its operands and context."""
+    part = _RESULT_PART.get(item.opcode)
+    return item.shape if part is None else item.shape.parts[part]

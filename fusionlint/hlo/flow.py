@@ -76,6 +76,8 @@ class Flow:
                 yield replace(self._root(here, called(instruction, "body")), left=True)
             case "conditional":
                 yield from (replace(self._root(here, branch), branched=True) for branch in branches(instruction))
+            case "custom-call" if "ConcatBitcast" in instruction.attributes["custom_call_target"]:
+                yield from (_at(here, name, here.path) for name in instruction.operands)  # parts, made side by side
             case "call" | "async-start":
                 yield self._root(here, instruction.called[0])
             case "parameter":

@@ -60,9 +60,9 @@ _FREE = {
     *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency", "domain"),
     *("opt-barrier", "optimization-barrier", "partition-id", "replica-id", "get-dimension-size"),
 }
-_FREE_TARGETS = {"AllocateBuffer"}
+_FREE_TARGETS = {"AllocateBuffer", "ConcatBitcast"}
 _CONTROL = {"while", "conditional", "call"}
-_COPIES = {"copy", "copy-start"}
+_COPIES = {"copy", "copy-start", "slice-start"}
 _COLLECTIVE = re.compile(r"(all-(reduce|gather|to-all)|reduce-scatter|ragged-all-to-all|collective-\w+)(-start)?$")
 _LIBRARY = {"dot", "ragged-dot", "scaled-dot", "convolution", "fft", "sort", "topk", "cholesky", "triangular-solve"}
 _LIBRARY_TARGET = re.compile(

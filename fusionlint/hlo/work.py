@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.cost import result_shape
 from fusionlint.hlo.flow import SAME_VALUE, Node, Path, element
 
 NO_WORK = SAME_VALUE | {"parameter", "constant", "tuple", "get-tuple-element"}
 # They read, or write, a part of their first operand where it stands.
-PARTIAL_READS = frozenset({"dynamic-slice", "slice", "gather"})
+PARTIAL_READS = frozenset({"dynamic-slice", "slice", "slice-start", "gather"})
 IN_PLACE = frozenset({"dynamic-update-slice", "scatter"})
 
 
@@ -107,7 +108,7 @@ def _direct_users(body: hlo.Computation, value: hlo.Instruction) -> Iterator[tup
 
 def _touched_by(computation: hlo.Computation, user: hlo.Instruction, name: str) -> int:
     if user.opcode in PARTIAL_READS and name not in user.operands[1:]:
-        return user.shape.nbytes
+        return result_shape(user).nbytes
     if _is_updated(user, name):
         update = user.operands[1 if user.opcode == "dynamic-update-slice" else -1]
         return computation.instructions[update].shape.nbytes
