@@ -11,6 +11,7 @@ from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.kernels import Loop
 from fusionlint.hlo.parse import Frame
+from fusionlint.hlo.times import Price
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_text import report_text
 from fusionlint.report.units import size
@@ -146,6 +147,32 @@ def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
     two = replace(one, value="get-tuple-element.7")
     text = report_text(report(ExplainedBarrier(one, "", ""), ExplainedBarrier(two, "", "")))
     assert "1000 launches, 128 MB" in text
+
+
+def test_of_the_branches_of_a_conditional_the_dearest_counts(file: str) -> None:
+    found = [replace(barrier(frame(file), i), branches=(("cond", branch),)) for i, branch in enumerate((0, 1, 1))]
+    text = report_text(report(*(ExplainedBarrier(one, "", "", Price(20.0, 5.0)) for one in found)))
+    assert "1. concatenate (x3)" in text
+    assert "2000 launches, 128 MB" in text
+    priced = replace(report(), totals=Totals(1, 0, 1, 0, 80.0))
+    barriers = tuple(ExplainedBarrier(one, "", "", Price(20.0, 5.0)) for one in found)
+    assert "50 us of 80 us" in report_text(replace(priced, barriers=barriers))
+
+
+def test_a_barrier_takes_no_longer_than_the_program_does(file: str) -> None:
+    """By bandwidth its value alone may, where XLA's model knows of a cache."""
+    priced = replace(
+        report(ExplainedBarrier(barrier(frame(file)), "", "", Price(28.0, 0.0))), totals=Totals(1, 0, 1, 0, 26.0)
+    )
+    assert "26 us of 26 us" in report_text(priced)
+
+
+def test_what_is_counted_per_iteration_is_told_apart_from_what_is_counted_once(file: str) -> None:
+    once = barrier(frame(file))
+    again = replace(barrier(frame(file), 2, 1000), per_iteration=True, crossings=1, launches=1)
+    text = report_text(report(ExplainedBarrier(once, "", ""), ExplainedBarrier(again, "", "")))
+    assert "1000 launches, 64.0 MB\n" in text
+    assert "1 launch, 1.0 kB per iteration\n" in text
 
 
 def test_only_the_ten_dearest_are_shown_unless_all_are_asked_for(file: str) -> None:

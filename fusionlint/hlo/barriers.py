@@ -16,7 +16,7 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
-from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops
+from fusionlint.hlo.kernels import Branches, Kernel, Loop, kernels, loops
 from fusionlint.hlo.lost import Lost
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
@@ -40,6 +40,7 @@ class Barrier:
     verdict: Verdict | None
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
+    branches: Branches = ()  # of the writer: the conditionals around it, and which branch it is in
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ def _barrier(
         verdict=crossing.verdict,
         stack=_own_stack(value, why, crossing) or _stack_nearby(value, crossing, (writer, *readers), before),
         on_chip=bool(crossing.shape.memory_space),
+        branches=writer.branches,
     )
 
 

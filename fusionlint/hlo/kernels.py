@@ -100,7 +100,20 @@ def launched(counted: Iterable[Kernel]) -> int:
 
 def total(counted: Iterable[Kernel], each: Callable[[Kernel], float]) -> float:
     """The sum of `each` kernel's number; of a conditional's branches only the one with the greatest sum."""
-    return math.fsum(_dearest((kernel.branches, each(kernel)) for kernel in counted))
+    return math.fsum(dearest((kernel.branches, each(kernel)) for kernel in counted))
+
+
+def dearest(counted: Iterable[tuple[Branches, Number]]) -> Iterator[Number]:
+    """The numbers that stand in no branch, and of each conditional the sum of its dearest branch."""
+    inside: dict[str, dict[int, list[tuple[Branches, Number]]]] = {}
+    for branches, number in counted:
+        if branches:
+            name, branch = branches[0]
+            inside.setdefault(name, {}).setdefault(branch, []).append((branches[1:], number))
+        else:
+            yield number
+    for parts in inside.values():
+        yield max(sum(dearest(part)) for part in parts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,17 +251,4 @@ def _loop(module: hlo.Module, place: _Place, item: hlo.Instruction) -> Loop:
 
 
 def _launched(counted: Iterable[tuple[Branches, int]]) -> int:
-    return sum(_dearest(counted))
-
-
-def _dearest(counted: Iterable[tuple[Branches, Number]]) -> Iterator[Number]:
-    """The numbers that stand in no branch, and of each conditional the sum of its dearest branch."""
-    inside: dict[str, dict[int, list[tuple[Branches, Number]]]] = {}
-    for branches, number in counted:
-        if branches:
-            name, branch = branches[0]
-            inside.setdefault(name, {}).setdefault(branch, []).append((branches[1:], number))
-        else:
-            yield number
-    for parts in inside.values():
-        yield max(sum(_dearest(part)) for part in parts.values())
+    return sum(dearest(counted))
