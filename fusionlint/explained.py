@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fusionlint.rule import Rule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExplainedBarrier:
     """A barrier, and the first rule that knows a way around it; "" where none does."""
 
@@ -34,6 +34,11 @@ class ExplainedBarrier:
     rule: str
     advice: str
     price: Price | None = None  # None where the target has no rates
+
+    def __repr__(self) -> str:
+        from fusionlint.report.explain_text import barrier_line
+
+        return f"<ExplainedBarrier {barrier_line(self)}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,3 +225,33 @@ def test_what_runs_on_several_devices_is_not_explained_as_if_it_ran_on_one(tmp_p
     command = [sys.executable, "spread.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_call_path_is_that_of_this_call_whoever_called_the_function_first() -> None:
+    @jax.jit
+    def ordered(x: jax.Array) -> jax.Array:
+        return jnp.sort(x) * 2.0
+
+    def train(x: jax.Array) -> jax.Array:
+        return ordered(x)
+
+    def asked() -> fusionlint.Report:
+        return fusionlint.explain(ordered, "f32[64]", target="cpu")
+
+    train(jnp.ones(64))
+    paths = [[frame.function.rpartition(".")[2] for frame in one.barrier.stack] for one in asked().barriers]
+    assert paths
+    assert all("asked" in path and "train" not in path for path in paths)
+
+
+def test_what_was_compiled_before_is_not_compiled_again_after_a_report() -> None:
+    @jax.jit
+    def ordered(x: jax.Array) -> jax.Array:
+        return jnp.sort(x) * 2.0
+
+    ordered(jnp.ones(64))
+    fusionlint.explain(ordered, "f32[64]", target="cpu")
+    x = jnp.ones(64)
+    with fusionlint.capture() as captured:
+        ordered(x)
+    assert not captured.recording.functions

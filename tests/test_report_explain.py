@@ -149,6 +149,11 @@ def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
     assert "1000 launches, 128 MB" in text
 
 
+def test_a_barrier_is_named_in_one_line(file: str) -> None:
+    one = ExplainedBarrier(barrier(frame(file)), "columns-of-a-stack", "keep the variables apart")
+    assert repr(one) == "<ExplainedBarrier concatenate, env.py:4:11 in step: 1000 launches, 64.0 MB>"
+
+
 def test_of_the_branches_of_a_conditional_the_dearest_counts(file: str) -> None:
     found = [replace(barrier(frame(file), i), branches=(("cond", branch),)) for i, branch in enumerate((0, 1, 1))]
     text = report_text(report(*(ExplainedBarrier(one, "", "", Price(20.0, 5.0)) for one in found)))

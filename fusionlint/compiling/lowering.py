@@ -14,7 +14,7 @@ from typing import Any
 from fusionlint.compiling import arguments
 from fusionlint.compiling.calls import Call, call_of
 from fusionlint.compiling.capture import function_of, not_lowered, spread
-from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of
+from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
 from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError
 from fusionlint.compiling.found import check, found, named_as
 from fusionlint.compiling.values import has_array, is_array, value_of_text
@@ -49,7 +49,7 @@ def lowered_for(
     function says otherwise. Without any they are found beside the function, with the sizes `dims` for its annotations.
     Raises EntryError for arguments that cannot be found or read, and what tracing the function raises.
     """
-    with lowering_elsewhere():
+    with lowering_elsewhere(), tracing_anew():
         traced = _traced(function, args, kwargs, dims)
         found = {platform: _program(traced, platform) for platform in platforms}
     return replace(

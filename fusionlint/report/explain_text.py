@@ -107,6 +107,13 @@ def _group(number: int, group: _Group, totals: Totals) -> Iterator[str]:
         yield f"   {first.rule}: {first.advice}"
 
 
+def barrier_line(explained: ExplainedBarrier) -> str:
+    """`concatenate, env.py:4:11 in step: 1000 launches, 64.0 MB`."""
+    barrier, group = explained.barrier, _Group((explained,))
+    cost = f"{counted(group.launches, 'launch', 'launches')}, {size(group.bytes)}"
+    return f"{barrier.cause}, {_where(barrier.stack, barrier.value)}: {cost}"
+
+
 def _cost(group: _Group, totals: Totals) -> str:
     """`1000 launches, 64 MB, 1.1 ms of 9.0 ms`: what would be gone with the barrier, at most."""
     again = group.members[0].barrier.per_iteration
