@@ -54,7 +54,8 @@ class Totals:
     microseconds: float | None = None
     microseconds_per_iteration: float | None = None
     timed_by: tuple[str, ...] = ()  # who says so: "XLA's model", "bytes over bandwidth", the greater share first
-    scalar_ops: int = 0  # of the launches, outside loops of unknown length: those of a TPU's scalar core
+    scalar_ops: int = 0  # of the launches: those of a TPU's scalar core
+    scalar_ops_per_iteration: int = 0
 
 
 class Count(int):
@@ -233,8 +234,13 @@ def _totals(every: Sequence[Kernel], are_timed: bool) -> Totals:
         microseconds=microseconds(once) if are_timed else None,
         microseconds_per_iteration=microseconds(again) if are_timed else None,
         timed_by=spoken_by(every) if are_timed else (),
-        scalar_ops=launched(kernel for kernel in once if kernel.kind == "scalar"),
+        scalar_ops=_scalar_ops(once),
+        scalar_ops_per_iteration=_scalar_ops(again),
     )
+
+
+def _scalar_ops(every: Sequence[Kernel]) -> int:
+    return launched(kernel for kernel in every if kernel.kind == "scalar")
 
 
 def _moved(every: Sequence[Kernel]) -> int:

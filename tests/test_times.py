@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -223,6 +224,16 @@ def test_that_a_tpu_gives_no_reasons_is_said_once(tmp_path: Path) -> None:
     assert "XLA: " not in text
     assert report.totals.scalar_ops > 0
     assert f"{report.totals.scalar_ops} of the launches are scalar ops" in text
+
+
+def test_scalar_ops_of_a_loop_of_unknown_length_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "after.hlo.txt").write_text((TESTS / "hlo" / "unbounded_v5e_jax0.10.2.txt").read_text())
+    report = explain(Artifacts(tmp_path, "unbounded", "v5e"))
+    again = [one for one in report.kernels if one.kind == "scalar" and one.per_iteration]
+    assert report.totals.scalar_ops_per_iteration == len(again) > 0
+    assert re.search(
+        rf"{len(again)} of (the launches per iteration|those per iteration,) are scalar ops", report_text(report)
+    )
 
 
 def test_the_targets_that_count_cycles_have_a_clock() -> None:

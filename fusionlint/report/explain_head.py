@@ -17,8 +17,8 @@ def head(report: Report) -> Iterator[str]:
     compiled = f"; compiled in {report.compile_seconds:.1f} s" if report.compile_seconds else ""
     yield f"{_launches(report)}, {_bytes(report)}{_time(report)}{compiled}"
     yield f"kernels: {_listed(report.stages.kernels)}"
-    if report.totals.scalar_ops:
-        yield f"{report.totals.scalar_ops} of the launches are scalar ops: the scalar core runs them between kernels"
+    if scalar := _scalar_ops(report):
+        yield f"{scalar} are scalar ops: the scalar core runs them between kernels"
     yield from _graphs(report)
     if report.target == "cpu":
         yield "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --target"
@@ -63,6 +63,16 @@ def _time(report: Report) -> str:
     again = totals.microseconds_per_iteration
     more = f" and {duration(again)} per iteration" if again else ""
     return f", about {duration(totals.microseconds)}{more} by {' and '.join(totals.timed_by)}"
+
+
+def _scalar_ops(report: Report) -> str:
+    """`3 of the launches`, `3 of the launches, and 4 of those per iteration,`; "" for none."""
+    once, again = report.totals.scalar_ops, report.totals.scalar_ops_per_iteration
+    if once and again:
+        return f"{once} of the launches, and {again} of those per iteration,"
+    if again:
+        return f"{again} of the launches per iteration"
+    return f"{once} of the launches" if once else ""
 
 
 def _graphs(report: Report) -> Iterator[str]:
