@@ -410,11 +410,22 @@ def test_a_worker_that_dies_costs_its_own_job_alone(tmp_path: Path) -> None:
     assert "going" in exits.stderr
 
 
-def test_a_job_has_a_time_limit(tmp_path: Path) -> None:
+def test_a_job_has_a_time_limit_and_says_how_far_it_came(tmp_path: Path) -> None:
     (tmp_path / "hangs.py").write_text("import time\ntime.sleep(600)\n")
     error = fails("hangs:f(f32[4])", timeout=3)
     assert error.kind == "timeout"
     assert str(error).startswith("hangs:f took more than 3 s for cpu: raise the time limit")
+    assert "see what hangs does when it is imported" in str(error)
+
+
+def test_a_generator_is_no_fault_of_its_arguments(tmp_path: Path) -> None:
+    (tmp_path / "yields.py").write_text("def f(x):\n    yield x\n")
+    assert str(fails("yields:f(f32[4])")).startswith("yields:f could not be traced: TypeError: ")
+
+
+def test_an_exception_whose_first_line_announces_others_is_told_with_them(tmp_path: Path) -> None:
+    (tmp_path / "says.py").write_text("def f(x):\n    raise ValueError('these do not fit:\\n  a (3,)\\n  b (4,)')\n")
+    assert "ValueError: these do not fit: a (3,) b (4,)" in str(fails("says:f(f32[4])"))
 
 
 def test_without_jax_no_process_starts_and_the_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

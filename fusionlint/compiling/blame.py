@@ -68,14 +68,23 @@ _REMEDIES = {
 
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
-    """One line: what was being done, and the first line of what was raised."""
+    """One line: what was being done, and what was raised: its first line, and those which that announces."""
     named = "" if entry is None else entry.module if kind == "import" else entry.name
     words = error.msg if isinstance(error, SyntaxError) else str(error)  # whose text names the file again
-    said = next((line.strip() for line in words.splitlines() if line.strip()), "")
+    said = _first_words([line.strip() for line in words.splitlines() if line.strip()])
     meant = next((meaning for words, meaning in _MEANING.items() if words in said), None)
     raised = meant or f"{type(error).__name__}{': ' if said else ''}{said}"
     remedy = next((f"; {remedy}" for pattern, remedy in _REMEDIES.items() if re.search(pattern, raised)), "")
     return f"{_DOING[kind].format(named)}: {raised.rstrip('.') if remedy else raised}{remedy}"
+
+
+def _first_words(lines: list[str], most: int = 200) -> str:
+    said = "".join(lines[:1])
+    for line in lines[1:] if said.endswith(":") else ():
+        if len(said) + len(line) >= most:
+            break
+        said += f" {line}"
+    return said
 
 
 def where(error: BaseException) -> str:

@@ -162,12 +162,22 @@ def _read(folder: Path, read: Callable[[Path], Result]) -> Result | CompileError
         return error
 
 
+_NOT_COMPILED = "make its loops lax.scan and its shapes smaller"
+
+
+def _not_lowered(job: Job) -> str:
+    return (
+        f"see what {job.entry.module} does when it is imported, and make Python loops lax.scan: it was not lowered yet"
+    )
+
+
 def _death(job: Job, target: Target, status: int | None, timeout: float, folder: Path, stderr: Path) -> CompileError:
     name = job.entry.name
     said = "\n".join(tail(path) for path in (stderr, folder / "log.txt"))
     if status is None:
-        hint = "raise the time limit, or make its loops lax.scan and its shapes smaller"
-        return CompileError("timeout", f"{name} took more than {timeout:g} s for {target.name}: {hint}", "", said)
+        hint = _not_lowered(job) if job.kind == "compile" and not (folder / "stablehlo.txt").exists() else _NOT_COMPILED
+        message = f"{name} took more than {timeout:g} s for {target.name}: raise the time limit, or {hint}"
+        return CompileError("timeout", message, "", said)
     # XLA's information and warnings (I1121 06:56:18 ...) are no last words.
     words = [line.strip() for line in said.splitlines() if line.strip() and not re.match(r"[IW]\d{4} ", line)]
     last = words[-1] if words else "none"
