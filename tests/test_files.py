@@ -88,6 +88,7 @@ def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(
         "benchmarks/speed.py",
         "pkg/benchmarking.py",
         "pkg/attention_ref.py",
+        "pkg/axes_plot.py",
         "pkg/book_old.py",
         "pkg/env_test.py",
         "pkg/reference/attention.py",

@@ -151,8 +151,8 @@ def _along(places: Sequence[Part], told: _Told) -> Advice:
     if is_carried(writes, told.source):
         return Advice(_scattered(told).text, ARRAYS)  # a CPU gains nothing
     if any(_is_found_by_a_function(place, told.source) for place in places):
-        in_order = f"one {jnp}.stack or concatenate of the parts and of what stands between them, in their order"
-        return Advice(f"{in_order}; else one {jnp}.where of a mask of the places", _pair(told))
+        of_slices = f"of slices one {jnp}.concatenate of the parts and of what stands between them, in their order"
+        return Advice(f"{of_slices}; else one {jnp}.where of a mask of the places", _pair(told))
     return Advice(
         said_along(writes, places, told.array, told.source, jnp, are_numbers=told.seen.are_numbers), _pair(told)
     )

@@ -50,8 +50,8 @@ _WAITS = frozenset(
 _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
 
-def is_short(loop: Loop, source: Source) -> bool:
-    """Whether the loop is seen to run a few times only: `range(3)`, or `range(n)` of a parameter `n=3`; or once,
+def is_short(loop: Loop, source: Source, most: int = _FEW) -> bool:
+    """Whether the loop is seen to run `most` times at most: `range(3)`, or `range(n)` of a parameter `n=3`; or once,
     `[5.0]`."""
     if runs_once(loop):
         return True
@@ -61,7 +61,7 @@ def is_short(loop: Loop, source: Source) -> bool:
         case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
             given = default_given(value, source) if isinstance(value, cst.Name) else None
             count = given or source.meant(value)
-            return isinstance(count, cst.Integer) and count.evaluated_value <= _FEW
+            return isinstance(count, cst.Integer) and count.evaluated_value <= most
     return False
 
 

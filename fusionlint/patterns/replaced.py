@@ -215,17 +215,31 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
 def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that, a
     variable, under another name: `best = state` beside `state = train_epoch(state)`."""
-    function = source.function(call)
-    if not isinstance(argument, cst.Name) or not isinstance(function, cst.FunctionDef):
-        return False
-    written = [use.node for use in source.writes(argument)]
-    numbers = [number for number, parameter in enumerate(function.params.params) if parameter.name in written]
-    calls = (calls_of_function(function, source) or ()) if numbers else ()
+    function, numbers = _parameters(argument, call, source)
+    calls = (calls_of_function(function, source) or ()) if function is not None else ()
     handed = ((outer, number, outer.args[number]) for outer in calls for number in numbers if number < len(outer.args))
     return any(
         isinstance(arg.value, cst.Name) and not arg.star and _is_kept(outer, number, arg.value.value, source)
         for outer, number, arg in handed
     )
+
+
+def is_of_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the function around `call` was handed `argument`, by whom is not seen: they may go on with it."""
+    function, _ = _parameters(argument, call, source)
+    return function is not None and not calls_of_function(function, source)
+
+
+def _parameters(
+    argument: cst.BaseExpression, call: cst.Call, source: Source
+) -> tuple[cst.FunctionDef | None, list[int]]:
+    """The function around `call`, and which of its parameters `argument` is; no function where it is none."""
+    function = source.function(call)
+    if not isinstance(argument, cst.Name) or not isinstance(function, cst.FunctionDef):
+        return None, []
+    written = [use.node for use in source.writes(argument)]
+    numbers = [number for number, parameter in enumerate(function.params.params) if parameter.name in written]
+    return (function, numbers) if numbers else (None, [])
 
 
 def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:

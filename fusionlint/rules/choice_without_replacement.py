@@ -59,8 +59,8 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
     elif shape is not None and _is_drawn_often(node, source) and _is_few(among, shape, source):
         yield source.finding(
             node,
-            "everything is permuted to draw a few",
-            write=_few(k, n, _tuple(shape, source), source),
+            "everything is permuted to draw a part of it",
+            write=_few(k, n, _tuple(shape, source), among, source),
             pair=1,
         )
 
@@ -94,7 +94,8 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
         and not _is_cut_in_batches(node, source)
     ):
         shape = f"({source.code(count)},)"
-        yield source.finding(node, "everything is permuted to draw a few", write=_few(k, n, shape, source), pair=1)
+        write = _few(k, n, shape, among, source)
+        yield source.finding(node, "everything is permuted to draw a part of it", write=write, pair=1)
 
 
 def _is_distinct(node: cst.Call, source: Source) -> bool:
@@ -178,12 +179,19 @@ def _length(among: cst.BaseExpression, source: Source) -> str:
     return f"{among.value}.shape[0]" if isinstance(among, cst.Name) and kind(among, source) == "array" else "n"
 
 
-def _few(key: str, length: str, shape: str, source: Source) -> str:
+def _few(key: str, length: str, shape: str, among: cst.BaseExpression, source: Source) -> str:
+    """A `top_k` of noise, which gives places: of an array the elements that stand there are wanted."""
     random, lax = source.alias("jax.random") or "jax.random", source.alias("jax.lax") or "jax.lax"
     noise = f"{random}.uniform({key}, ({length},))"
     again = f"{random}.randint({key}, {shape}, 0, {length})"
     count = shape[1:-1].rstrip(", ") if shape[:1] in ("(", "[") else shape
-    return f"{lax}.top_k({noise}, {count})[1], or {again} where two may be the same"
+    places = f"{lax}.top_k({noise}, {count})[1]"
+    if _counted(among, source) is not among or kind(among, source) == "scalar":
+        return f"{places}, or {again} where two may be the same"
+    if kind(among, source) == "array" or isinstance(among, cst.Call):
+        x = source.code(among)
+        return f"{x}[{places}], or {x}[{again}] where two may be the same"
+    return f"{places}, or {again} where two may be the same; of an array what stands at those places"
 
 
 def _tuple(shape: cst.BaseExpression, source: Source) -> str:

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import Carry, Write, calls, read
-from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.host import is_gated, is_short
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_filmed
 from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
@@ -20,6 +20,8 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="dispatch")
 
+# Steps that take some milliseconds longer each: all of them together nobody waits for.
+_UNDER_A_SECOND = 200
 _GRADIENTS = ("jax.grad", "jax.value_and_grad")
 
 
@@ -44,7 +46,7 @@ def applied_in_python(node: cst.Call, source: Source) -> Iterator[Finding]:
     if own is None or own.value is not node or set(own.names).isdisjoint(read(taken[0])):
         return
     update = _first_of_python(node, taken[1], own, carry, source)
-    if update is None or is_filmed(loop, source):
+    if update is None or is_filmed(loop, source) or is_short(loop, source, _UNDER_A_SECOND):
         return
     what = f"`{dotted(update.func)}`" if dotted(update.func) and not source.calls(update, *TREE_MAPS) else "the update"
     yield source.finding(

@@ -13,6 +13,7 @@ from fusionlint.patterns.carry import calls
 from fusionlint.patterns.fetched import is_needed
 from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -52,7 +53,7 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     found = [r for r in found if source.loop(node) is None or source.order(r.node) > source.order(node.value)]
     if len({read.what for read in found}) < 2 and not any(read.is_of_each for read in found):
         return
-    if _is_nothing_beside(node, found, where, source):
+    if _is_nothing_beside(node, found, where, source) or _is_shown(where, source):
         return
     if isinstance(where, cst.For | cst.While) and not any(is_needed(r.node, where, source) for r in found):
         return  # what nobody needs in the loop is best not read there at all: host-sync-in-step-loop
@@ -70,6 +71,10 @@ def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, 
     body = where.body if isinstance(where, cst.For | cst.While | cst.FunctionDef) else where
     solvers = (call for call in calls(body) if _CALCULATES.search(dotted(call.func)))
     return any(not is_jitted(call.func, source) for call in solvers)
+
+
+def _is_shown(where: cst.CSTNode, source: Source) -> bool:
+    return isinstance(where, cst.For | cst.While) and is_shown_each_time(where, source)
 
 
 def _is_number(read: cst.Call, source: Source) -> bool:

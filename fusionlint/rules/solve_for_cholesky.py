@@ -29,6 +29,8 @@ _DETERMINANTS = ("jax.numpy.linalg.slogdet", "jax.numpy.linalg.det")
 # What is called so is a factor already, whatever is done with it.
 _FACTOR = regex(r"tril|chol|root|sqrt|factor|(^|_)L$")
 _SMALL = ("2", "3")
+# Beside a matrix of norm one.
+_ROUNDED = 1e-5
 # The axes of a batch of matrices, with the last two turned.
 _LAST_TWO = ([0, 2, 1], [0, 1, 3, 2])
 _LONG = 40
@@ -139,13 +141,24 @@ def _is_definite(node: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_diagonal(node: cst.BaseExpression, source: Source) -> bool:
-    """`damping * jnp.eye(n)`, whose factor does not stand there as negative."""
+    """`damping * jnp.eye(n)`, whose factor does not stand there as negative, nor as less than rounding leaves."""
     match node:
         case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
-            if isinstance(left, cst.UnaryOperation) or isinstance(right, cst.UnaryOperation):
+            if any(isinstance(part, cst.UnaryOperation) or _is_tiny(part, source) for part in (left, right)):
                 return False
             return _is_diagonal(left, source) or _is_diagonal(right, source)
     return source.calls(node, *_IDENTITIES)
+
+
+def _is_tiny(factor: cst.BaseExpression, source: Source) -> bool:
+    """Whether a factor may be as small as the rounding of a float32 matrix, `1e-6` or `jnp.maximum(damping, 1e-6)`:
+    what that leaves of a Gram matrix need not be definite, of which Cholesky makes NaN."""
+    match source.meant(factor):
+        case cst.Float() as number:
+            return number.evaluated_value < _ROUNDED
+        case cst.Call(args=[_, cst.Arg(value=cst.Float() as number)]) as call:
+            return source.calls(call, "jax.numpy.maximum", "max") and number.evaluated_value < _ROUNDED
+    return False
 
 
 def _is_gram(node: cst.BaseExpression, source: Source) -> bool:

@@ -54,7 +54,7 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     array, ahead, behind = found
     others = ((other, _neighbours(other, source)) for other in _in_function(node, source))
     same = [other for other, more in others if more is not None and _is_of(more, array)]
-    if same[0] is not node:
+    if same[0] is not node or _is_of_a_copy(node, source):
         return
     x = brief(array, 20, "x")
     more = "1 more expression" if len(same) == 2 else f"{len(same) - 1} more expressions"
@@ -79,6 +79,12 @@ def _neighbours(node: cst.Call, source: Source) -> tuple[str, _Shifted, _Shifted
     both = ((a, b) for _, a in together for _, b in together if a.axis == b.axis and a.by < 0 < b.by)
     ahead, behind = next(both, (None, None))
     return None if ahead is None or behind is None else (first.array, ahead, behind)
+
+
+def _is_of_a_copy(node: cst.Call, source: Source) -> bool:
+    """Whether what is moved has been moved already, `jnp.roll(ahead, 1, 1)`: told is what all are copies of."""
+    moved = argument(node, 0, "a")
+    return isinstance(moved, cst.Name) and source.calls(source.meant(moved), _ROLL)
 
 
 def _is_of(found: tuple[str, _Shifted, _Shifted], array: str) -> bool:

@@ -22,6 +22,7 @@ from fusionlint.patterns.replaced import (
     calls_of_method,
     calls_of_name,
     is_kept_by_a_caller,
+    is_of_a_caller,
     replaced,
 )
 from fusionlint.rule import Rule
@@ -230,6 +231,10 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
 
 def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
     """What has to be copied, for jax donates no buffer twice and deletes what it is given."""
+    theirs = next((a for call, a in given if is_of_a_caller(a, call, source)), None)
+    if theirs is not None:
+        name = source.code(theirs)
+        return f"whoever called may go on with the first `{name}`: copy it before, jax.tree.map(jnp.copy, {name})"
     twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
     if twice is None:
         return "copy what the first state holds twice, and what is read after the next step"

@@ -52,7 +52,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
-    if source.calls(meant(length, source), "min"):
+    if source.calls(meant(length, source), "min") or _is_of_two(length, source):
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
@@ -62,6 +62,17 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=_with_eye(write, length, source),
         edits=_fix(write, length, source),
     )
+
+
+def _is_of_two(length: cst.BaseExpression, source: Source) -> bool:
+    """Whether the length is one of two that a matrix may have, `shape[0]` of `shape: tuple[int, int]`."""
+    match length:
+        case cst.Subscript(value=cst.Name() as shape):
+            written = source.written(shape)
+            match source.parent(written) if written is not None else None:
+                case cst.Param(annotation=cst.Annotation(annotation=said)):
+                    return source.code(said).lower() == "tuple[int, int]"
+    return False
 
 
 def _is_first(array: cst.BaseExpression, source: Source) -> bool:

@@ -33,7 +33,7 @@ _IDLE_FILE = regex(
     r"|initiali[sz]ations?|initial_conditions?(_\w+)?)/"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
-    r"|plot[^/]*|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
+    r"|plot[^/]*|[^/]*_plot(s|ting)?|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|naive|ref(erence)?|[^/]*_ref|[^/]*_old|repro_[^/]*"
     r"|[^/]*_repro|initiali[sz]ations?|initial_conditions?(_\w+)?)"
     r"\.py$"

@@ -252,3 +252,12 @@ def test_places_that_a_function_returns_may_be_anything() -> None:
     text = advice("chained-at-set", COUPLED.format(place="self.indices(output.ndim)").replace("one + 1", "other"))
     assert text.endswith("else one jnp.where of a mask of the places")
     assert "k == " in advice("chained-at-set", COUPLED.format(place="jnp.argmax(first)").replace("one + 1", "other"))
+
+
+@pytest.mark.parametrize(("said", "count"), [("tuple[int, int]", 0), ("tuple[int, ...]", 1)])
+def test_a_matrix_of_two_lengths_need_not_be_square(said: str, count: int) -> None:
+    code = f"""
+def scaled(shape: {said}, matrix: jax.Array, diagonal: jax.Array):
+    return matrix.at[jnp.diag_indices(shape[0])].set(diagonal)
+"""
+    assert len(findings("write-on-diagonal", code)) == count

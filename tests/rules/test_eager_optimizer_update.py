@@ -108,3 +108,10 @@ def test_few_steps_and_tests_are_left_alone() -> None:
     body = f"updates, state = optimizer.update(gradient(params, batch), state)\n{APPLY}"
     assert lines(body, "test_training") == []
     assert lines("for _ in range(3):\n" + "".join(f"    {line}\n" for line in body.splitlines())) == []
+
+
+@pytest.mark.parametrize(("turns", "count"), [("150", 0), ("TURNS", 0), ("5000", 1), ("len(batches)", 1)])
+def test_a_hundred_steps_are_over_in_a_second(turns: str, count: int) -> None:
+    body = f"grads = gradient(params)\n        updates, state = optimizer.update(grads, state)\n        {APPLY}"
+    code = f"{HEAD}TURNS = 200\n\ndef main(params, state, batches):\n    for i in range({turns}):\n        {body}\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("eager-optimizer-update",)))) == count

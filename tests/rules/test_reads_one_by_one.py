@@ -97,3 +97,15 @@ def test_of_what_is_handed_over_there_may_be_one_or_two(over: str, count: int) -
     assert len(check_text(code.encode(), "m.py", Scope(("reads-one-by-one",)))) == count
     looped = code.replace("    if", "    while True:\n      if").replace("return 1", "  return 1")
     assert len(check_text(looped.encode(), "m.py", Scope(("reads-one-by-one",)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        (f"{ARRAYS}; frames.append(renderer.render(x))", 0),
+        (f"{ARRAYS}; window.imshow(x)", 0),
+        (f"{ARRAYS}; frames.append(x)", 1),
+    ],
+)
+def test_a_wait_more_is_nothing_where_every_iteration_is_shown(body: str, number: int) -> None:
+    assert found("step", body) == number

@@ -434,3 +434,22 @@ def cropped(images, corners):
 )
 def test_a_window_is_gathered_along_as_many_axes_as_are_seen(start: str, size: str, expected: str) -> None:
     assert advice("vmapped-dynamic-slice", WINDOW.format(start=start, size=size)).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("among", "expected"),
+    [
+        ("xs", "xs[jax.lax.top_k(jax.random.uniform(key, (xs.shape[0],)), 3)[1]], or xs[jax.random.randint("),
+        ("jnp.arange(1, n)", "jnp.arange(1, n)[jax.lax.top_k("),
+        ("jnp.arange(n)", "jax.lax.top_k(jax.random.uniform(key, (n,)), 3)[1], or jax.random.randint("),
+    ],
+)
+def test_a_part_of_an_array_is_its_elements_not_their_places(among: str, expected: str) -> None:
+    code = f"""
+@jax.vmap
+def draw(key, xs: jax.Array, others, n: int):
+    return jax.random.choice(key, {among}, (3,), replace=False)
+"""
+    assert advice("choice-without-replacement", code).startswith(expected)
+    of_any = code.replace(among, "others")
+    assert advice("choice-without-replacement", of_any).endswith("; of an array what stands at those places")

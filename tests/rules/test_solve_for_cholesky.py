@@ -88,3 +88,14 @@ def test_of_a_solve_and_a_determinant_one_finding_is_told() -> None:
 )
 def test_a_gram_matrix_may_be_scaled_and_one_of_many(gram: str, is_seen: bool) -> None:
     assert bool(found(f"return jnp.linalg.solve({gram} + jnp.eye(4), s)")) is is_seen
+
+
+@pytest.mark.parametrize("damping", ["1e-6", "jnp.maximum(s, 1e-6)", "max(s, 1e-8)"])
+def test_damping_that_rounding_may_swallow_leaves_nothing_definite(damping: str) -> None:
+    assert found(f"return jnp.linalg.solve(x.T @ x + {damping} * jnp.eye(4), r)") == []
+    assert found(f"lam = {damping}", "return jnp.linalg.solve(x.T @ x + lam * jnp.eye(4), r)") == []
+
+
+@pytest.mark.parametrize("damping", ["s", "0.1", "jnp.maximum(s, 0.1)"])
+def test_other_damping_leaves_it_definite(damping: str) -> None:
+    assert found(f"return jnp.linalg.solve(x.T @ x + {damping} * jnp.eye(4), r)") == [1]

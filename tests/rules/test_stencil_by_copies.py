@@ -100,3 +100,15 @@ def slope(field, h):
     found = check_text(code.encode(), "m.py", ONLY)
     assert [one.location.line for one in found] == [5, 7, 11]
     assert [one.message.partition(", and so are ")[2] for one in found] == ["those of 1 more expression below", "", ""]
+
+
+def test_of_copies_of_copies_the_array_that_all_are_made_of_is_told() -> None:
+    code = f"""{HEAD}
+def bracket(f, g):
+    ahead = jnp.roll(f, -1, 0)
+    behind = jnp.roll(f, 1, 0)
+    corners = (jnp.roll(ahead, -1, 1) - jnp.roll(ahead, 1, 1)) * g
+    return (jnp.roll(f, -1, 0) - jnp.roll(f, 1, 0)) * corners - behind
+"""
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.message.startswith("each neighbour of `f` is")

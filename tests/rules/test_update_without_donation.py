@@ -422,3 +422,19 @@ def test_what_a_caller_of_the_loop_keeps_is_not_donated(kept: str, times: int) -
     code = f"import jax\nimport jax.numpy as jnp\n{EPOCHS.replace('KEPT', kept)}"
     scope = Scope(("update-without-donation",))
     assert len(check_text(code.encode(), "m.py", scope)) == times
+
+
+OF_A_CALLER = """
+step = jax.jit(_step)
+
+def fit(state, batches):
+    for batch in batches:
+        state = step(state, batch)
+    return state
+"""
+
+
+def test_what_a_caller_gave_is_copied_before_it_is_donated() -> None:
+    assert "may go on with the first `state`: copy it before, jax.tree.map(jnp.copy, state)" in advice(OF_A_CALLER)
+    called = OF_A_CALLER + "\ndef main(batches):\n    return fit(TrainState.create(), batches)\n"
+    assert "may go on with" not in advice(called)
