@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,15 @@ class Config(NamedTuple):
     warn_unused_ignores: bool = False
     only_seen: bool = False
     root: Path = Path()
+
+
+def common_folder(paths: Sequence[Path]) -> Path:
+    """The folder that holds all of `paths`, or is the only one of them: whichever is named first says nothing."""
+    folders = [path if path.is_dir() else path.parent for path in paths]
+    try:
+        return Path(os.path.commonpath([folder.resolve() for folder in folders]))
+    except ValueError:  # on several drives
+        return folders[0]
 
 
 def read_config(start: Path) -> Config:

@@ -179,6 +179,17 @@ def test_a_fixed_text_from_stdin_goes_to_stdout(tmp_path: Path) -> None:
     assert (broken.stdout, broken.returncode) == ("x = = 1\n", 1)
 
 
+def test_a_text_from_stdin_that_is_excluded_is_left_alone_by_force(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.fusionlint]\nexclude = ['vendored/']\n")
+    (tmp_path / "vendored").mkdir()
+    text = "import jax\n\ndef f(x):\n    return jax.numpy.sort(x)[-1]\n"
+    named = ("--stdin-filename", "vendored/new.py")
+    assert run(*named, text=text, folder=tmp_path).returncode == 1
+    assert run(*named, "--force-exclude", text=text, folder=tmp_path).returncode == 0
+    fixed = run(*named, "--force-exclude", "--fix", "--unsafe-fixes", text=text, folder=tmp_path)
+    assert (fixed.stdout, fixed.returncode) == (text, 0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what processes there are")
 def test_an_interrupt_ends_the_run_at_once_and_without_a_traceback(tmp_path: Path) -> None:
     fill(tmp_path, 1500)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusionlint.config import Config, ConfigError, read_config
+from fusionlint.config import Config, ConfigError, common_folder, read_config
 
 
 def write(folder: Path, text: str) -> Path:
@@ -69,3 +69,15 @@ def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
 
 def test_a_file_whose_tools_are_no_table_is_for_others_to_mind(tmp_path: Path) -> None:
     assert read_config(write(tmp_path, "tool = 3 # fusionlint\n")) == Config()
+
+
+def test_which_path_is_named_first_says_nothing(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, f"[tool.fusionlint]\nignore = ['{name}']\n")
+    write(tmp_path, "[tool.fusionlint]\nignore = ['both']\n")
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert read_config(common_folder([one, other])).ignore == ("both",)
+    assert read_config(common_folder([other / "a.py", one / "b.py"])).ignore == ("both",)
+    assert read_config(common_folder([one / "a.py", one / "b.py"])).ignore == ("one",)
+    assert read_config(common_folder([other])).ignore == ("other",)

@@ -14,7 +14,7 @@ import click
 
 from fusionlint.commands.errors import one_line_errors
 from fusionlint.commands.options import names, split
-from fusionlint.config import ConfigError, read_config
+from fusionlint.config import ConfigError, common_folder, read_config
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -95,7 +95,7 @@ def check(
     from fusionlint.source.briefs import recall
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
-    from fusionlint.source.files import project_folder, python_files
+    from fusionlint.source.files import is_excluded, project_folder, python_files
     from fusionlint.source.texts import text_of, unsaved
 
     before = signal.signal(signal.SIGINT, _leave)
@@ -106,7 +106,7 @@ def check(
         context.with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
     with one_line_errors():
         _refuse_notebooks(paths)
-        config = read_config(paths[0] if paths[0].is_dir() else paths[0].parent)
+        config = read_config(common_folder(paths))
         unused = warn_unused_ignores or config.warn_unused_ignores
         seen = only_seen or config.only_seen
         cache = None if no_cache else Cache(cache_dir or project_folder(paths[0]) / FOLDER)
@@ -114,7 +114,12 @@ def check(
         scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused, only_seen=seen)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
-        files = paths if typed else python_files(paths, config.exclude, top=config.root, force=force_exclude)
+        if not typed:
+            files = python_files(paths, config.exclude, top=config.root, force=force_exclude)
+        elif force_exclude and is_excluded(stdin_filename, config.exclude, config.root):
+            files = []
+        else:
+            files = [stdin_filename]
         gc.enable()
         with Counter(sys.stderr) as progress:
             found = check_files(files, scope, jobs, cache, progress)

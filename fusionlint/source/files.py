@@ -63,9 +63,18 @@ def python_files(
                 found.setdefault(_real_of(one, paths), one)
         elif not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
-        elif not (force and excluded and excluded.holds(_seen_from(top, path))):
+        elif not (force and _is_excluded(path, excluded, top)):
             found.setdefault(_real_of(path, paths), path)
     return sorted(found.values())
+
+
+def is_excluded(path: Path, exclude: Sequence[str], top: Path) -> bool:
+    """Whether a file, which need not be there, is left out by what is written as seen from the folder `top`."""
+    return _is_excluded(path, patterns(exclude) if exclude else None, top.resolve())
+
+
+def _is_excluded(path: Path, excluded: Ignored | None, top: Path | None) -> bool:
+    return excluded is not None and excluded.holds(_seen_from(top, path))
 
 
 def _real_of(file: Path, paths: Sequence[Path]) -> str:
