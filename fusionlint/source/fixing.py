@@ -69,6 +69,8 @@ def fix_text(
     before, count = data, 0
     for _ in range(_ROUNDS):
         chosen = fixes(choose(findings, data) if choose else findings, unsafe=unsafe)
+        if not chosen:
+            break
         after = _rewrite(data, chosen)
         if after is None:  # one of them breaks the file: the others are good without it
             chosen = [one for one in chosen if _rewrite(data, [one]) is not None]
