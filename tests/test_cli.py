@@ -58,6 +58,14 @@ def test_a_finding_shows_its_line_a_caret_the_numbers_and_the_advice(folder: Pat
     assert result.exit_code == 1
 
 
+def test_a_count_that_hardly_differs_gives_way_to_bytes_that_do(folder: Path) -> None:
+    """1163 launches become 1162, and 1.2 MB become 804 kB."""
+    (folder / "inv.py").write_text(
+        "import jax, jax.numpy as jnp\n\n@jax.jit\ndef f(a, b):\n    return jnp.linalg.inv(a) @ b\n"
+    )
+    assert "cpu 1.2 MB -> 804 kB; h100 " in run("check", "inv.py", "--select", "inverse-then-matmul").stdout
+
+
 def test_clean_code_is_silent_and_ends_with_zero(folder: Path) -> None:
     (folder / "env.py").write_text(CLEAN)
     result = run("check")
