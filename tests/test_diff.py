@@ -59,12 +59,29 @@ def test_what_is_installed_is_told_from_where_packages_are() -> None:
         ("/repo/a (copy)/env.py:step(f32[8])", "a (copy)/env.py:step", "(f32[8])"),
         ("env.py:main.<lambda>(x: f32[8])", "env.py:main.<lambda>", "(x: f32[8])"),
         ("step(x: f32[8])", "step", "(x: f32[8])"),
+        ("go.py:scan(body_a)(args: f32[8])", "go.py:scan(body_a)", "(args: f32[8])"),
+        ("go.py:scan(<lambda>)(args: f32[8])", "go.py:scan(<lambda>)", "(args: f32[8])"),
+        ("go.py:SVI.update(fit.model)()", "go.py:SVI.update(fit.model)", "()"),
+        ("go.py:solve(map(field))(y: f32[8])", "go.py:solve(map(field))", "(y: f32[8])"),
+        ("go.py:act(x: f32[8], self=((Net), a PyTreeDe...)", "go.py:act", "(x: f32[8], self=((Net), a PyTreeDe...)"),
+        ("go.py:act(mode=')(')", "go.py:act", "(mode=')(')"),
         ("jit_step from dump/module_0001.jit_step.sm_9.0_gpu_after_optimizations.txt", "jit_step", ""),
     ],
 )
 def test_a_function_has_the_name_of_its_entry_without_the_arguments(entry: str, name: str, arguments: str) -> None:
     (function,) = side(report(entry)).functions
     assert (function.name, function.programs[0].arguments) == (name, arguments)
+
+
+def test_what_a_librarys_function_was_given_tells_its_programs_apart() -> None:
+    """Each keeps its own compilations and reports."""
+    names = [f"go.py:scan({body})" for body in ("body_a", "body_b", "<lambda>")]
+    one = ran_side(*(ran(f"{name}(args: f32[8])") for name in names), reports=(report(f"{names[0]}(args: f32[8])"),))
+    assert [(each.name, each.compilations, len(each.programs)) for each in one.functions] == [
+        (names[0], 1, 1),
+        (names[1], 1, 0),
+        (names[2], 1, 0),
+    ]
 
 
 def test_barriers_of_one_cause_at_one_line_are_one_and_a_kernel_is_launched_once() -> None:

@@ -10,13 +10,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from fusionlint.diff.entries import split_entry
+
 VERSION = 1
 # What is compared of a program: the fields of a report. Each has a fellow for what stands inside a loop of unknown
 # length, per iteration of that loop.
 QUANTITIES = ("launches", "bytes", "microseconds")
 PER_ITERATION = "_per_iteration"
 
-_ENTRY = re.compile(r"(?P<name>(?:.*?\.py:|[\w.]+:)?[^(:]*)(?P<arguments>\(.*\))?", re.S)
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 
 Shorten = Callable[[str], str]
@@ -151,14 +152,10 @@ def _ran(told: Mapping[str, Any], shorten: Shorten) -> Function:
 
 
 def _split(entry: str, shorten: Shorten) -> tuple[str, str]:
-    """`a/b.py:step(f32[8])` -> its name and its arguments. A module out of a dump has its name alone."""
-    found = _ENTRY.fullmatch(entry)
-    if found is None:
-        return entry.partition(" from ")[0], ""
-    where, colon, function = found["name"].rpartition(":")
-    if not where.endswith(".py"):
-        return found["name"].partition(" from ")[0], found["arguments"] or ""
-    return f"{shorten(where)}{colon}{function}", found["arguments"] or ""
+    """The entry's name, its path shortened, and its arguments."""
+    name, arguments = split_entry(entry)
+    where, colon, function = name.rpartition(":")
+    return f"{shorten(where) if where.endswith('.py') else where}{colon}{function}", arguments
 
 
 def _program(report: Mapping[str, Any], arguments: str, shorten: Shorten) -> Program:
