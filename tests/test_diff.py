@@ -70,7 +70,7 @@ def test_what_is_installed_is_told_from_where_packages_are() -> None:
 )
 def test_a_function_has_the_name_of_its_entry_without_the_arguments(entry: str, name: str, arguments: str) -> None:
     (function,) = side(report(entry)).functions
-    assert (function.name, function.programs[0].arguments) == (name, arguments)
+    assert (function.name, function.programs[0].arguments.text) == (name, arguments)
 
 
 def test_what_a_librarys_function_was_given_tells_its_programs_apart() -> None:
@@ -187,6 +187,66 @@ def test_of_several_signatures_those_of_equal_arguments_are_compared() -> None:
     small, large = report("m:f(f32[2])", launches=1), report("m:f(f32[8])", launches=9)
     (function,) = compare(side(small, large), side(large, small, report("m:f(f32[4])"))).functions
     assert [one.word for one in function.programs] == ["same", "same", "new"]
+
+
+@pytest.mark.parametrize(
+    ("of_a_run", "of_a_spec"),
+    [
+        ("(x: f32[64], n=5)", "(f32[64], 5)"),
+        ("(x: f32[64], n=5)", "(x=f32[64], n=5)"),
+        ("(x: f32[64], n=5)", "(5, f32[64])"),
+        ("(state: f32[8, 2] donated, k: key, mode='a, b')", "(f32[8,2], key, mode='a, b')"),
+        ("(params: 2 arrays, x: f32[8])", "({w: f32[4,8], b: f32[4]}, f32[8])"),
+        ("(params: f32[4], keys: 2 arrays donated)", "((f32[4],), [key, key[2]])"),
+        ("(f: f32[], shape=(1, 2))", "(f32[], (1, 2))"),
+        ("()", "()"),
+    ],
+)
+def test_arguments_are_the_same_however_a_run_and_a_spec_say_them(of_a_run: str, of_a_spec: str) -> None:
+    for before, after in ((of_a_run, of_a_spec), (of_a_spec, of_a_run)):
+        (function,) = compare(side(report(f"m:f{before}")), side(report(f"m:f{after}"))).functions
+        assert function.programs[0].notes == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(x: f32[64], n=5)", "(f32[64], 6)"),
+        ("(x: f32[64])", "(f32[64], 5)"),
+        ("(x: f32[2], y: f32[4])", "(f32[4], f32[2])"),
+        ("(params: 2 arrays)", "({w: f32[4]})"),
+        ("(x: f32[64], mode='a')", "(f32[64], 'b')"),
+    ],
+)
+def test_arguments_that_differ_are_not_the_same(before: str, after: str) -> None:
+    (function,) = compare(side(report(f"m:f{before}")), side(report(f"m:f{after}"))).functions
+    assert function.programs[0].notes == (f"its arguments were {before}, and are {after}",)
+
+
+def test_what_a_run_leaves_unsaid_of_its_arguments_its_spec_says() -> None:
+    """A default is not in the SPEC, and of many arguments not all are in the entry."""
+    entry = "env.py:rollout(a: f32[1], b: f32[2], c: f32[3], d: f32[4], e: f32[5], and 2 more)"
+    spec = "(f32[1], f32[2], f32[3], f32[4], f32[5], f32[6])"
+    run = ran_side(
+        {"name": "rollout", "compilations": [{"entry": entry, "why": [], "spec": spec}]}, reports=(report(entry),)
+    )
+    (function,) = compare(run, side(report(f"env.py:rollout{spec}"))).functions
+    assert function.programs[0].notes == ()
+
+
+def test_signatures_are_paired_by_what_they_mean_then_by_what_is_most_alike() -> None:
+    """A run's names, and another order, do not make one signature worse and the other better."""
+    small, large = "(x: f32[64])", "(x: f32[4,128])"
+    run = side(report(f"m:f{large}", launches=9), report(f"m:f{small}", launches=1))
+    specs = side(report("m:f(f32[64])", launches=1), report("m:f(f32[4,128])", launches=9))
+    for before, after in ((run, specs), (specs, run)):
+        (function,) = compare(before, after).functions
+        assert [(one.word, one.notes) for one in function.programs] == [("same", ()), ("same", ())]
+    before = side(report("m:f(f32[8], 1)", launches=1), report("m:f(f32[8], 2)", launches=2))
+    after = side(report("m:f(i32[4], 2)", launches=2), report("m:f(f32[8], 1)", launches=1), report("m:f(i32[9], 7)"))
+    (function,) = compare(before, after).functions
+    assert [one.word for one in function.programs] == ["same", "same", "new"]
+    assert function.programs[1].notes == ("its arguments were (f32[8], 2), and are (i32[4], 2)",)
 
 
 def test_what_could_not_be_compiled_is_not_called_gone_and_its_error_is_what_was_lost() -> None:

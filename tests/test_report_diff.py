@@ -154,6 +154,19 @@ def test_a_recording_from_another_jaxlib_is_said_to_be_one() -> None:
     assert "a was recorded with jaxlib 0.9.2\n" in diff_text(diff, everything=True)
 
 
+def test_several_signatures_of_a_function_are_told_apart_by_their_arguments() -> None:
+    before = side(report("m:f(f32[8])"), report("m:f(f32[4])"), report("m:g()"))
+    after = side(report("m:f(f32[8])", barrier(), launches=9), report("m:f(f32[4])"), report("m:g()", launches=9))
+    diff = compare(before, after)
+    text = diff_text(diff)
+    assert "\nworse  m:f(f32[8]) on h100  4 -> 9" in text
+    assert "\nsame   m:f(f32[4]) on h100  4 " in text
+    assert "\nworse  m:g on h100          4 -> 9" in text
+    assert "\n\nm:f(f32[8]) on h100\n+ concatenate" in text
+    assert "| **worse** | `m:f(f32[8])` | h100 |" in diff_markdown(diff)
+    assert "<code>m:f(f32[8])</code> on h100" in diff_markdown(diff)
+
+
 def test_markup_in_names_and_code_is_no_markup() -> None:
     text = "f(x | y)  # ``` `a`"
     before = side(report("m:main.<lambda>(f32[8])"))

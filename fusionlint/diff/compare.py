@@ -63,8 +63,8 @@ class ProgramChange:
         if self.before is None or self.after is None:
             return ()
         notes = [f"it was {self.was}"] if self.was else []
-        if self.before.arguments != self.after.arguments:
-            notes.append(f"its arguments were {self.before.arguments}, and are {self.after.arguments}")
+        if not self.before.arguments.same_as(self.after.arguments):
+            notes.append(f"its arguments were {self.before.arguments.text}, and are {self.after.arguments.text}")
         if any(not one.comparable for one in self.quantities):
             notes.append("the length of a loop is known on one side only: totals do not compare")
         then, now = self.before.timed_by[:1], self.after.timed_by[:1]  # who says the greater share
@@ -212,24 +212,39 @@ def _absent(function: Function | None, side: Side, target: str) -> bool:
 
 
 def _pairs(before: Sequence[Program], after: Sequence[Program]) -> Iterator[tuple[Program | None, Program | None]]:
-    """By target; those of equal arguments first, then whichever is left."""
+    """By target; those of the same arguments first, then those that are most alike."""
     for target in dict.fromkeys(one.target for one in (*before, *after)):
         old = [one for one in before if one.target == target]
         new = [one for one in after if one.target == target]
-        for same_arguments in (True, False):
-            for now in [*new]:
-                then = next((one for one in old if not same_arguments or one.arguments == now.arguments), None)
-                if then is not None:
-                    old.remove(then)
-                    new.remove(now)
-                    yield then, now
+        yield from (*_same(old, new, to_the_letter=True), *_same(old, new), *_most_alike(old, new))
         yield from ((None, now) for now in new)
         yield from ((then, None) for then in old)
 
 
+def _same(old: list[Program], new: list[Program], *, to_the_letter: bool = False) -> Iterator[tuple[Program, Program]]:
+    """Those of the same arguments, taken out of both lists."""
+    for now in [*new]:
+        for then in old:
+            if then.arguments == now.arguments if to_the_letter else then.arguments.same_as(now.arguments):
+                old.remove(then)
+                new.remove(now)
+                yield then, now
+                break
+
+
+def _most_alike(old: list[Program], new: list[Program]) -> Iterator[tuple[Program, Program]]:
+    """Those whose arguments have most in common, taken out of both lists until one is empty."""
+    pairs = [(then, now) for now in new for then in old]
+    for then, now in sorted(pairs, key=lambda pair: pair[0].arguments.likeness(pair[1].arguments), reverse=True):
+        if then in old and now in new:
+            old.remove(then)
+            new.remove(now)
+            yield then, now
+
+
 def _compared(before: Program, after: Program, tolerance: float, was: str, name: str) -> ProgramChange:
     quantities = tuple(_quantities(before, after))
-    sizes = before.arguments == after.arguments
+    sizes = before.arguments.same_as(after.arguments)
     there = {one.path for one in after.barriers}
     moved = [replace(one, path=as_moved(one.path, was, name, there)) for one in before.barriers]
     then = {id(one): before.barriers[number] for number, one in enumerate(moved)}

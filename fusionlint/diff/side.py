@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fusionlint.diff.entries import split_entry
+from fusionlint.diff.entries import Arguments, split_entry
 
 VERSION = 1
 # What is compared of a program: the fields of a report. Each has a fellow for what stands inside a loop of unknown
@@ -57,7 +57,7 @@ class Program:
     fellows, None where nothing is known; `timed_by` is who says the microseconds; barriers are dearest first."""
 
     target: str
-    arguments: str = ""
+    arguments: Arguments = field(default_factory=Arguments)
     amounts: Mapping[str, float | None] = field(default_factory=dict)
     timed_by: tuple[str, ...] = ()
     barriers: tuple[Standing, ...] = ()
@@ -127,9 +127,13 @@ def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
     functions: dict[str, Function] = {}
     for told in document.get("functions", ()):
         _add(functions, _ran(told, shorten))
+    specs = {
+        one["entry"]: one.get("spec") or "" for told in document.get("functions", ()) for one in told["compilations"]
+    }
     versions: dict[str, str] = {}
     for report in document["reports"]:
-        called, arguments = _split(report["entry"], shorten)
+        called, text = _split(report["entry"], shorten)
+        arguments = Arguments(text, specs.get(report["entry"], ""))
         _add(functions, Function(called, programs=(_program(report, arguments, shorten),)))
         versions |= report["versions"]
     ran = {key: value for key, value in document.get("versions", {}).items() if key != "python"}
@@ -158,7 +162,7 @@ def _split(entry: str, shorten: Shorten) -> tuple[str, str]:
     return f"{shorten(where) if where.endswith('.py') else where}{colon}{function}", arguments
 
 
-def _program(report: Mapping[str, Any], arguments: str, shorten: Shorten) -> Program:
+def _program(report: Mapping[str, Any], arguments: Arguments, shorten: Shorten) -> Program:
     names = [name + fellow for name in QUANTITIES for fellow in ("", PER_ITERATION)]
     barriers = sorted((_standing(one, shorten) for one in report["barriers"]), key=_place)
     groups = [[*group] for _, group in groupby(barriers, key=_place)]

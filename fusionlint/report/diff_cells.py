@@ -41,6 +41,13 @@ def rows(diff: Diff, everything: bool = False) -> Iterator[Row]:
         yield Row(diff.eager_word, "eager operations", "", ("", "", "", cell(diff.eager)))
 
 
+def called(function: FunctionChange, program: ProgramChange) -> str:
+    """The function's name; with its arguments where it has several programs on one target."""
+    several = sum(one.target == program.target for one in function.programs) > 1
+    one = program.after or program.before
+    return f"{function.name}{one.arguments.text}" if several and one else function.name
+
+
 def cell(quantity: Quantity) -> str:
     """`4 -> 6 (+50 %)`, or the number alone where both are the same."""
     shown = _SHOWN[quantity.name.removesuffix(PER_ITERATION)]
@@ -173,7 +180,9 @@ def _rows(function: FunctionChange) -> Iterator[Row]:
         # What only the compilations got worse by is said in the first line, where they stand.
         by_compilations = number == 0 and program.word == "same" and function.word not in ("new", "gone")
         word = function.word if by_compilations else program.word
-        yield Row(word, function.name, program.target, (*_cells(program), compilations if number == 0 else ""))
+        yield Row(
+            word, called(function, program), program.target, (*_cells(program), compilations if number == 0 else "")
+        )
 
 
 def _cells(program: ProgramChange) -> Iterator[str]:
