@@ -111,7 +111,8 @@ def _side(one: Given, asked: Asked, explain: Callable[[Recording], list[Told]]) 
         return one.report
     if one.recording is not None:
         document: Document = json.loads(run_json(one.recording, explain(one.recording), 0))
-        return side_from(one.name, document, one.recording.top)
+        # How a run ended is no part of its recording.
+        return side_from(one.name, document | {"status": None}, one.recording.top)
     try:
         return side_from(one.name, explained_here(asked) if one.name == HERE else explained_at(one.name, asked))
     except RevisionError as error:

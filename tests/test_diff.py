@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -265,6 +266,27 @@ def test_a_target_that_one_side_lacks_is_no_report() -> None:
 def test_a_function_that_a_run_no_longer_compiles_is_gone_whatever_else_failed() -> None:
     diff = compare(ran_side(ran(), ran("env.py:other()")), ran_side(ran(), errors=["no verdict on env.py:rollout"]))
     assert words(diff) == {"env.py:rollout": "same", "env.py:other": "gone"}
+
+
+def test_what_a_run_did_not_come_to_is_not_gone_and_its_counts_tell_nothing() -> None:
+    """Of a script that crashed, was killed, or was stopped; one that always ends so is as good as any."""
+    told = report("env.py:rollout(x: f32[8])")
+    whole = ran_side(ran(times=2), ran("env.py:other()"), reports=(told, report("env.py:other()")), eager=5, status=0)
+    crashed = ran_side(ran(), reports=(told,), eager=2, status=1)
+    after, before = compare(whole, crashed), compare(crashed, whole)
+    assert words(after) == {"env.py:rollout": "same", "env.py:other": "no report after"}
+    assert (after.early, after.lost, after.eager, after.worse) == ((crashed,), ("exit status 1",), None, False)
+    assert words(before) == {"env.py:rollout": "same", "env.py:other": "no report before"}
+    assert (before.early, before.lost, before.eager, before.worse) == ((crashed,), (), None, False)
+    for status in (0, 1, None):
+        both = [replace(side, status=status) for side in (whole, crashed)]
+        assert words(compare(*both)) == {"env.py:rollout": "better", "env.py:other": "gone"}
+        assert compare(*both).early == ()
+    nothing = ran_side(status=1)
+    assert words(compare(whole, nothing)) == {"env.py:rollout": "no report after", "env.py:other": "no report after"}
+    assert not compare(whole, nothing).compared
+    without_reports = replace(whole, functions=ran_side(ran("env.py:late()")).functions)
+    assert words(compare(without_reports, nothing)) == {"env.py:late": "no report after"}
 
 
 def test_more_compilations_are_a_regression_with_the_reasons_that_are_new() -> None:

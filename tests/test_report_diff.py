@@ -139,6 +139,15 @@ def test_errors_are_said_once_with_the_side_that_has_them() -> None:
     assert diff_text(compare(before, after)) == "a -> b: no functions\nb: f fails (2 times)\nboth: both fail\n"
 
 
+def test_a_run_that_ended_early_is_said_first() -> None:
+    before = side_from("a", run_document(ran(), reports=(report(),), eager=2, status=0))
+    diff = compare(before, side_from("b", run_document(errors=["it fails"], status=137)))
+    early = "b is of a run that ended with exit status 137: what it did not come to is not compared, and "
+    assert f"\n{early}compilations and eager operations are not counted\nb: it fails\n" in diff_text(diff)
+    assert f"\n- {early}" in diff_markdown(diff)
+    assert json.loads(diff_json(diff))["after"]["status"] == 137
+
+
 def test_what_one_side_alone_was_compiled_by_is_not_said_of_both() -> None:
     diff = compare(side(name="a", errors=["it fails"]), side(report(), name="b"))
     assert diff_text(diff).splitlines()[1:3] == ["b compiled by jax 0.10.2, jaxlib 0.10.2", "a: it fails"]

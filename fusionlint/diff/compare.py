@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fusionlint.diff.barriers import BarrierChange, barrier_changes
+from fusionlint.diff.missing import Missing, why_missing, why_unknown
 from fusionlint.diff.names import as_moved, earlier_names, has_moved
 from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Function, Program, Side
 
@@ -15,6 +16,11 @@ NAMED = 3  # functions, where nothing could be compared
 _ROUNDING = 1e-9
 
 Word = Literal["worse", "within tolerance", "better", "same", "new", "gone", "no report before", "no report after"]
+
+
+# What it is called that a side has no such program.
+_BEFORE: Mapping[Missing, Word] = {"gone": "new", "no report": "no report before"}
+_AFTER: Mapping[Missing, Word] = {"gone": "gone", "no report": "no report after"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +117,17 @@ class Diff:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Errors that are new, where a function has no report any more."""
+        """Errors that are new, a run that ended early among them, where a function has no report any more."""
         words = {program.word for function in self.functions for program in function.programs}
-        new = Counter(self.after.errors) - Counter(self.before.errors)
+        new = [*(Counter(self.after.errors) - Counter(self.before.errors))]
+        new += [f"exit status {self.after.status}"] if self.after.ended_early(self.before) else []
         return tuple(new) if "no report after" in words else ()
+
+    @property
+    def early(self) -> tuple[Side, ...]:
+        """The sides that are of a run which ended early: nothing is told by what it did less often."""
+        pairs = (self.before, self.after), (self.after, self.before)
+        return tuple(side for side, other in pairs if side.ended_early(other))
 
     @property
     def compared(self) -> bool:
@@ -168,9 +181,13 @@ def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
         for name in dict.fromkeys([*(renamed.get(was, was) for was in then), *now])
     ]
     eager = None
-    if before.eager is not None and after.eager is not None:
+    if before.eager is not None and after.eager is not None and not _early((before, after)):
         eager = Quantity("compilations", before.eager, after.eager)
     return Diff(before, after, tolerance, tuple(sorted(changes, key=lambda one: one.word != "worse")), eager)
+
+
+def _early(sides: tuple[Side, Side]) -> bool:
+    return sides[0].ended_early(sides[1]) or sides[1].ended_early(sides[0])
 
 
 def _function(
@@ -183,32 +200,25 @@ def _function(
         if then and now:
             programs.append(_compared(then, now, tolerance, was, name))
         elif now:
-            word: Word = "no report before" if _absent(before, sides[0], now.target) else "new"
+            word = _BEFORE[why_missing(now, before, *sides)]
             programs.append(ProgramChange(now.target, None, now, word))
         elif then:
-            word = "no report after" if _absent(after, sides[1], then.target) else "gone"
+            word = _AFTER[why_missing(then, after, *reversed(sides))]
             programs.append(ProgramChange(then.target, then, None, word))
     compilations, again = None, None
-    if before and after and before.compilations is not None and after.compilations is not None:
+    if before and after and before.compilations is not None and after.compilations is not None and not _early(sides):
         compilations = Quantity("compilations", before.compilations, after.compilations)
         again = Counter(after.again) - Counter(before.again) if compilations.rose else None
     words = [program.word for program in programs]
     if before is None or after is None:
-        return FunctionChange(name, words[0] if words else "gone" if before else "new", programs=tuple(programs))
+        missing = _BEFORE[why_unknown(*sides)] if before is None else _AFTER[why_unknown(*reversed(sides))]
+        return FunctionChange(name, words[0] if words else missing, programs=tuple(programs))
     words.append(_word([compilations] if compilations else [], tolerance))
     order: Sequence[Word] = (
         *("worse", "no report after", "no report before", "within tolerance"),
         *("better", "gone", "new", "same"),
     )
     return FunctionChange(name, min(words, key=order.index), compilations, again, tuple(programs))
-
-
-def _absent(function: Function | None, side: Side, target: str) -> bool:
-    """Whether it is the report that the side lacks, and not the program: what could not be compiled is not gone. A run
-    lists its functions, whether or not there is a report on them."""
-    if function is None:
-        return bool(side.errors) and side.eager is None
-    return all(one.target != target for one in function.programs)
 
 
 def _pairs(before: Sequence[Program], after: Sequence[Program]) -> Iterator[tuple[Program | None, Program | None]]:

@@ -77,7 +77,8 @@ class Function:
 @dataclass(frozen=True, slots=True)
 class Side:
     """One of the two things that are compared. `versions` are those of jax, jaxlib and the compilers' plugins,
-    `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run."""
+    `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run;
+    `status` is the exit status of a run, None where none is known."""
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -85,11 +86,17 @@ class Side:
     eager: int | None = None
     errors: tuple[str, ...] = ()
     ran_with: Mapping[str, str] = field(default_factory=dict)
+    status: int | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Those that there are programs for."""
         return tuple(dict.fromkeys(one.target for function in self.functions for one in function.programs))
+
+    def ended_early(self, other: Side) -> bool:
+        """Whether it is of a run that ended as no good one does, nor as that of the other side: what it did not come to
+        is not gone. A program that always ends with the same status is none."""
+        return bool(self.status) and self.status != other.status
 
 
 def side_from(name: str, document: Mapping[str, Any], root: str = "") -> Side:
@@ -137,8 +144,9 @@ def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
         _add(functions, Function(called, programs=(_program(report, arguments, shorten),)))
         versions |= report["versions"]
     ran = {key: value for key, value in document.get("versions", {}).items() if key != "python"}
+    status = document.get("status")
     eager = sum(line["programs"] for line in document["eager"]) if "eager" in document else None
-    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran)
+    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran, status)
 
 
 def _add(functions: dict[str, Function], one: Function) -> None:

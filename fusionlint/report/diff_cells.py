@@ -110,10 +110,16 @@ def _recorded_with(side: Side) -> Iterator[str]:
 
 
 def errors(diff: Diff) -> list[str]:
-    """Of either side, each named, and what several functions fail of once; those of both sides at the end."""
+    """Of either side, each named, and what several functions fail of once; those of both sides at the end. A run that
+    ended early is none of them, and is said first."""
     before, after = Counter(diff.before.errors), Counter(diff.after.errors)
     sides = ((diff.before.name, before - after), (diff.after.name, after - before), ("both", before & after))
-    return [
+    early = [
+        f"{side.name} is of a run that ended with exit status {side.status}: what it did not come to is not compared, "
+        "and compilations and eager operations are not counted"
+        for side in diff.early
+    ]
+    return early + [
         f"{name}: {error}" + (f" ({count} times)" if count > 1 else "")
         for name, found in sides
         for error, count in found.items()

@@ -30,7 +30,7 @@ def diff_json(diff: Diff) -> str:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    return {"name": side.name, "versions": dict(side.versions), "errors": list(side.errors)}
+    return {"name": side.name, "versions": dict(side.versions), "status": side.status, "errors": list(side.errors)}
 
 
 def _function(function: FunctionChange, tolerance: float) -> dict[str, Any]:
