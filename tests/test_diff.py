@@ -258,6 +258,21 @@ def test_what_could_not_be_compiled_is_not_called_gone_and_its_error_is_what_was
     assert compare(after, before).lost == ()
 
 
+def test_what_is_not_there_any_more_is_gone_whatever_it_was_called_and_whatever_else_failed() -> None:
+    def failed(**kinds: str) -> Side:
+        told = [{"entry": f"pkg.env:{name}(f32[8])", "kind": kind} for name, kind in kinds.items()]
+        return side(report("m:a()"), errors=[*kinds], failures=told)
+
+    before = side(report("m:a()"), report("src/pkg/env.py:b(x: f32[8])"), report("pkg.env:c(f32[8])"))
+    after = failed(b="absent", c="trace")
+    told = {"m:a": "same", "src/pkg/env.py:b": "gone", "pkg.env:c": "no report after"}
+    assert words(compare(before, after)) == told
+    assert compare(before, after).lost == ("b", "c")
+    assert compare(before, failed(b="absent", c="absent")).lost == ()
+    assert words(compare(before, failed(b="absent", c="")))["pkg.env:c"] == "no report after"
+    assert words(compare(after, before)) == {"m:a": "same", "src/pkg/env.py:b": "new", "pkg.env:c": "no report before"}
+
+
 def test_a_target_that_one_side_lacks_is_no_report() -> None:
     (function,) = compare(side(report(), report(target="v5e")), side(report())).functions
     assert [one.word for one in function.programs] == ["same", "no report after"]
@@ -359,6 +374,11 @@ def test_why_nothing_was_compared_is_one_line_and_what_is_new_is_no_failure() ->
     assert compare(none, none).uncompared == "nothing was compared: N and N have no report"
     assert compare(a, none).uncompared == "nothing was compared: N has no report"
     assert compare(none, a).uncompared == "nothing to compare with: N has no report, and what A has is new"
+    gone = side(name="G", failures=[{"entry": "m:a()", "target": "h100", "kind": "absent", "message": "no a"}])
+    assert compare(a, gone).uncompared == "nothing to compare with: what A has is gone, and G has no report"
+    assert [compare(*pair).is_gone for pair in ((a, gone), (gone, a), (a, none), (a, b), (gone, gone))] == [True] + [
+        False
+    ] * 4
     assert [compare(*pair).is_new for pair in ((none, a), (a, none), (a, b), (a, a), (none, none))] == [True] + [
         False
     ] * 4

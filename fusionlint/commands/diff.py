@@ -78,4 +78,4 @@ def diff(
         click.echo(f"fusionlint: {line}", err=True)
     if said.uncompared:
         click.echo(f"fusionlint: {said.uncompared}", err=True)
-    sys.exit(2 if said.lost or not (said.compared or said.is_new) else 1 if said.worse else 0)
+    sys.exit(2 if said.lost or not (said.compared or said.is_new or said.is_gone) else 1 if said.worse else 0)

@@ -142,6 +142,12 @@ class Diff:
         return bool(self.after.targets) and not self.before.targets and not self.compared
 
     @property
+    def is_gone(self) -> bool:
+        """Whether everything is: the later side has no code any more that could be worse."""
+        words = {function.word for function in self.functions}
+        return words == {"gone"} and not self.after.targets and not self.compared
+
+    @property
     def uncompared(self) -> str:
         """Why nothing was compared, in one line; "" where something was."""
         before, after = self.before, self.after
@@ -149,6 +155,8 @@ class Diff:
             return ""
         if self.is_new:
             return f"nothing to compare with: {before.name} has no report, and what {after.name} has is new"
+        if self.is_gone:
+            return f"nothing to compare with: what {before.name} has is gone, and {after.name} has no report"
         said = "nothing was compared"
         if empty := [side.name for side in (before, after) if not side.targets]:
             return f"{said}: {' and '.join(empty)} {'has' if len(empty) == 1 else 'have'} no report"
@@ -200,10 +208,10 @@ def _function(
         if then and now:
             programs.append(_compared(then, now, tolerance, was, name))
         elif now:
-            word = _BEFORE[why_missing(now, before, *sides)]
+            word = _BEFORE[why_missing(name, now, before, *sides)]
             programs.append(ProgramChange(now.target, None, now, word))
         elif then:
-            word = _AFTER[why_missing(then, after, *reversed(sides))]
+            word = _AFTER[why_missing(name, then, after, *reversed(sides))]
             programs.append(ProgramChange(then.target, then, None, word))
     compilations, again = None, None
     if before and after and before.compilations is not None and after.compilations is not None and not _early(sides):
@@ -211,7 +219,7 @@ def _function(
         again = Counter(after.again) - Counter(before.again) if compilations.rose else None
     words = [program.word for program in programs]
     if before is None or after is None:
-        missing = _BEFORE[why_unknown(*sides)] if before is None else _AFTER[why_unknown(*reversed(sides))]
+        missing = _BEFORE[why_unknown(name, *sides)] if before is None else _AFTER[why_unknown(name, *reversed(sides))]
         return FunctionChange(name, words[0] if words else missing, programs=tuple(programs))
     words.append(_word([compilations] if compilations else [], tolerance))
     order: Sequence[Word] = (

@@ -78,7 +78,8 @@ class Function:
 class Side:
     """One of the two things that are compared. `versions` are those of jax, jaxlib and the compilers' plugins,
     `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run;
-    `status` is the exit status of a run, None where none is known."""
+    `status` is the exit status of a run, None where none is known; `failed` are the functions that `explain` has no
+    report on for a target, each with the kind of its failure, None where that is not told."""
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class Side:
     errors: tuple[str, ...] = ()
     ran_with: Mapping[str, str] = field(default_factory=dict)
     status: int | None = None
+    failed: Mapping[str, str] | None = None
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -144,9 +146,13 @@ def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
         _add(functions, Function(called, programs=(_program(report, arguments, shorten),)))
         versions |= report["versions"]
     ran = {key: value for key, value in document.get("versions", {}).items() if key != "python"}
-    status = document.get("status")
+    status, failed = document.get("status"), None
+    if "failures" in document:
+        # On a target whose compiler is missing nobody has looked whether it is there.
+        told = sorted(document["failures"], key=lambda one: one["kind"] == "absent")
+        failed = {_split(one["entry"], shorten)[0]: one["kind"] for one in told}
     eager = sum(line["programs"] for line in document["eager"]) if "eager" in document else None
-    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran, status)
+    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran, status, failed)
 
 
 def _add(functions: dict[str, Function], one: Function) -> None:
