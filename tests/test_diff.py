@@ -273,6 +273,44 @@ def test_what_is_not_there_any_more_is_gone_whatever_it_was_called_and_whatever_
     assert words(compare(after, before)) == {"m:a": "same", "src/pkg/env.py:b": "new", "pkg.env:c": "no report before"}
 
 
+def test_what_one_side_was_not_asked_for_is_left_out_and_neither_gone_nor_new() -> None:
+    """A revision has its SPECs alone, `explain` what it was asked for, and a run without --all one signature."""
+    run = ran_side(
+        ran(), ran("env.py:other()"), reports=(report("env.py:rollout(x: f32[8])"), report("env.py:other()"))
+    )
+    explained = side(report("env.py:rollout(f32[8])"))
+    for before, after in ((run, explained), (explained, run)):
+        diff = compare(before, after)
+        assert words(diff) == {"env.py:rollout": "same", "env.py:other": "left out"}
+        assert [one.changed for one in diff.functions] == [False, False]
+    two, one = side(report("m:a()"), report("m:b()")), replace(side(report("m:a()")), is_asked=True)
+    assert words(compare(two, one)) == words(compare(one, two)) == {"m:a": "same", "m:b": "left out"}
+    assert set(words(compare(two, replace(one, failed={"m:b": "trace"}))).values()) == {"same", "no report after"}
+
+
+def test_a_signature_that_a_run_compiled_and_did_not_explain_is_left_out() -> None:
+    small, large = "env.py:rollout(x: f32[4])", "env.py:rollout(x: f32[8])"
+    compilations = [{"entry": entry, "why": []} for entry in (small, large)]
+    both = {"name": "rollout", "compilations": compilations}
+    of_a_library = {"name": "fit", "compilations": [{"entry": "lib.py:fit()", "why": []}]}
+    everything = ran_side(both, of_a_library, reports=(report(small), report(large), report("lib.py:fit()")))
+    largest = ran_side(both, of_a_library, reports=(report(large),))
+    for pair in ((everything, largest), (largest, everything)):
+        rollout, fit = compare(*pair).functions
+        assert [one.word for one in rollout.programs] == ["same", "left out"]
+        assert (rollout.word, fit.word) == ("same", "same")
+        assert [one.word for one in fit.programs] == ["left out"]
+        assert not rollout.changed
+        assert not fit.changed
+    failed = replace(largest, errors=("no verdict on lib.py:fit",))
+    assert words(compare(everything, failed)) == {"env.py:rollout": "same", "lib.py:fit": "no report after"}
+    # What the later run did not compile at all is gone.
+    (rollout,) = compare(
+        ran_side(both, reports=(report(small), report(large))), ran_side(ran(large), reports=(report(large),))
+    ).functions
+    assert [one.word for one in rollout.programs] == ["same", "gone"]
+
+
 def test_a_target_that_one_side_lacks_is_no_report() -> None:
     (function,) = compare(side(report(), report(target="v5e")), side(report())).functions
     assert [one.word for one in function.programs] == ["same", "no report after"]

@@ -357,10 +357,12 @@ def test_a_revision_is_compiled_for_what_the_report_is_on_and_a_module_is_its_fi
     """Whatever the settings or the machine would have it compiled for."""
     (repository / "pyproject.toml").write_text('[tool.fusionlint]\ntarget = ["v5e"]\n')
     told = run("explain", f"env:step{ARGUMENTS}", *ON_CPU, "--output-format", "json")
-    (repository / "now.json").write_text(told.stdout)
+    now = json.loads(told.stdout)
+    now["reports"].append(report("env.py:other(f32[8])", target="cpu"))
+    (repository / "now.json").write_text(json.dumps(now))
     done = run("diff", "fused", "now.json", SPEC)
     assert (done.exit_code, done.stderr) == (1, "")
-    assert done.stdout.startswith("fused -> now.json: 1 function worse\n")
+    assert done.stdout.startswith("fused -> now.json: 1 function worse, 1 left out\n")
     assert "worse  env:step on cpu  1 -> " in done.stdout
 
 

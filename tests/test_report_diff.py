@@ -139,6 +139,14 @@ def test_errors_are_said_once_with_the_side_that_has_them() -> None:
     assert diff_text(compare(before, after)) == "a -> b: no functions\nb: f fails (2 times)\nboth: both fail\n"
 
 
+def test_what_is_left_out_is_counted_and_listed_where_all_is_asked_for() -> None:
+    run = side_from("a", run_document(ran(), reports=(report(), report("env.py:other()")), eager=2))
+    diff = compare(run, side(report(), name="b"))
+    assert diff_text(diff).splitlines()[0] == "a -> b: 1 function unchanged, 1 left out"
+    assert "other" not in diff_text(diff)
+    assert "\nleft out  env.py:other on h100" in diff_text(diff, everything=True)
+
+
 def test_a_run_that_ended_early_is_said_first() -> None:
     before = side_from("a", run_document(ran(), reports=(report(),), eager=2, status=0))
     diff = compare(before, side_from("b", run_document(errors=["it fails"], status=137)))

@@ -15,12 +15,14 @@ from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Function, Program, S
 NAMED = 3  # functions, where nothing could be compared
 _ROUNDING = 1e-9
 
-Word = Literal["worse", "within tolerance", "better", "same", "new", "gone", "no report before", "no report after"]
+Word = Literal[
+    "worse", "within tolerance", "better", "same", "new", "gone", "left out", "no report before", "no report after"
+]
 
 
 # What it is called that a side has no such program.
-_BEFORE: Mapping[Missing, Word] = {"gone": "new", "no report": "no report before"}
-_AFTER: Mapping[Missing, Word] = {"gone": "gone", "no report": "no report after"}
+_BEFORE: Mapping[Missing, Word] = {"gone": "new", "left out": "left out", "no report": "no report before"}
+_AFTER: Mapping[Missing, Word] = {"gone": "gone", "left out": "left out", "no report": "no report after"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class FunctionChange:
 
     @property
     def changed(self) -> bool:
-        return self.word != "same" or any(one.word != "same" or one.barriers for one in self.programs)
+        words = {self.word, *(one.word for one in self.programs)}
+        return not words <= {"same", "left out"} or any(one.barriers for one in self.programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,7 @@ def _function(
     words.append(_word([compilations] if compilations else [], tolerance))
     order: Sequence[Word] = (
         *("worse", "no report after", "no report before", "within tolerance"),
-        *("better", "gone", "new", "same"),
+        *("better", "gone", "new", "same", "left out"),
     )
     return FunctionChange(name, min(words, key=order.index), compilations, again, tuple(programs))
 

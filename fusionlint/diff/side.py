@@ -66,12 +66,13 @@ class Program:
 @dataclass(frozen=True, slots=True)
 class Function:
     """`name` is path.py:function or module:function. `compilations` is how often a run compiled it, None of what was
-    not run; `again` says why, once for each time after the first."""
+    not run; `again` says why, once for each time after the first; `signatures` are the arguments of all of them."""
 
     name: str
     compilations: int | None = None
     again: tuple[str, ...] = ()
     programs: tuple[Program, ...] = ()
+    signatures: tuple[Arguments, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Side:
     """One of the two things that are compared. `versions` are those of jax, jaxlib and the compilers' plugins,
     `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run;
     `status` is the exit status of a run, None where none is known; `failed` are the functions that `explain` has no
-    report on for a target, each with the kind of its failure, None where that is not told."""
+    report on for a target, each with the kind of its failure, None where that is not told. `is_asked` says that it was
+    asked for some functions alone, and tells nothing of others."""
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Side:
     ran_with: Mapping[str, str] = field(default_factory=dict)
     status: int | None = None
     failed: Mapping[str, str] | None = None
+    is_asked: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -159,14 +162,17 @@ def _add(functions: dict[str, Function], one: Function) -> None:
     known = functions.setdefault(one.name, Function(one.name))
     counts = [each.compilations for each in (known, one) if each.compilations is not None]
     compilations = sum(counts) if counts else None
-    functions[one.name] = Function(one.name, compilations, known.again + one.again, known.programs + one.programs)
+    again, programs = known.again + one.again, known.programs + one.programs
+    functions[one.name] = Function(one.name, compilations, again, programs, known.signatures + one.signatures)
 
 
 def _ran(told: Mapping[str, Any], shorten: Shorten) -> Function:
     """A function of `run`: its compilations know their entry and why they came."""
     compilations = told["compilations"]
     again = tuple("; ".join(one["why"]) for one in compilations if one["why"])
-    return Function(_split(compilations[0]["entry"], shorten)[0], len(compilations), again)
+    entries = [(*_split(one["entry"], shorten), one.get("spec") or "") for one in compilations]
+    signatures = tuple(Arguments(text, spec) for _, text, spec in entries)
+    return Function(entries[0][0], len(compilations), again, signatures=signatures)
 
 
 def _split(entry: str, shorten: Shorten) -> tuple[str, str]:
