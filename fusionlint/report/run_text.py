@@ -127,7 +127,9 @@ def _place(place: Place | None) -> str:
 
 
 def _function(place: Place) -> str:
-    """As a report's call path has it: `main:36`."""
+    """As a report's call path has it: `main:36`; outside of any function the file's line."""
+    if place.function == "<module>":
+        return _place(place)
     return f"{place.function.replace('<locals>.', '')}:{place.line}"
 
 
