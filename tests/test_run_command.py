@@ -164,6 +164,21 @@ def test_ctrl_c_and_signals_reach_the_script_and_the_report_still_comes(
     assert says in said
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="exec as POSIX has it")
+@pytest.mark.parametrize(
+    "end", ["os._exit(7)", "os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(7)'])"]
+)
+def test_a_script_that_ends_past_python_was_not_killed(tmp_path: Path, end: str) -> None:
+    compiles = "import jax\nimport os\nimport sys\n\njax.jit(lambda x: x + 1)(1.0)\n"
+    (tmp_path / "script.py").write_text(f"{compiles}{end}\n")
+    command = [sys.executable, "-m", "fusionlint", "run", "--target", "cpu", "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 7
+    assert "script.py compiled 1 function 1 time" in done.stderr
+    said = "it ended by os._exit, or by exec of another program, before its programs could be lowered: there are no "
+    assert f"\n{said}launches to report\n" in done.stderr
+
+
 def test_an_unknown_target_is_said_before_the_script_runs() -> None:
     done = fusionlint("run", "--target", "h1000", "train.py")
     assert done.returncode == 2
