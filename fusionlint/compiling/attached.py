@@ -42,7 +42,7 @@ def _target(name: str, kinds: Kinds) -> Target:
     platform = ATTACHED[name]
     if platform not in kinds:
         example = {"cuda": "h100", "tpu": "v5e"}[platform]
-        raise TargetError(f"jax finds no {name.upper()} here: name one that need not be there, --target {example}")
+        raise TargetError(f"jax finds no {name.upper()} here: name one that need not be there, such as {example}")
     return _of_device(platform, kinds[platform])
 
 
