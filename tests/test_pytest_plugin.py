@@ -241,19 +241,25 @@ def test_no_such_word():
     pass
 
 
+@pytest.mark.max_launches(target="cpu")
+def test_nothing():
+    pass
+
+
 @pytest.mark.max_launches(6, target="cpu")
 @pytest.mark.xfail(strict=True)
 def test_that_fails_by_itself():
     assert double(ones(8)).sum() == 0
 """
     done = ran(suite, tests)
-    done.assert_outcomes(failed=2, errors=2, xfailed=1)
+    done.assert_outcomes(failed=2, errors=3, xfailed=1)
     done.stdout.fnmatch_lines_random(
         [
             "max_launches: the test compiled no function of yours: there is nothing to count",
             "max_launches: no target `h1000`: did you mean h100? *",
             "@pytest.mark.max_launches: the most it may have is a whole number, not '6'",
-            "@pytest.mark.max_compiles: * got an unexpected keyword argument 'target'",
+            "@pytest.mark.max_compiles: got an unexpected keyword argument 'target'",
+            "@pytest.mark.max_launches: missing a required argument: 'most'",
         ]
     )
 
