@@ -199,6 +199,7 @@ def test_of_several_signatures_those_of_equal_arguments_are_compared() -> None:
         ("(state: f32[8, 2] donated, k: key, mode='a, b')", "(f32[8,2], key, mode='a, b')"),
         ("(params: 2 arrays, x: f32[8])", "({w: f32[4,8], b: f32[4]}, f32[8])"),
         ("(params: f32[4], keys: 2 arrays donated)", "((f32[4],), [key, key[2]])"),
+        ("(params: 2 arrays)", "({'w': f32[4], key: key})"),
         ("(f: f32[], shape=(1, 2))", "(f32[], (1, 2))"),
         ("()", "()"),
     ],
@@ -243,6 +244,16 @@ def test_signatures_are_paired_by_what_they_mean_then_by_what_is_most_alike() ->
     for before, after in ((run, specs), (specs, run)):
         (function,) = compare(before, after).functions
         assert [(one.word, one.notes) for one in function.programs] == [("same", ()), ("same", ())]
+    trees = [f"({{w: f32[{size}], b: f32[2]}})" for size in (2, 4)]
+    entry = "m:f(params: 2 arrays)"
+    told = {"name": "f", "compilations": [{"entry": entry, "why": [], "spec": trees[0].replace("w", "'w'")}]}
+    asked = side(report(f"m:f{trees[1]}", launches=4), report(f"m:f{trees[0]}", launches=2))
+    (function,) = compare(ran_side(told, reports=(report(entry, launches=2),)), asked).functions
+    assert [one.word for one in function.programs] == ["same", "new"]
+    # Of two signatures that a run tells in the same words, it is not known which has the report.
+    told["compilations"] = [{"entry": entry, "why": [], "spec": spec} for spec in trees]
+    (function,) = compare(ran_side(told, reports=(report(entry, launches=4),)), asked).functions
+    assert (function.programs[0].word, function.programs[0].notes) == ("same", ())
     before = side(report("m:f(f32[8], 1)", launches=1), report("m:f(f32[8], 2)", launches=2))
     after = side(report("m:f(i32[4], 2)", launches=2), report("m:f(f32[8], 1)", launches=1), report("m:f(i32[9], 7)"))
     (function,) = compare(before, after).functions
@@ -269,6 +280,9 @@ def test_what_is_not_there_any_more_is_gone_whatever_it_was_called_and_whatever_
     assert words(compare(before, after)) == told
     assert compare(before, after).lost == ("b", "c")
     assert compare(before, failed(b="absent", c="absent")).lost == ()
+    two = replace(side(report("m:f(f32[8])"), failures=[{"entry": "m:f(f32[4])", "kind": "trace"}]), is_asked=True)
+    (function,) = compare(side(report("m:f(f32[8])"), report("m:f(f32[4])")), two).functions
+    assert [one.word for one in function.programs] == ["same", "no report after"]
     assert words(compare(before, failed(b="absent", c="")))["pkg.env:c"] == "no report after"
     assert words(compare(after, before)) == {"m:a": "same", "src/pkg/env.py:b": "new", "pkg.env:c": "no report before"}
 

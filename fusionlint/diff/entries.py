@@ -16,8 +16,8 @@ _ENTRY = re.compile(rf"(?P<name>(?:.*?\.py:|[\w.]+:)?[^(:]*(?:{_GIVEN})*)(?P<arg
 
 _PIECE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|.", re.S)
 _NAMED = re.compile(r"\s*[*\w]+\s*(?::\s+|=(?!=))")
-_ARRAY = re.compile(r"\b[a-z]\w*\[[\d,\s]*\]|\bkey\b")
-_ARRAYS = re.compile(r"\d+ arrays")
+_ARRAY = re.compile(r"\b[a-z]\w*\[[\d,\s]*\]|\bkey\b(?!['\"]?\s*:)")
+_HIDDEN = re.compile(r"\d+ arrays|and \d+ more")  # what a run says of a pytree, and of many arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,10 @@ class Arguments:
     def same_as(self, other: Arguments) -> bool:
         """Whether they are, as far as can be told: a run tells the names of parameters, what is donated and what is
         static after the arrays, and a pytree's arrays it counts; a SPEC does not."""
-        return self.text == other.text or not _forms(self).isdisjoint(_forms(other))
+        if self.text == other.text:
+            return True
+        whole = _whole(self), _whole(other)
+        return not (whole[0].isdisjoint(whole[1]) if all(whole) else _counted(self).isdisjoint(_counted(other)))
 
     def likeness(self, other: Arguments) -> tuple[int, float]:
         """Greater for arguments that are more alike."""
@@ -47,26 +50,34 @@ def split_entry(entry: str) -> tuple[str, str]:
     return name if name.rpartition(":")[0].endswith(".py") else name.partition(" from ")[0], found["arguments"] or ""
 
 
-def _forms(arguments: Arguments) -> set[tuple[str, ...]]:
-    return {_parts(text) for text in (arguments.text, arguments.spec) if text}
+def _whole(arguments: Arguments) -> set[tuple[str, ...]]:
+    """What is said of them that leaves no array out."""
+    return {_parts(text) for text in (arguments.text, arguments.spec) if text and not _HIDDEN.search(text)}
+
+
+def _counted(arguments: Arguments) -> set[tuple[str, ...]]:
+    return {_parts(text, counted=True) for text in (arguments.text, arguments.spec) if text}
 
 
 @cache
-def _parts(text: str) -> tuple[str, ...]:
+def _parts(text: str, *, counted: bool = False) -> tuple[str, ...]:
     """`(state: f32[8] donated, n=3)` -> what `(f32[8], 3)` gives too: each argument without its name, the arrays in
-    their order before what is static."""
-    parts = [_part(argument) for argument in _split(text[1:-1]) if argument.strip()]
-    arrays = [one for one in parts if _ARRAY.fullmatch(one) or _ARRAYS.fullmatch(one)]
+    their order before what is static. Those of a pytree may be `counted` alone."""
+    parts = [_part(argument, counted) for argument in _split(text[1:-1]) if argument.strip()]
+    arrays = [one for one in parts if _ARRAY.search(one) or _HIDDEN.fullmatch(one)]
     return (*arrays, *sorted(one for one in parts if one not in arrays))
 
 
-def _part(argument: str) -> str:
-    said = _NAMED.sub("", argument, count=1).strip() if _NAMED.match(argument) else argument.strip()
-    said = said.removesuffix(" donated")
-    arrays = _ARRAY.findall(said) if said[:1] in ("(", "[", "{") else []
-    if arrays:
-        said = f"{len(arrays)} arrays" if len(arrays) > 1 else arrays[0]
-    return said if said[:1] in ("'", '"') or _ARRAYS.fullmatch(said) else re.sub(r"\s", "", said)
+def _part(argument: str, counted: bool) -> str:
+    said = _NAMED.sub("", argument, count=1) if _NAMED.match(argument) else argument
+    said = said.strip().removesuffix(" donated")
+    arrays = _ARRAY.findall(said)
+    if said[:1] not in ("(", "[", "{") or not arrays:
+        return said if said[:1] in ("'", '"') or _HIDDEN.fullmatch(said) else re.sub(r"\s", "", said)
+    if counted and len(arrays) > 1:
+        return f"{len(arrays)} arrays"
+    # A run does not tell a pytree of one array from the array.
+    return re.sub(r"[\s'\"]", "", said if len(arrays) > 1 else arrays[0])
 
 
 def _split(text: str) -> Iterator[str]:

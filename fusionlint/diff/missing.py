@@ -15,6 +15,8 @@ def why_missing(name: str, program: Program, function: Function | None, side: Si
     `other` has."""
     if function is None:
         return why_unknown(name, side, other)
+    if kind_of(name, side.failed or {}) not in (None, "absent"):
+        return "no report"
     # Without --all a run has reports on the user's functions alone, and on one signature of each.
     known = any(one.same_as(program.arguments) for one in function.signatures)
     if all(one.target != program.target for one in function.programs):

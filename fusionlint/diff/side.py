@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -139,9 +140,7 @@ def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
     functions: dict[str, Function] = {}
     for told in document.get("functions", ()):
         _add(functions, _ran(told, shorten))
-    specs = {
-        one["entry"]: one.get("spec") or "" for told in document.get("functions", ()) for one in told["compilations"]
-    }
+    specs = _specs(document)
     versions: dict[str, str] = {}
     for report in document["reports"]:
         called, text = _split(report["entry"], shorten)
@@ -156,6 +155,15 @@ def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
         failed = {_split(one["entry"], shorten)[0]: one["kind"] for one in told}
     eager = sum(line["programs"] for line in document["eager"]) if "eager" in document else None
     return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran, status, failed)
+
+
+def _specs(document: Mapping[str, Any]) -> dict[str, str]:
+    """What a SPEC would say of the entries of a run, where that is one thing."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for told in document.get("functions", ()):
+        for one in told["compilations"]:
+            found[one["entry"]].add(one.get("spec") or "")
+    return {entry: specs.pop() for entry, specs in found.items() if len(specs) == 1}
 
 
 def _add(functions: dict[str, Function], one: Function) -> None:
