@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,13 +109,16 @@ def sides(
 def _side(one: Given, asked: Asked, explain: Callable[[Recording], list[Told]]) -> Side:
     if one.report is not None:
         return one.report
+    document: Document
     if one.recording is not None:
-        document: Document = json.loads(run_json(one.recording, explain(one.recording), 0))
-        return side_from(one.name, document, one.recording.top)
+        document = json.loads(run_json(one.recording, explain(one.recording), 0))
+        # How a run ended is no part of its recording.
+        return side_from(one.name, document | {"status": None}, one.recording.top)
     try:
-        return side_from(one.name, explained_here(asked) if one.name == HERE else explained_at(one.name, asked))
+        document = explained_here(asked) if one.name == HERE else explained_at(one.name, asked)
     except RevisionError as error:
         raise DiffError(f"{one.name}: {error}") from None
+    return replace(side_from(one.name, document), is_asked=True)
 
 
 def _with_arguments(spec: str, recording: Recording) -> str:

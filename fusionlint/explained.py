@@ -120,9 +120,10 @@ class Report:
     # What a report looks like is the business of `report/`, which is imported when somebody looks.
 
     def __str__(self) -> str:
+        from fusionlint.report.explain_head import IN_PYTHON
         from fusionlint.report.explain_text import report_text
 
-        return report_text(self).rstrip("\n")
+        return report_text(self, option=IN_PYTHON).rstrip("\n")
 
     def __repr__(self) -> str:
         from fusionlint.report.explain_head import brief

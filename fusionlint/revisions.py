@@ -88,7 +88,7 @@ def _explain(asked: Asked, cwd: Path, environment: Mapping[str, str], specs: Seq
     except ValueError:
         words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise RevisionError(words[-1].removeprefix("fusionlint: ")) from None
-    return document
+    return {**document, "failures": [_not_sure(failure, cwd) for failure in document["failures"]]}
 
 
 @contextmanager
@@ -150,13 +150,24 @@ def _below(spec: str, top: Path, cwd: Path) -> str:
 def _where_it_is(spec: str, cwd: Path) -> str:
     """A SPEC of a file that is not there, in the one file of that name that the repository has around `cwd`: it may
     have moved between the revisions."""
-    name, dot, rest = spec.partition(".py:")
+    found = _elsewhere(spec, cwd)
+    return f"{found[0]}:{spec.partition('.py:')[2]}" if len(found) == 1 else spec
+
+
+def _elsewhere(spec: str, cwd: Path) -> list[str]:
+    """The files of that name around `cwd`, where the SPEC's own is not there."""
+    name, dot, _ = spec.partition(".py:")
     path = Path(f"{name}.py")
     if not dot or (cwd / path).exists():
-        return spec
+        return []
     listed = _git("ls-files", "-z", "--", f":(top,glob)**/{path.name}", cwd=cwd).stdout.split("\0")
-    found = [other for other in listed if other]
-    return f"{found[0]}:{rest}" if len(found) == 1 else spec
+    return [other for other in listed if other]
+
+
+def _not_sure(failure: Mapping[str, Any], cwd: Path) -> Mapping[str, Any]:
+    """A function whose file may be one of several by now is not known to be absent."""
+    absent = failure["kind"] == "absent"
+    return {**failure, "kind": "entry"} if absent and _elsewhere(failure["entry"], cwd) else failure
 
 
 def _check_what_was_compiled(document: Mapping[str, Any], revision: str, top: Path, worktree: Path) -> None:

@@ -23,12 +23,13 @@ from fusionlint.rule import Rule
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A SPEC, or a SPEC on one target, of which there is no Report; `message` is one line that says what to do,
-    `stderr` the end of what the worker wrote."""
+    `stderr` the end of what the worker wrote, `kind` that of the CompileError, "" where it is none."""
 
     entry: str
     target: str  # "" where the SPEC is wrong on all
     message: str
     stderr: str = ""
+    kind: str = ""
 
 
 Compilation = tuple[Job, Target]
@@ -97,7 +98,7 @@ def explain_all(
 
 def _explained(job: Job, target: Target, result: Artifacts | CompileError, rules: Sequence[Rule]) -> Report | Failure:
     if isinstance(result, CompileError):
-        return Failure(job.entry.text, target.name, str(result), result.stderr)
+        return Failure(job.entry.text, target.name, str(result), result.stderr, result.kind)
     return read(result, rules)
 
 

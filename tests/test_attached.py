@@ -33,6 +33,13 @@ KINDS = {
 }
 
 
+def test_a_target_that_is_named_twice_is_one() -> None:
+    """Also by what is attached: nothing is to be compiled and told twice."""
+    attached = {"cuda": "NVIDIA H100 80GB HBM3"}
+    assert [one.name for one in chosen(["cpu", "h100", "cpu"], {})] == ["cpu", "h100"]
+    assert [one.name for one in chosen(["gpu", "h100"], attached)] == ["h100"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_names_that_jax_gives_devices_are_known(kind: str) -> None:
     target = of_kind(kind)
@@ -63,7 +70,7 @@ def test_an_attached_device_that_is_not_in_the_table_is_a_target_without_figures
     assert chosen(["l4"], {"cuda": "NVIDIA A10G"}) == [get("l4")]
 
 
-@pytest.mark.parametrize(("name", "says"), [("gpu", "--target h100"), ("tpu", "--target v5e")])
+@pytest.mark.parametrize(("name", "says"), [("gpu", "such as h100"), ("tpu", "such as v5e")])
 def test_what_is_not_attached_is_one_line_that_names_another(name: str, says: str) -> None:
     with pytest.raises(TargetError, match=f"jax finds no {name.upper()} here") as caught:
         chosen([name], {})

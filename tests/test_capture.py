@@ -176,6 +176,50 @@ def test_eager_operations_that_a_library_calls_say_who_called_the_library() -> N
     assert outer[line("jnp.arange(6), n=3)")] is None
 
 
+AT_MODULE_LEVEL = """\
+import jax.numpy as jnp
+import net_like
+import run_like
+
+
+def layer(x):
+    return jnp.sinh(x)
+
+
+def main():
+    jnp.tanh(jnp.ones(3))
+
+
+net_like.init(layer, jnp.ones(3))
+run_like.run(main)
+"""
+
+
+def test_a_modules_own_line_called_the_library_unless_that_runs_the_whole_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `network.init(key, x)` beside `app.run(main)`: the one is worth a jax.jit, the other is none of jax's."""
+    packages = tmp_path / "site-packages"
+    (packages / "net_like").mkdir(parents=True)
+    (packages / "net_like" / "__init__.py").write_text("from net_like.linen import init\n")
+    (packages / "net_like" / "linen.py").write_text(
+        "from jax import lax\n\n\ndef init(function, x):\n    return function(x)\n"
+    )
+    (packages / "run_like.py").write_text("def run(main):\n    main()\n")
+    script = tmp_path / "train.py"
+    script.write_text(AT_MODULE_LEVEL)
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    lines = AT_MODULE_LEVEL.splitlines()
+    outer = {
+        lines[one.called.line - 1].strip(): one.outer for one in run_script(str(script)).recording.eager if one.called
+    }
+    called = outer["return jnp.sinh(x)"]
+    assert called is not None
+    assert (lines[called.line - 1], called.function) == ("net_like.init(layer, jnp.ones(3))", "<module>")
+    assert outer["jnp.tanh(jnp.ones(3))"] is None
+
+
 def test_a_thread_is_captured_under_its_name() -> None:
     assert [one.thread for one in function("body").compilations] == ["worker"]
 

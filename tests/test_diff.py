@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,12 +60,29 @@ def test_what_is_installed_is_told_from_where_packages_are() -> None:
         ("/repo/a (copy)/env.py:step(f32[8])", "a (copy)/env.py:step", "(f32[8])"),
         ("env.py:main.<lambda>(x: f32[8])", "env.py:main.<lambda>", "(x: f32[8])"),
         ("step(x: f32[8])", "step", "(x: f32[8])"),
+        ("go.py:scan(body_a)(args: f32[8])", "go.py:scan(body_a)", "(args: f32[8])"),
+        ("go.py:scan(<lambda>)(args: f32[8])", "go.py:scan(<lambda>)", "(args: f32[8])"),
+        ("go.py:SVI.update(fit.model)()", "go.py:SVI.update(fit.model)", "()"),
+        ("go.py:solve(map(field))(y: f32[8])", "go.py:solve(map(field))", "(y: f32[8])"),
+        ("go.py:act(x: f32[8], self=((Net), a PyTreeDe...)", "go.py:act", "(x: f32[8], self=((Net), a PyTreeDe...)"),
+        ("go.py:act(mode=')(')", "go.py:act", "(mode=')(')"),
         ("jit_step from dump/module_0001.jit_step.sm_9.0_gpu_after_optimizations.txt", "jit_step", ""),
     ],
 )
 def test_a_function_has_the_name_of_its_entry_without_the_arguments(entry: str, name: str, arguments: str) -> None:
     (function,) = side(report(entry)).functions
-    assert (function.name, function.programs[0].arguments) == (name, arguments)
+    assert (function.name, function.programs[0].arguments.text) == (name, arguments)
+
+
+def test_what_a_librarys_function_was_given_tells_its_programs_apart() -> None:
+    """Each keeps its own compilations and reports."""
+    names = [f"go.py:scan({body})" for body in ("body_a", "body_b", "<lambda>")]
+    one = ran_side(*(ran(f"{name}(args: f32[8])") for name in names), reports=(report(f"{names[0]}(args: f32[8])"),))
+    assert [(each.name, each.compilations, len(each.programs)) for each in one.functions] == [
+        (names[0], 1, 1),
+        (names[1], 1, 0),
+        (names[2], 1, 0),
+    ]
 
 
 def test_barriers_of_one_cause_at_one_line_are_one_and_a_kernel_is_launched_once() -> None:
@@ -172,12 +190,139 @@ def test_of_several_signatures_those_of_equal_arguments_are_compared() -> None:
     assert [one.word for one in function.programs] == ["same", "same", "new"]
 
 
+@pytest.mark.parametrize(
+    ("of_a_run", "of_a_spec"),
+    [
+        ("(x: f32[64], n=5)", "(f32[64], 5)"),
+        ("(x: f32[64], n=5)", "(x=f32[64], n=5)"),
+        ("(x: f32[64], n=5)", "(5, f32[64])"),
+        ("(state: f32[8, 2] donated, k: key, mode='a, b')", "(f32[8,2], key, mode='a, b')"),
+        ("(params: 2 arrays, x: f32[8])", "({w: f32[4,8], b: f32[4]}, f32[8])"),
+        ("(params: f32[4], keys: 2 arrays donated)", "((f32[4],), [key, key[2]])"),
+        ("(params: 2 arrays)", "({'w': f32[4], key: key})"),
+        ("(f: f32[], shape=(1, 2))", "(f32[], (1, 2))"),
+        ("()", "()"),
+    ],
+)
+def test_arguments_are_the_same_however_a_run_and_a_spec_say_them(of_a_run: str, of_a_spec: str) -> None:
+    for before, after in ((of_a_run, of_a_spec), (of_a_spec, of_a_run)):
+        (function,) = compare(side(report(f"m:f{before}")), side(report(f"m:f{after}"))).functions
+        assert function.programs[0].notes == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(x: f32[64], n=5)", "(f32[64], 6)"),
+        ("(x: f32[64])", "(f32[64], 5)"),
+        ("(x: f32[2], y: f32[4])", "(f32[4], f32[2])"),
+        ("(params: 2 arrays)", "({w: f32[4]})"),
+        ("(x: f32[64], mode='a')", "(f32[64], 'b')"),
+    ],
+)
+def test_arguments_that_differ_are_not_the_same(before: str, after: str) -> None:
+    (function,) = compare(side(report(f"m:f{before}")), side(report(f"m:f{after}"))).functions
+    assert function.programs[0].notes == (f"its arguments were {before}, and are {after}",)
+
+
+def test_what_a_run_leaves_unsaid_of_its_arguments_its_spec_says() -> None:
+    """A default is not in the SPEC, and of many arguments not all are in the entry."""
+    entry = "env.py:rollout(a: f32[1], b: f32[2], c: f32[3], d: f32[4], e: f32[5], and 2 more)"
+    spec = "(f32[1], f32[2], f32[3], f32[4], f32[5], f32[6])"
+    run = ran_side(
+        {"name": "rollout", "compilations": [{"entry": entry, "why": [], "spec": spec}]}, reports=(report(entry),)
+    )
+    (function,) = compare(run, side(report(f"env.py:rollout{spec}"))).functions
+    assert function.programs[0].notes == ()
+
+
+def test_signatures_are_paired_by_what_they_mean_then_by_what_is_most_alike() -> None:
+    """A run's names, and another order, do not make one signature worse and the other better."""
+    small, large = "(x: f32[64])", "(x: f32[4,128])"
+    run = side(report(f"m:f{large}", launches=9), report(f"m:f{small}", launches=1))
+    specs = side(report("m:f(f32[64])", launches=1), report("m:f(f32[4,128])", launches=9))
+    for before, after in ((run, specs), (specs, run)):
+        (function,) = compare(before, after).functions
+        assert [(one.word, one.notes) for one in function.programs] == [("same", ()), ("same", ())]
+    trees = [f"({{w: f32[{size}], b: f32[2]}})" for size in (2, 4)]
+    entry = "m:f(params: 2 arrays)"
+    told = {"name": "f", "compilations": [{"entry": entry, "why": [], "spec": trees[0].replace("w", "'w'")}]}
+    asked = side(report(f"m:f{trees[1]}", launches=4), report(f"m:f{trees[0]}", launches=2))
+    (function,) = compare(ran_side(told, reports=(report(entry, launches=2),)), asked).functions
+    assert [one.word for one in function.programs] == ["same", "new"]
+    # Of two signatures that a run tells in the same words, it is not known which has the report.
+    told["compilations"] = [{"entry": entry, "why": [], "spec": spec} for spec in trees]
+    (function,) = compare(ran_side(told, reports=(report(entry, launches=4),)), asked).functions
+    assert (function.programs[0].word, function.programs[0].notes) == ("same", ())
+    before = side(report("m:f(f32[8], 1)", launches=1), report("m:f(f32[8], 2)", launches=2))
+    after = side(report("m:f(i32[4], 2)", launches=2), report("m:f(f32[8], 1)", launches=1), report("m:f(i32[9], 7)"))
+    (function,) = compare(before, after).functions
+    assert [one.word for one in function.programs] == ["same", "same", "new"]
+    assert function.programs[1].notes == ("its arguments were (f32[8], 2), and are (i32[4], 2)",)
+
+
 def test_what_could_not_be_compiled_is_not_called_gone_and_its_error_is_what_was_lost() -> None:
     before, after = side(report("m:a()"), report("m:b()")), side(report("m:a()"), errors=["m:b does not compile"])
     assert words(compare(before, after)) == {"m:a": "same", "m:b": "no report after"}
     assert compare(before, after).lost == ("m:b does not compile",)
     assert words(compare(after, before)) == {"m:a": "same", "m:b": "no report before"}
     assert compare(after, before).lost == ()
+
+
+def test_what_is_not_there_any_more_is_gone_whatever_it_was_called_and_whatever_else_failed() -> None:
+    def failed(**kinds: str) -> Side:
+        told = [{"entry": f"pkg.env:{name}(f32[8])", "kind": kind} for name, kind in kinds.items()]
+        return side(report("m:a()"), errors=[*kinds], failures=told)
+
+    before = side(report("m:a()"), report("src/pkg/env.py:b(x: f32[8])"), report("pkg.env:c(f32[8])"))
+    after = failed(b="absent", c="trace")
+    told = {"m:a": "same", "src/pkg/env.py:b": "gone", "pkg.env:c": "no report after"}
+    assert words(compare(before, after)) == told
+    assert compare(before, after).lost == ("b", "c")
+    assert compare(before, failed(b="absent", c="absent")).lost == ()
+    two = replace(side(report("m:f(f32[8])"), failures=[{"entry": "m:f(f32[4])", "kind": "trace"}]), is_asked=True)
+    (function,) = compare(side(report("m:f(f32[8])"), report("m:f(f32[4])")), two).functions
+    assert [one.word for one in function.programs] == ["same", "no report after"]
+    assert words(compare(before, failed(b="absent", c="")))["pkg.env:c"] == "no report after"
+    assert words(compare(after, before)) == {"m:a": "same", "src/pkg/env.py:b": "new", "pkg.env:c": "no report before"}
+
+
+def test_what_one_side_was_not_asked_for_is_left_out_and_neither_gone_nor_new() -> None:
+    """A revision has its SPECs alone, `explain` what it was asked for, and a run without --all one signature."""
+    run = ran_side(
+        ran(), ran("env.py:other()"), reports=(report("env.py:rollout(x: f32[8])"), report("env.py:other()"))
+    )
+    explained = side(report("env.py:rollout(f32[8])"))
+    for before, after in ((run, explained), (explained, run)):
+        diff = compare(before, after)
+        assert words(diff) == {"env.py:rollout": "same", "env.py:other": "left out"}
+        assert [one.changed for one in diff.functions] == [False, False]
+    two, one = side(report("m:a()"), report("m:b()")), replace(side(report("m:a()")), is_asked=True)
+    assert words(compare(two, one)) == words(compare(one, two)) == {"m:a": "same", "m:b": "left out"}
+    assert set(words(compare(two, replace(one, failed={"m:b": "trace"}))).values()) == {"same", "no report after"}
+
+
+def test_a_signature_that_a_run_compiled_and_did_not_explain_is_left_out() -> None:
+    small, large = "env.py:rollout(x: f32[4])", "env.py:rollout(x: f32[8])"
+    compilations = [{"entry": entry, "why": []} for entry in (small, large)]
+    both = {"name": "rollout", "compilations": compilations}
+    of_a_library = {"name": "fit", "compilations": [{"entry": "lib.py:fit()", "why": []}]}
+    everything = ran_side(both, of_a_library, reports=(report(small), report(large), report("lib.py:fit()")))
+    largest = ran_side(both, of_a_library, reports=(report(large),))
+    for pair in ((everything, largest), (largest, everything)):
+        rollout, fit = compare(*pair).functions
+        assert [one.word for one in rollout.programs] == ["same", "left out"]
+        assert (rollout.word, fit.word) == ("same", "same")
+        assert [one.word for one in fit.programs] == ["left out"]
+        assert not rollout.changed
+        assert not fit.changed
+    failed = replace(largest, errors=("no verdict on lib.py:fit",))
+    assert words(compare(everything, failed)) == {"env.py:rollout": "same", "lib.py:fit": "no report after"}
+    # What the later run did not compile at all is gone.
+    (rollout,) = compare(
+        ran_side(both, reports=(report(small), report(large))), ran_side(ran(large), reports=(report(large),))
+    ).functions
+    assert [one.word for one in rollout.programs] == ["same", "gone"]
 
 
 def test_a_target_that_one_side_lacks_is_no_report() -> None:
@@ -188,6 +333,27 @@ def test_a_target_that_one_side_lacks_is_no_report() -> None:
 def test_a_function_that_a_run_no_longer_compiles_is_gone_whatever_else_failed() -> None:
     diff = compare(ran_side(ran(), ran("env.py:other()")), ran_side(ran(), errors=["no verdict on env.py:rollout"]))
     assert words(diff) == {"env.py:rollout": "same", "env.py:other": "gone"}
+
+
+def test_what_a_run_did_not_come_to_is_not_gone_and_its_counts_tell_nothing() -> None:
+    """Of a script that crashed, was killed, or was stopped; one that always ends so is as good as any."""
+    told = report("env.py:rollout(x: f32[8])")
+    whole = ran_side(ran(times=2), ran("env.py:other()"), reports=(told, report("env.py:other()")), eager=5, status=0)
+    crashed = ran_side(ran(), reports=(told,), eager=2, status=1)
+    after, before = compare(whole, crashed), compare(crashed, whole)
+    assert words(after) == {"env.py:rollout": "same", "env.py:other": "no report after"}
+    assert (after.early, after.lost, after.eager, after.worse) == ((crashed,), ("exit status 1",), None, False)
+    assert words(before) == {"env.py:rollout": "same", "env.py:other": "no report before"}
+    assert (before.early, before.lost, before.eager, before.worse) == ((crashed,), (), None, False)
+    for status in (0, 1, None):
+        both = [replace(side, status=status) for side in (whole, crashed)]
+        assert words(compare(*both)) == {"env.py:rollout": "better", "env.py:other": "gone"}
+        assert compare(*both).early == ()
+    nothing = ran_side(status=1)
+    assert words(compare(whole, nothing)) == {"env.py:rollout": "no report after", "env.py:other": "no report after"}
+    assert not compare(whole, nothing).compared
+    without_reports = replace(whole, functions=ran_side(ran("env.py:late()")).functions)
+    assert words(compare(without_reports, nothing)) == {"env.py:late": "no report after"}
 
 
 def test_more_compilations_are_a_regression_with_the_reasons_that_are_new() -> None:
@@ -260,6 +426,11 @@ def test_why_nothing_was_compared_is_one_line_and_what_is_new_is_no_failure() ->
     assert compare(none, none).uncompared == "nothing was compared: N and N have no report"
     assert compare(a, none).uncompared == "nothing was compared: N has no report"
     assert compare(none, a).uncompared == "nothing to compare with: N has no report, and what A has is new"
+    gone = side(name="G", failures=[{"entry": "m:a()", "target": "h100", "kind": "absent", "message": "no a"}])
+    assert compare(a, gone).uncompared == "nothing to compare with: what A has is gone, and G has no report"
+    assert [compare(*pair).is_gone for pair in ((a, gone), (gone, a), (a, none), (a, b), (gone, gone))] == [True] + [
+        False
+    ] * 4
     assert [compare(*pair).is_new for pair in ((none, a), (a, none), (a, b), (a, a), (none, none))] == [True] + [
         False
     ] * 4

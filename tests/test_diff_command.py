@@ -154,8 +154,8 @@ def test_a_function_that_is_new_is_said_to_be_and_one_that_fails_now_is_exit_2(r
     commit(repository, fails="def double(x):\n    return x.no_such()\n", new="def half(x):\n    return x / 2\n")
     done = run("diff", "HEAD~1", "HEAD", "fails.py:double(f32[8])", "new.py:half(f32[8])", *ON_CPU)
     assert done.exit_code == 2
-    assert "no report before  new.py:half on cpu      1 " in done.stdout
-    assert "no report after   fails.py:double on cpu  1 " in done.stdout
+    assert "new              new.py:half on cpu      1 " in done.stdout
+    assert "no report after  fails.py:double on cpu  1 " in done.stdout
     assert "\nHEAD~1: there is no file new.py" in done.stdout
     assert "\nHEAD: " in done.stdout
     assert "no_such" in done.stdout
@@ -215,7 +215,8 @@ AGAIN = "step(jnp.ones(256), jnp.ones(256))\n"
 
 def test_runs_and_their_recordings_say_the_same_with_the_lines_of_then(repository: Path) -> None:
     """The runs of two revisions in one checkout: its files are those of the second."""
-    summed_again = "# Moved.\n" + STACKED.replace("return ", "once = ") + "    return jnp.cumsum(once * both, axis=0)\n"
+    again = "both = both * jnp.cumsum(jnp.cos(both), axis=0)"
+    summed_again = "# Moved.\n" + STACKED.replace("return ", f"{again}\n    return ")
     for name, env, script in (("a", STACKED, SCRIPT), ("b", summed_again, SCRIPT + AGAIN)):
         (repository / "env.py").write_text(env)
         (repository / "train.py").write_text(script)
@@ -229,11 +230,8 @@ def test_runs_and_their_recordings_say_the_same_with_the_lines_of_then(repositor
         assert "worse  env.py:step on cpu  " in done.stdout
         assert "1 -> 2 (+100 %)\n" in done.stdout
         assert "\nenv.py:step: compiled again: x: f32[512] -> f32[256]; v: f32[512] -> f32[256]\n" in done.stdout
-        assert "\n     9 | return jnp.cumsum(once * both, axis=0)\n" in done.stdout
-        # One of the two barriers at the line that moved is what it was, one changed.
-        assert "  env.py:7 in step (was line 6)" in done.stdout
-        assert f"\n     7 | {LINE}\n" in done.stdout
-        assert "concatenate" not in done.stdout
+        assert f"\n     8 | {again}\n" in done.stdout
+        assert "| return jnp.cumsum(both, axis=0) + both\n" not in done.stdout  # it only moved
     assert reports.stdout.splitlines()[1:] == recordings.stdout.splitlines()[1:]
     done = run("diff", "fused", "stacked", "--recorded", "b-recorded.json", *ON_CPU)
     assert (done.exit_code, done.stderr) == (1, "")
@@ -322,21 +320,47 @@ def test_a_function_that_the_earlier_revision_lacks_is_new_and_no_reason_to_fail
         0,
         "fusionlint: nothing to compare with: HEAD~1 has no report, and what HEAD has is new\n",
     )
-    assert "no report before  new.py:half on cpu" in done.stdout
+    assert "new  new.py:half on cpu" in done.stdout
     assert "\nHEAD~1: there is no file new.py" in done.stdout
-    # The other way round it was lost.
+    # The other way round it is gone.
     done = run("diff", "HEAD", "HEAD~1", "new.py:half(f32[8])", *ON_CPU)
-    assert (done.exit_code, done.stderr) == (2, "fusionlint: nothing was compared: HEAD~1 has no report\n")
+    assert (done.exit_code, done.stderr) == (
+        0,
+        "fusionlint: nothing to compare with: what HEAD has is gone, and HEAD~1 has no report\n",
+    )
+    assert "gone  new.py:half on cpu" in done.stdout
+    # What neither has is a mistake of whoever named it.
+    done = run("diff", "HEAD", "HEAD~1", "new.py:third(f32[8])", *ON_CPU)
+    assert (done.exit_code, done.stderr) == (2, "fusionlint: nothing was compared: HEAD and HEAD~1 have no report\n")
+
+
+def test_a_function_a_file_and_a_module_that_are_no_more_are_gone_beside_one_that_fails(repository: Path) -> None:
+    """What fails has no report, and alone is exit 2."""
+    double = "def double(x):\n    return x * 2\n"
+    commit(repository, more=double + double.replace("double", "again"), old=double, ours=double)
+    git("rm", "-q", "old.py", "ours.py", folder=repository)
+    commit(repository, more=double)
+    specs = [SPEC, "more.py:double(f32[8])", "more.py:again(f32[8])", "old.py:double(f32[8])", "ours:double(f32[8])"]
+    done = run("diff", "HEAD~1", "HEAD", *specs, *ON_CPU)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("HEAD~1 -> HEAD: 2 functions unchanged, 3 gone\n")
+    for name in ("more.py:again", "old.py:double", "ours:double"):
+        assert f"\ngone  {name} on cpu " in done.stdout
+    commit(repository, more="raise RuntimeError('no')\n")
+    done = run("diff", "HEAD~1", "HEAD", *specs[:2], *ON_CPU)
+    assert (done.exit_code, "no report after  more.py:double on cpu" in done.stdout) == (2, True)
 
 
 def test_a_revision_is_compiled_for_what_the_report_is_on_and_a_module_is_its_file(repository: Path) -> None:
     """Whatever the settings or the machine would have it compiled for."""
     (repository / "pyproject.toml").write_text('[tool.fusionlint]\ntarget = ["v5e"]\n')
     told = run("explain", f"env:step{ARGUMENTS}", *ON_CPU, "--output-format", "json")
-    (repository / "now.json").write_text(told.stdout)
+    now = json.loads(told.stdout)
+    now["reports"].append(report("env.py:other(f32[8])", target="cpu"))
+    (repository / "now.json").write_text(json.dumps(now))
     done = run("diff", "fused", "now.json", SPEC)
     assert (done.exit_code, done.stderr) == (1, "")
-    assert done.stdout.startswith("fused -> now.json: 1 function worse\n")
+    assert done.stdout.startswith("fused -> now.json: 1 function worse, 1 left out\n")
     assert "worse  env:step on cpu  1 -> " in done.stdout
 
 

@@ -66,12 +66,16 @@ def test_what_fails_is_one_line_and_exit_2_and_the_others_still_come(rules: list
 
 
 def test_json_holds_reports_and_errors(rules: list[Rule]) -> None:
-    specs = [f"{SOURCE}:softmax(f32[8,16])", "no colon"]
+    specs = [f"{SOURCE}:softmax(f32[8,16])", "no colon", f"{SOURCE}:no_such(f32[8])"]
     done = CliRunner().invoke(main, ["explain", *specs, *ON_CPU, "--output-format", "json"])
     assert done.exit_code == 2
     told = json.loads(done.stdout)
     assert [report["target"] for report in told["reports"]] == ["cpu"]
-    assert len(told["errors"]) == 1
+    assert [one["message"] for one in told["failures"]] == told["errors"]
+    assert [(one["entry"], one["target"], one["kind"]) for one in told["failures"]] == [
+        ("no colon", "", ""),
+        (f"{SOURCE}:no_such(f32[8])", "cpu", "absent"),
+    ]
 
 
 def test_stages_are_printed_where_asked_for(rules: list[Rule]) -> None:

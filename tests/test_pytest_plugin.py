@@ -80,6 +80,7 @@ def test_of_the_settings(fusion):
             "E         steps.py:swing(s: f32[[]64,2]) on cpu: 50 steps x 3 launches + 2 = 152 launches, *",
             "E         2. concatenate steps.py:10* 50 launches, *",
             "*- Captured fusionlint call -*",
+            "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
             "2. concatenate  steps.py:10*",
             "     10 |         return jnp.stack([[]s[[]:, 0] + 1, jnp.sin(s[[]:, 1])], axis=1), None",
             "E       AssertionError: assert 6 >= 152",
@@ -142,6 +143,7 @@ def test_budgets_count_what_the_test_itself_compiles_of_each_function(suite: pyt
         [
             "*_ test_too_many _*",
             "max_launches: 152 launches on cpu, 6 allowed",
+            "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
             "2. concatenate  steps.py:10*",
             "     10 |         return jnp.stack([[]s[[]:, 0] + 1, jnp.sin(s[[]:, 1])], axis=1), None",
             "*_ test_again _*",
@@ -239,19 +241,25 @@ def test_no_such_word():
     pass
 
 
+@pytest.mark.max_launches(target="cpu")
+def test_nothing():
+    pass
+
+
 @pytest.mark.max_launches(6, target="cpu")
 @pytest.mark.xfail(strict=True)
 def test_that_fails_by_itself():
     assert double(ones(8)).sum() == 0
 """
     done = ran(suite, tests)
-    done.assert_outcomes(failed=2, errors=2, xfailed=1)
+    done.assert_outcomes(failed=2, errors=3, xfailed=1)
     done.stdout.fnmatch_lines_random(
         [
             "max_launches: the test compiled no function of yours: there is nothing to count",
             "max_launches: no target `h1000`: did you mean h100? *",
             "@pytest.mark.max_launches: the most it may have is a whole number, not '6'",
-            "@pytest.mark.max_compiles: * got an unexpected keyword argument 'target'",
+            "@pytest.mark.max_compiles: got an unexpected keyword argument 'target'",
+            "@pytest.mark.max_launches: missing a required argument: 'most'",
         ]
     )
 
@@ -273,6 +281,7 @@ def test_swing(n):
             "1. swing  steps.py:7, called at test_it.py:5: compiled 2 times, *",
             "   again at test_it.py:5: s: f32[[]8,2] -> f32[[]16,2]",
             "   50 steps x 3 launches + 2 = 152 launches, *",
+            "   CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
             "eager operations: * programs of one operation each, *",
             "*= 2 passed in *",
         ]

@@ -139,6 +139,23 @@ def test_errors_are_said_once_with_the_side_that_has_them() -> None:
     assert diff_text(compare(before, after)) == "a -> b: no functions\nb: f fails (2 times)\nboth: both fail\n"
 
 
+def test_what_is_left_out_is_counted_and_listed_where_all_is_asked_for() -> None:
+    run = side_from("a", run_document(ran(), reports=(report(), report("env.py:other()")), eager=2))
+    diff = compare(run, side(report(), name="b"))
+    assert diff_text(diff).splitlines()[0] == "a -> b: 1 function unchanged, 1 left out"
+    assert "other" not in diff_text(diff)
+    assert "\nleft out  env.py:other on h100" in diff_text(diff, everything=True)
+
+
+def test_a_run_that_ended_early_is_said_first() -> None:
+    before = side_from("a", run_document(ran(), reports=(report(),), eager=2, status=0))
+    diff = compare(before, side_from("b", run_document(errors=["it fails"], status=137)))
+    early = "b is of a run that ended with exit status 137: what it did not come to is not compared, and "
+    assert f"\n{early}compilations and eager operations are not counted\nb: it fails\n" in diff_text(diff)
+    assert f"\n- {early}" in diff_markdown(diff)
+    assert json.loads(diff_json(diff))["after"]["status"] == 137
+
+
 def test_what_one_side_alone_was_compiled_by_is_not_said_of_both() -> None:
     diff = compare(side(name="a", errors=["it fails"]), side(report(), name="b"))
     assert diff_text(diff).splitlines()[1:3] == ["b compiled by jax 0.10.2, jaxlib 0.10.2", "a: it fails"]
@@ -152,6 +169,19 @@ def test_a_recording_from_another_jaxlib_is_said_to_be_one() -> None:
     document["versions"]["jaxlib"] = "0.9.2"
     diff = compare(side_from("a", document), side_from("b", run_document(ran())))
     assert "a was recorded with jaxlib 0.9.2\n" in diff_text(diff, everything=True)
+
+
+def test_several_signatures_of_a_function_are_told_apart_by_their_arguments() -> None:
+    before = side(report("m:f(f32[8])"), report("m:f(f32[4])"), report("m:g()"))
+    after = side(report("m:f(f32[8])", barrier(), launches=9), report("m:f(f32[4])"), report("m:g()", launches=9))
+    diff = compare(before, after)
+    text = diff_text(diff)
+    assert "\nworse  m:f(f32[8]) on h100  4 -> 9" in text
+    assert "\nsame   m:f(f32[4]) on h100  4 " in text
+    assert "\nworse  m:g on h100          4 -> 9" in text
+    assert "\n\nm:f(f32[8]) on h100\n+ concatenate" in text
+    assert "| **worse** | `m:f(f32[8])` | h100 |" in diff_markdown(diff)
+    assert "<code>m:f(f32[8])</code> on h100" in diff_markdown(diff)
 
 
 def test_markup_in_names_and_code_is_no_markup() -> None:

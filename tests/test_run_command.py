@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import commands
 import pytest
 
 from fusionlint.compiling import targets
@@ -163,6 +164,21 @@ def test_ctrl_c_and_signals_reach_the_script_and_the_report_still_comes(
     assert says in said
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="exec as POSIX has it")
+@pytest.mark.parametrize(
+    "end", ["os._exit(7)", "os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(7)'])"]
+)
+def test_a_script_that_ends_past_python_was_not_killed(tmp_path: Path, end: str) -> None:
+    compiles = "import jax\nimport os\nimport sys\n\njax.jit(lambda x: x + 1)(1.0)\n"
+    (tmp_path / "script.py").write_text(f"{compiles}{end}\n")
+    command = [sys.executable, "-m", "fusionlint", "run", "--target", "cpu", "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 7
+    assert "script.py compiled 1 function 1 time" in done.stderr
+    said = "it ended by os._exit, or by exec of another program, before its programs could be lowered: there are no "
+    assert f"\n{said}launches to report\n" in done.stderr
+
+
 def test_an_unknown_target_is_said_before_the_script_runs() -> None:
     done = fusionlint("run", "--target", "h1000", "train.py")
     assert done.returncode == 2
@@ -174,6 +190,45 @@ def test_a_report_that_could_not_be_written_is_said_before_the_script_runs() -> 
     done = fusionlint("run", "--target", "cpu", "--record", "no/such/r.json", "train.py")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "fusionlint: no/such/r.json cannot be written: there is no folder no/such\n"
+
+
+@pytest.mark.parametrize("option", ["--output", "--record"])
+def test_a_folder_and_a_file_without_permission_are_said_before_the_script_runs(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("raise SystemExit(5)")
+    done = commands.run("run", "--target", "cpu", option, str(tmp_path), str(script))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"fusionlint: {tmp_path} cannot be written: it is a folder\n"
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may write everywhere
+    done = commands.run("run", "--target", "cpu", option, str(tmp_path / "r.json"), str(script))
+    assert done.exit_code == 2
+    assert done.stderr == f"fusionlint: {tmp_path / 'r.json'} cannot be written: permission denied\n"
+    assert [*tmp_path.iterdir()] == [script]
+
+
+def test_the_report_and_the_recording_cannot_be_one_file(tmp_path: Path) -> None:
+    both = ("--output", str(tmp_path / "r.json"), "--record", f"{tmp_path}/../{tmp_path.name}/r.json")
+    done = commands.run("run", "--target", "cpu", *both, "train.py")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"fusionlint: --output and --record are one file, {tmp_path / 'r.json'}: name two\n"
+
+
+def test_what_can_no_longer_be_written_costs_neither_the_report_nor_the_exit_status(tmp_path: Path) -> None:
+    """As where the script has taken the folder away that the files belong in."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "train.py").write_text("import os\nos.rmdir('out')\nraise SystemExit(5)\n")
+    files = ("--output", "out/report.txt", "--record", "out/r.json")
+    command = [sys.executable, "-m", "fusionlint", "run", "--target", "cpu", *files, "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert done.stderr == (
+        "fusionlint: out/r.json cannot be written: No such file or directory\n"
+        "fusionlint: out/report.txt cannot be written: No such file or directory\n"
+        "fusionlint: train.py compiled 0 functions 0 times in 0 us\n"
+        "the program did not import jax\n"
+    )
 
 
 def test_a_script_that_is_not_there_is_pythons_own_error() -> None:

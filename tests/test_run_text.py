@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusionlint.recording import EagerLine, Place, Recording
 from fusionlint.report.run_text import run_text
 
@@ -15,6 +17,8 @@ def said(*lines: EagerLine) -> list[str]:
 def test_a_line_that_a_library_called_says_who_called_the_library() -> None:
     inner = EagerLine(Place("train.py", 16, "Network.__call__"), {"dot_general": 2}, 0.5, MAIN)
     assert "   train.py:16, from main:36: 2 programs (dot_general 2), 500 ms" in said(inner)
+    outside = replace(inner, outer=Place("train.py", 36, "<module>"))
+    assert "   train.py:16, from train.py:36: 2 programs (dot_general 2), 500 ms" in said(outside)
 
 
 def test_a_call_that_costs_many_programs_is_told_with_all_that_it_costs() -> None:

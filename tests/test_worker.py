@@ -174,8 +174,8 @@ FOUND = {
 FAILS = {
     "bad_shapes(f32[4], f32[3])": ("trace", "bad_shapes could not be traced: TypeError: add got ", "inner(x) + y"),
     "bad_branch(f32[])": ("trace", "bad_branch could not be traced: TracerBoolConversionError: ", "if x > 0"),
-    "otter(f32[4])": ("entry", "has no otter; did you mean outer?", None),
-    "Env.stop(f32[4])": ("entry", ":Env has no stop; did you mean step", None),
+    "otter(f32[4])": ("absent", "has no otter; did you mean outer?", None),
+    "Env.stop(f32[4])": ("absent", ":Env has no stop; did you mean step", None),
     "Sized.step(f32[4])": ("entry", "make one in the module, `sized = Sized(...)`, and name sized.step", None),
     "Env": ("entry", "is a class, not a function; name a method of it: Env.step", None),
     "number": ("entry", "number is an int, not a function", None),

@@ -21,9 +21,7 @@ from fusionlint.config import ConfigError
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
 @names("Compare on this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
 @click.option("--recorded", type=click.Path(path_type=Path), metavar="FILE", help="Take the SPECs of what it recorded.")
-@click.option(
-    "--tolerance", type=click.FloatRange(0), default=0.0, show_default=True, help="Percent that may be gained."
-)
+@click.option("--tolerance", type=options.Number(0), default=0.0, show_default=True, help="Percent that may be gained.")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="Also what did not change, and all barriers.")
 @options.timeout
@@ -78,4 +76,4 @@ def diff(
         click.echo(f"fusionlint: {line}", err=True)
     if said.uncompared:
         click.echo(f"fusionlint: {said.uncompared}", err=True)
-    sys.exit(2 if said.lost or not (said.compared or said.is_new) else 1 if said.worse else 0)
+    sys.exit(2 if said.lost or not (said.compared or said.is_new or said.is_gone) else 1 if said.worse else 0)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -63,10 +63,10 @@ def explain(
 
     end_workers_with_us()
     reports: list[Report] = []
-    errors: list[str] = []
+    failures: list[Failure] = []
     for result in _explained(specs, split(target), executor, timeout, recorded, dims):
         if isinstance(result, Failure):
-            errors.append(result.message)
+            failures.append(result)
             click.echo(f"fusionlint: {result.message}", err=True)
             click.echo(result.stderr if verbose else "", err=True, nl=False)
             continue
@@ -74,9 +74,15 @@ def explain(
             click.echo(("\n" if reports else "") + report_text(result, everything, with_stages), nl=False)
         reports.append(result)
     if output_format == "json":
-        click.echo(report_json(reports, errors))
+        click.echo(report_json(reports, *_told(failures)))
     explained = any(barrier.rule for report in reports for barrier in report.barriers)
-    sys.exit(2 if errors else 1 if explained else 0)
+    sys.exit(2 if failures else 1 if explained else 0)
+
+
+def _told(failures: Sequence[Failure]) -> tuple[list[str], dict[str, Any]]:
+    """In a line each, and by what failed of what."""
+    names = ("entry", "target", "kind", "message")
+    return [one.message for one in failures], {"failures": [{n: getattr(one, n) for n in names} for one in failures]}
 
 
 def _explained(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,9 +10,18 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-timeout = click.option(
-    "--timeout", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for a compilation."
-)
+
+class Number(click.FloatRange):
+    """A number of at least so much. What Python reads as one, and nothing exceeds ("nan", "inf"), is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+timeout = click.option("--timeout", type=Number(1), default=600, show_default=True, help="Seconds for a compilation.")
 dims = click.option(
     "--dim",
     "dims",

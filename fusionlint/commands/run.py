@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,21 +56,47 @@ def run(
 
     targets = targets_here(split(target))
     with one_line_errors():
-        for path in filter(None, (output, record)):  # before hours of work are lost for it
-            if not path.parent.is_dir():
-                raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
+        _check_files(output, record)  # before hours of work are lost for it
     # What is saved may be explained for other hardware later.
     platforms = ["cpu", "cuda", "tpu"] if record else sorted({one.platform for one in targets})
     ran = run_script(script, arguments, platforms, module=module, everything=everything)
     if record:
-        record.write_text(recording_json(to_save(ran.recording)), encoding="utf-8")
+        _written(record, recording_json(to_save(ran.recording)))
     said = told(ran.recording, targets, timeout)
     if output_format == "json":
         text = run_json(ran.recording, said, ran.status) + "\n"
     else:
         text = run_text(ran.recording, said, everything)
-    if output:
-        output.write_text(text, encoding="utf-8")
-    else:
+    if not output or not _written(output, text):
         click.echo(text, nl=False, err=True)
     sys.exit(ran.status)
+
+
+def _check_files(output: Path | None, record: Path | None) -> None:
+    """Raises ConfigError if one of them cannot be written, or is the other."""
+    for path in filter(None, (output, record)):
+        if why := _unwritable(path):
+            raise ConfigError(f"{path} cannot be written: {why}")
+    if output and record and output.resolve() == record.resolve():
+        raise ConfigError(f"--output and --record are one file, {output}: name two")
+
+
+def _unwritable(path: Path) -> str:
+    """Why, as far as can be told without writing; "" if it can be."""
+    if path.is_dir():
+        return "it is a folder"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    may_be = os.access(path if path.exists() else path.parent, os.W_OK)
+    return "" if may_be else "permission denied"
+
+
+def _written(path: Path, text: str) -> bool:
+    """Whether it could be: a full disk, or what the script did to the folder, costs neither the report nor the script's
+    own exit status."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        click.echo(f"fusionlint: {path} cannot be written: {error.strerror}", err=True)
+        return False
+    return True

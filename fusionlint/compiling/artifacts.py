@@ -19,10 +19,10 @@ from fusionlint.compiling.entry import Dims, Entry, parse_spec
 class CompileError(Exception):
     """A job that gave nothing; the message is one line that says what to do.
 
-    `kind` is "entry" (the SPEC does not fit the code), "import", "arguments", "trace", "lower" or "run" (the user's
-    code raised, or jax about it), "compile" (XLA refused), "start" (jax did not come up), "read" (it lacks what is read
-    of it), "crash", "timeout", or "missing" (a compiler is not installed). `where` is the user's own line as
-    path:line, where there is one; the message ends in it.
+    `kind` is "absent" (there is no such file or function), "entry" (the SPEC does not fit the code), "import",
+    "arguments", "trace", "lower" or "run" (the user's code raised, or jax about it), "compile" (XLA refused), "start"
+    (jax did not come up), "read" (it lacks what is read of it), "crash", "timeout", or "missing" (a compiler is not
+    installed). `where` is the user's own line as path:line, where there is one; the message ends in it.
     `stderr` is the end of what the worker wrote there.
     """
 

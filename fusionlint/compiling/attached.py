@@ -23,12 +23,12 @@ _SECONDS = 120.0  # a device that does not answer is none
 
 
 def chosen(names: Sequence[str], kinds: Kinds | None = None) -> list[Target]:
-    """The targets of those names, or the default one: what is attached, else h100 if its compiler is installed, else
-    cpu. `gpu` and `tpu` are the attached device's; a target that is attached is compiled on the device. `kinds` are
-    the attached devices, looked for if None. Raises TargetError."""
+    """The targets of those names, each once, or the default one: what is attached, else h100 if its compiler is
+    installed, else cpu. `gpu` and `tpu` are the attached device's; a target that is attached is compiled on the device.
+    `kinds` are the attached devices, looked for if None. Raises TargetError."""
     kinds = attached() if kinds is None else kinds
     if names:
-        return [_target(name, kinds) for name in names]
+        return [*dict.fromkeys(_target(name, kinds) for name in names)]
     if kinds:
         return [_of_device(*next(iter(kinds.items())))]
     return [get("cpu" if missing(get("h100")) else "h100")]
@@ -42,7 +42,7 @@ def _target(name: str, kinds: Kinds) -> Target:
     platform = ATTACHED[name]
     if platform not in kinds:
         example = {"cuda": "h100", "tpu": "v5e"}[platform]
-        raise TargetError(f"jax finds no {name.upper()} here: name one that need not be there, --target {example}")
+        raise TargetError(f"jax finds no {name.upper()} here: name one that need not be there, such as {example}")
     return _of_device(platform, kinds[platform])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fusionlint.compiling.entry import Entry, EntryError
+from fusionlint.compiling.entry import AbsentError, Entry, EntryError
 
 Record = dict[str, str]
 
@@ -31,7 +31,8 @@ def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
     except JobError:
         raise
     except EntryError as error:
-        raise JobError({"kind": "entry", "message": str(error), "where": ""}) from error
+        its = "absent" if isinstance(error, AbsentError) else "entry"
+        raise JobError({"kind": its, "message": str(error), "where": ""}) from error
     # The user's code may raise anything, a module may call sys.exit(), and XLA raises its own kinds: each is that
     # job's answer, and the jobs after it must still run.
     except (Exception, SystemExit) as error:

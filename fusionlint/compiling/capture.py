@@ -16,7 +16,7 @@ from fusionlint.compiling import hooks
 from fusionlint.compiling.calls import Call
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
-from fusionlint.compiling.owners import owner
+from fusionlint.compiling.owners import owner, works_with_jax
 from fusionlint.compiling.why import Circumstances, why
 from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording
 
@@ -346,13 +346,14 @@ def _called(frames: Frames) -> Place | None:
 
 def _outer(frames: Frames) -> Place | None:
     """The user's line that called the library which then called the user's innermost line, if one did. What a whole
-    program runs under (absl, click, hydra) is called by a module's own line, and is no such library."""
+    program runs under (absl, click, hydra) is called by a module's own line, and has nothing to do with jax."""
     whose = [owner(code.co_filename) for code, _ in frames]
     own = [number for number, one in enumerate(whose) if one == "user"]
-    after = next((n for before, n in pairwise(own) if "library" in whose[before:n]), None)
-    if after is None or frames[after][0].co_name == "<module>":
+    before, after = next((pair for pair in pairwise(own) if "library" in whose[slice(*pair)]), (0, 0))
+    code, line = frames[after] if after else (None, 0)
+    between = (code.co_filename for code, _ in frames[before:after])
+    if code is None or (code.co_name == "<module>" and not any(map(works_with_jax, between))):
         return None
-    code, line = frames[after]
     return Place(code.co_filename, line, _qualified(code))
 
 

@@ -28,6 +28,10 @@ class EntryError(Exception):
     where the text does not parse, the place follows with a caret under it."""
 
 
+class AbsentError(EntryError):
+    """What a SPEC names is not there: its file, its module, or its function."""
+
+
 @dataclass(frozen=True, slots=True)
 class Array:
     """An array argument; `dtype` is numpy's name (ml_dtypes' for the others)."""

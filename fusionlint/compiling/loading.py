@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fusionlint.compiling.entry import Entry, EntryError
+from fusionlint.compiling.entry import AbsentError, Entry, EntryError
 
 Function = Callable[..., Any]
 
@@ -50,13 +50,13 @@ def module(entry: Entry) -> ModuleType:
         # The module that the SPEC names, or a package above it; a missing import inside it is the user's own error.
         if error.name is None or not f"{entry.module}.".startswith(f"{error.name}."):
             raise
-        raise EntryError(_no_module(entry.module, error.name)) from None
+        raise AbsentError(_no_module(entry.module, error.name)) from None
 
 
 def _module_of_file(path: Path) -> ModuleType:
     if not path.is_file():
         near = _near(path.name, (other.name for other in path.parent.glob("*.py")))
-        raise EntryError(f"there is no file {path}{near}")
+        raise AbsentError(f"there is no file {path}{near}")
     root, name = _place(path)
     _on_path(root)
     # A file may be called like a module of Python's own (random.py): that one must stay what it is.
@@ -120,7 +120,7 @@ def _member(owner: Any, name: str, seen: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        raise EntryError(_no_member(owner, name, seen)) from None
+        raise AbsentError(_no_member(owner, name, seen)) from None
 
 
 def _method(owner: type, name: str, seen: str) -> Any:
@@ -128,7 +128,7 @@ def _method(owner: type, name: str, seen: str) -> Any:
     try:
         found = inspect.getattr_static(owner, name)
     except AttributeError:
-        raise EntryError(_no_member(owner, name, seen)) from None
+        raise AbsentError(_no_member(owner, name, seen)) from None
     if isinstance(found, (staticmethod, classmethod, type)):
         return getattr(owner, name)
     try:

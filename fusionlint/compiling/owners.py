@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from fusionlint.recording import Owner
 
@@ -27,6 +29,19 @@ def owner(path: str) -> Owner:
 def installed(path: str) -> bool:
     """Whether the file is Python's, a package's or ours, as far as can be told without importing jax."""
     return bool(_INSTALLED.search(path)) or path.startswith((*_stdlib(), _PACKAGE))
+
+
+def works_with_jax(path: str) -> bool:
+    """Whether a library's file is of a package whose modules have imported jax: absl, click and hydra have not."""
+    inside = _INSTALLED.split(path)[-1]
+    return inside != path and _imports_jax(re.split(r"[/\\.]", inside)[0])
+
+
+@cache
+def _imports_jax(package: str) -> bool:
+    modules = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] == package]
+    values = (value for module in modules if isinstance(module, ModuleType) for value in [*vars(module).values()])
+    return any(isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "jax" for value in values)
 
 
 @cache

@@ -59,7 +59,7 @@ def run_script(
     if _json(folder / "ended.json").get("interrupted"):
         status = -signal.SIGINT
     shown = (*(["-m"] if module else []), script, *arguments)
-    return Ran(status if status >= 0 else 128 - status, read_spool(folder, shown))
+    return Ran(status if status >= 0 else 128 - status, read_spool(folder, shown, killed=status < 0))
 
 
 def _environment(folder: Path, platforms: Sequence[str], *, everything: bool) -> dict[str, str]:
@@ -90,8 +90,9 @@ def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
             signal.signal(number, handler)
 
 
-def read_spool(folder: Path, command: tuple[str, ...] = ()) -> Recording:
-    """What a script left in its folder; of one that was killed, what it had compiled until then."""
+def read_spool(folder: Path, command: tuple[str, ...] = (), *, killed: bool = False) -> Recording:
+    """What a script left in its folder; of one that did not end as Python does, what it had compiled until then: it was
+    `killed`, or it did so itself."""
     began, ended = _json(folder / "began.json"), _json(folder / "ended.json")
     if not began:
         return Recording(command, notes=(_nothing(folder),))
@@ -104,7 +105,8 @@ def read_spool(folder: Path, command: tuple[str, ...] = ()) -> Recording:
             _add_eager(eager, eager_from(one["eager"]))
         else:
             _add(functions, function_from(one["function"]))
-    notes = ended.get("notes", ("it was killed before its programs could be lowered: there are no launches to report",))
+    end = "it was killed" if killed else "it ended by os._exit, or by exec of another program,"
+    notes = ended.get("notes", (f"{end} before its programs could be lowered: there are no launches to report",))
     return Recording(
         command=command,
         versions=began["versions"],

@@ -8,13 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fusionlint.diff.barriers import BarrierChange, barrier_changes
+from fusionlint.diff.missing import Missing, why_missing, why_unknown
 from fusionlint.diff.names import as_moved, earlier_names, has_moved
 from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Function, Program, Side
 
 NAMED = 3  # functions, where nothing could be compared
 _ROUNDING = 1e-9
 
-Word = Literal["worse", "within tolerance", "better", "same", "new", "gone", "no report before", "no report after"]
+Word = Literal[
+    "worse", "within tolerance", "better", "same", "new", "gone", "left out", "no report before", "no report after"
+]
+
+
+# What it is called that a side has no such program.
+_BEFORE: Mapping[Missing, Word] = {"gone": "new", "left out": "left out", "no report": "no report before"}
+_AFTER: Mapping[Missing, Word] = {"gone": "gone", "left out": "left out", "no report": "no report after"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +71,8 @@ class ProgramChange:
         if self.before is None or self.after is None:
             return ()
         notes = [f"it was {self.was}"] if self.was else []
-        if self.before.arguments != self.after.arguments:
-            notes.append(f"its arguments were {self.before.arguments}, and are {self.after.arguments}")
+        if not self.before.arguments.same_as(self.after.arguments):
+            notes.append(f"its arguments were {self.before.arguments.text}, and are {self.after.arguments.text}")
         if any(not one.comparable for one in self.quantities):
             notes.append("the length of a loop is known on one side only: totals do not compare")
         then, now = self.before.timed_by[:1], self.after.timed_by[:1]  # who says the greater share
@@ -86,7 +94,8 @@ class FunctionChange:
 
     @property
     def changed(self) -> bool:
-        return self.word != "same" or any(one.word != "same" or one.barriers for one in self.programs)
+        words = {self.word, *(one.word for one in self.programs)}
+        return not words <= {"same", "left out"} or any(one.barriers for one in self.programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +120,17 @@ class Diff:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Errors that are new, where a function has no report any more."""
+        """Errors that are new, a run that ended early among them, where a function has no report any more."""
         words = {program.word for function in self.functions for program in function.programs}
-        new = Counter(self.after.errors) - Counter(self.before.errors)
+        new = [*(Counter(self.after.errors) - Counter(self.before.errors))]
+        new += [f"exit status {self.after.status}"] if self.after.ended_early(self.before) else []
         return tuple(new) if "no report after" in words else ()
+
+    @property
+    def early(self) -> tuple[Side, ...]:
+        """The sides that are of a run which ended early: nothing is told by what it did less often."""
+        pairs = (self.before, self.after), (self.after, self.before)
+        return tuple(side for side, other in pairs if side.ended_early(other))
 
     @property
     def compared(self) -> bool:
@@ -129,6 +145,12 @@ class Diff:
         return bool(self.after.targets) and not self.before.targets and not self.compared
 
     @property
+    def is_gone(self) -> bool:
+        """Whether everything is: the later side has no code any more that could be worse."""
+        words = {function.word for function in self.functions}
+        return words == {"gone"} and not self.after.targets and not self.compared
+
+    @property
     def uncompared(self) -> str:
         """Why nothing was compared, in one line; "" where something was."""
         before, after = self.before, self.after
@@ -136,6 +158,8 @@ class Diff:
             return ""
         if self.is_new:
             return f"nothing to compare with: {before.name} has no report, and what {after.name} has is new"
+        if self.is_gone:
+            return f"nothing to compare with: what {before.name} has is gone, and {after.name} has no report"
         said = "nothing was compared"
         if empty := [side.name for side in (before, after) if not side.targets]:
             return f"{said}: {' and '.join(empty)} {'has' if len(empty) == 1 else 'have'} no report"
@@ -168,9 +192,13 @@ def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
         for name in dict.fromkeys([*(renamed.get(was, was) for was in then), *now])
     ]
     eager = None
-    if before.eager is not None and after.eager is not None:
+    if before.eager is not None and after.eager is not None and not _early((before, after)):
         eager = Quantity("compilations", before.eager, after.eager)
     return Diff(before, after, tolerance, tuple(sorted(changes, key=lambda one: one.word != "worse")), eager)
+
+
+def _early(sides: tuple[Side, Side]) -> bool:
+    return sides[0].ended_early(sides[1]) or sides[1].ended_early(sides[0])
 
 
 def _function(
@@ -183,53 +211,61 @@ def _function(
         if then and now:
             programs.append(_compared(then, now, tolerance, was, name))
         elif now:
-            word: Word = "no report before" if _absent(before, sides[0], now.target) else "new"
+            word = _BEFORE[why_missing(name, now, before, *sides)]
             programs.append(ProgramChange(now.target, None, now, word))
         elif then:
-            word = "no report after" if _absent(after, sides[1], then.target) else "gone"
+            word = _AFTER[why_missing(name, then, after, *reversed(sides))]
             programs.append(ProgramChange(then.target, then, None, word))
     compilations, again = None, None
-    if before and after and before.compilations is not None and after.compilations is not None:
+    if before and after and before.compilations is not None and after.compilations is not None and not _early(sides):
         compilations = Quantity("compilations", before.compilations, after.compilations)
         again = Counter(after.again) - Counter(before.again) if compilations.rose else None
     words = [program.word for program in programs]
     if before is None or after is None:
-        return FunctionChange(name, words[0] if words else "gone" if before else "new", programs=tuple(programs))
+        missing = _BEFORE[why_unknown(name, *sides)] if before is None else _AFTER[why_unknown(name, *reversed(sides))]
+        return FunctionChange(name, words[0] if words else missing, programs=tuple(programs))
     words.append(_word([compilations] if compilations else [], tolerance))
     order: Sequence[Word] = (
         *("worse", "no report after", "no report before", "within tolerance"),
-        *("better", "gone", "new", "same"),
+        *("better", "gone", "new", "same", "left out"),
     )
     return FunctionChange(name, min(words, key=order.index), compilations, again, tuple(programs))
 
 
-def _absent(function: Function | None, side: Side, target: str) -> bool:
-    """Whether it is the report that the side lacks, and not the program: what could not be compiled is not gone. A run
-    lists its functions, whether or not there is a report on them."""
-    if function is None:
-        return bool(side.errors) and side.eager is None
-    return all(one.target != target for one in function.programs)
-
-
 def _pairs(before: Sequence[Program], after: Sequence[Program]) -> Iterator[tuple[Program | None, Program | None]]:
-    """By target; those of equal arguments first, then whichever is left."""
+    """By target; those of the same arguments first, then those that are most alike."""
     for target in dict.fromkeys(one.target for one in (*before, *after)):
         old = [one for one in before if one.target == target]
         new = [one for one in after if one.target == target]
-        for same_arguments in (True, False):
-            for now in [*new]:
-                then = next((one for one in old if not same_arguments or one.arguments == now.arguments), None)
-                if then is not None:
-                    old.remove(then)
-                    new.remove(now)
-                    yield then, now
+        yield from (*_same(old, new, to_the_letter=True), *_same(old, new), *_most_alike(old, new))
         yield from ((None, now) for now in new)
         yield from ((then, None) for then in old)
 
 
+def _same(old: list[Program], new: list[Program], *, to_the_letter: bool = False) -> Iterator[tuple[Program, Program]]:
+    """Those of the same arguments, taken out of both lists."""
+    for now in [*new]:
+        for then in old:
+            if then.arguments == now.arguments if to_the_letter else then.arguments.same_as(now.arguments):
+                old.remove(then)
+                new.remove(now)
+                yield then, now
+                break
+
+
+def _most_alike(old: list[Program], new: list[Program]) -> Iterator[tuple[Program, Program]]:
+    """Those whose arguments have most in common, taken out of both lists until one is empty."""
+    pairs = [(then, now) for now in new for then in old]
+    for then, now in sorted(pairs, key=lambda pair: pair[0].arguments.likeness(pair[1].arguments), reverse=True):
+        if then in old and now in new:
+            old.remove(then)
+            new.remove(now)
+            yield then, now
+
+
 def _compared(before: Program, after: Program, tolerance: float, was: str, name: str) -> ProgramChange:
     quantities = tuple(_quantities(before, after))
-    sizes = before.arguments == after.arguments
+    sizes = before.arguments.same_as(after.arguments)
     there = {one.path for one in after.barriers}
     moved = [replace(one, path=as_moved(one.path, was, name, there)) for one in before.barriers]
     then = {id(one): before.barriers[number] for number, one in enumerate(moved)}

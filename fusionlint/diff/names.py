@@ -19,6 +19,12 @@ def earlier_names(then: Sequence[str], now: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
+def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
+    """Of the function `name`, whatever of these it goes by there."""
+    alike = (kind for other, kind in kinds.items() if _are_file_and_module(other, name) or has_moved(other, name))
+    return kinds[name] if name in kinds else next(alike, None)
+
+
 def has_moved(was: str, name: str) -> bool:
     """`fit.py:step` and `fixed/fit.py:step` are one function, in a file that is elsewhere now."""
     then, now = was.rpartition(":"), name.rpartition(":")

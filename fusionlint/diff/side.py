@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from fusionlint.diff.entries import Arguments, split_entry
 
 VERSION = 1
 # What is compared of a program: the fields of a report. Each has a fellow for what stands inside a loop of unknown
@@ -16,7 +19,6 @@ VERSION = 1
 QUANTITIES = ("launches", "bytes", "microseconds")
 PER_ITERATION = "_per_iteration"
 
-_ENTRY = re.compile(r"(?P<name>(?:.*?\.py:|[\w.]+:)?[^(:]*)(?P<arguments>\(.*\))?", re.S)
 _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 
 Shorten = Callable[[str], str]
@@ -56,7 +58,7 @@ class Program:
     fellows, None where nothing is known; `timed_by` is who says the microseconds; barriers are dearest first."""
 
     target: str
-    arguments: str = ""
+    arguments: Arguments = field(default_factory=Arguments)
     amounts: Mapping[str, float | None] = field(default_factory=dict)
     timed_by: tuple[str, ...] = ()
     barriers: tuple[Standing, ...] = ()
@@ -65,18 +67,22 @@ class Program:
 @dataclass(frozen=True, slots=True)
 class Function:
     """`name` is path.py:function or module:function. `compilations` is how often a run compiled it, None of what was
-    not run; `again` says why, once for each time after the first."""
+    not run; `again` says why, once for each time after the first; `signatures` are the arguments of all of them."""
 
     name: str
     compilations: int | None = None
     again: tuple[str, ...] = ()
     programs: tuple[Program, ...] = ()
+    signatures: tuple[Arguments, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """One of the two things that are compared. `versions` are those of jax, jaxlib and the compilers' plugins,
-    `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run."""
+    `ran_with` those that a run had; `eager` is how many programs of one operation it compiled, None without a run;
+    `status` is the exit status of a run, None where none is known; `failed` are the functions that `explain` has no
+    report on for a target, each with the kind of its failure, None where that is not told. `is_asked` says that it was
+    asked for some functions alone, and tells nothing of others."""
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -84,11 +90,19 @@ class Side:
     eager: int | None = None
     errors: tuple[str, ...] = ()
     ran_with: Mapping[str, str] = field(default_factory=dict)
+    status: int | None = None
+    failed: Mapping[str, str] | None = None
+    is_asked: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Those that there are programs for."""
         return tuple(dict.fromkeys(one.target for function in self.functions for one in function.programs))
+
+    def ended_early(self, other: Side) -> bool:
+        """Whether it is of a run that ended as no good one does, nor as that of the other side: what it did not come to
+        is not gone. A program that always ends with the same status is none."""
+        return bool(self.status) and self.status != other.status
 
 
 def side_from(name: str, document: Mapping[str, Any], root: str = "") -> Side:
@@ -126,42 +140,57 @@ def _side(name: str, document: Mapping[str, Any], root: str) -> Side:
     functions: dict[str, Function] = {}
     for told in document.get("functions", ()):
         _add(functions, _ran(told, shorten))
+    specs = _specs(document)
     versions: dict[str, str] = {}
     for report in document["reports"]:
-        called, arguments = _split(report["entry"], shorten)
+        called, text = _split(report["entry"], shorten)
+        arguments = Arguments(text, specs.get(report["entry"], ""))
         _add(functions, Function(called, programs=(_program(report, arguments, shorten),)))
         versions |= report["versions"]
     ran = {key: value for key, value in document.get("versions", {}).items() if key != "python"}
+    status, failed = document.get("status"), None
+    if "failures" in document:
+        # On a target whose compiler is missing nobody has looked whether it is there.
+        told = sorted(document["failures"], key=lambda one: one["kind"] == "absent")
+        failed = {_split(one["entry"], shorten)[0]: one["kind"] for one in told}
     eager = sum(line["programs"] for line in document["eager"]) if "eager" in document else None
-    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran)
+    return Side(name, versions or ran, tuple(functions.values()), eager, tuple(document["errors"]), ran, status, failed)
+
+
+def _specs(document: Mapping[str, Any]) -> dict[str, str]:
+    """What a SPEC would say of the entries of a run, where that is one thing."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for told in document.get("functions", ()):
+        for one in told["compilations"]:
+            found[one["entry"]].add(one.get("spec") or "")
+    return {entry: specs.pop() for entry, specs in found.items() if len(specs) == 1}
 
 
 def _add(functions: dict[str, Function], one: Function) -> None:
     known = functions.setdefault(one.name, Function(one.name))
     counts = [each.compilations for each in (known, one) if each.compilations is not None]
     compilations = sum(counts) if counts else None
-    functions[one.name] = Function(one.name, compilations, known.again + one.again, known.programs + one.programs)
+    again, programs = known.again + one.again, known.programs + one.programs
+    functions[one.name] = Function(one.name, compilations, again, programs, known.signatures + one.signatures)
 
 
 def _ran(told: Mapping[str, Any], shorten: Shorten) -> Function:
     """A function of `run`: its compilations know their entry and why they came."""
     compilations = told["compilations"]
     again = tuple("; ".join(one["why"]) for one in compilations if one["why"])
-    return Function(_split(compilations[0]["entry"], shorten)[0], len(compilations), again)
+    entries = [(*_split(one["entry"], shorten), one.get("spec") or "") for one in compilations]
+    signatures = tuple(Arguments(text, spec) for _, text, spec in entries)
+    return Function(entries[0][0], len(compilations), again, signatures=signatures)
 
 
 def _split(entry: str, shorten: Shorten) -> tuple[str, str]:
-    """`a/b.py:step(f32[8])` -> its name and its arguments. A module out of a dump has its name alone."""
-    found = _ENTRY.fullmatch(entry)
-    if found is None:
-        return entry.partition(" from ")[0], ""
-    where, colon, function = found["name"].rpartition(":")
-    if not where.endswith(".py"):
-        return found["name"].partition(" from ")[0], found["arguments"] or ""
-    return f"{shorten(where)}{colon}{function}", found["arguments"] or ""
+    """The entry's name, its path shortened, and its arguments."""
+    name, arguments = split_entry(entry)
+    where, colon, function = name.rpartition(":")
+    return f"{shorten(where) if where.endswith('.py') else where}{colon}{function}", arguments
 
 
-def _program(report: Mapping[str, Any], arguments: str, shorten: Shorten) -> Program:
+def _program(report: Mapping[str, Any], arguments: Arguments, shorten: Shorten) -> Program:
     names = [name + fellow for name in QUANTITIES for fellow in ("", PER_ITERATION)]
     barriers = sorted((_standing(one, shorten) for one in report["barriers"]), key=_place)
     groups = [[*group] for _, group in groupby(barriers, key=_place)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from inspect import signature
 
 import pytest
 
@@ -75,8 +76,10 @@ def _budgets(item: pytest.Item) -> list[Budget]:
 
 
 def _read(mark: pytest.Mark) -> Budget:
+    reader = _READERS[mark.name]
     try:
-        return _READERS[mark.name](*mark.args, **mark.kwargs)
+        signature(reader).bind(*mark.args, **mark.kwargs)  # what Python says of a call names the function
+        return reader(*mark.args, **mark.kwargs)
     except TypeError as error:
         wrong = f"@pytest.mark.{mark.name}: {error}"
     pytest.fail(wrong, pytrace=False)

@@ -73,10 +73,12 @@ def fusion(request: pytest.FixtureRequest) -> Fusion:
 
     def explained(function: Any, /, *args: Any, target: str = "", timeout: float = 600.0, **kwargs: Any) -> Report:
         from fusionlint.pytesting.targets import names
+        from fusionlint.report.explain_head import IN_PYTEST
+        from fusionlint.report.explain_text import report_text
 
         wanted = target or next(iter(names(request.config)), "")
         report = explain(function, *args, target=wanted, timeout=timeout, **kwargs)
-        request.node.add_report_section("call", "fusionlint", str(report))
+        request.node.add_report_section("call", "fusionlint", report_text(report, option=IN_PYTEST))
         return report
 
     return explained

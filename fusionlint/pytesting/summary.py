@@ -77,11 +77,12 @@ class Summary:
     def text(self, recording: Recording) -> str:
         """What `fusionlint run` would say."""
         from fusionlint.recorded import explain_recorded
+        from fusionlint.report.explain_head import IN_PYTEST
         from fusionlint.report.run_text import run_text
         from fusionlint.rule import all_rules
 
         told = explain_recorded(recording, self.targets, all_rules())
-        return run_text(replace(recording, command=self.command), told)
+        return run_text(replace(recording, command=self.command), told, option=IN_PYTEST)
 
 
 def _targets(config: pytest.Config) -> Sequence[Target]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fusionlint.explained import Report
 from fusionlint.recording import RecordedFunction
-from fusionlint.report.explain_head import brief
+from fusionlint.report.explain_head import IN_PYTEST, brief
 from fusionlint.report.explain_text import barrier_blocks, report_text
 from fusionlint.report.run_text import function_lines
 from fusionlint.report.units import counted
@@ -20,7 +20,8 @@ def launched_text(report: Report, most: int) -> str:
     launches = counted(report.launches, "launch", "launches")
     if report.launches_per_iteration:
         launches += f" and {report.launches_per_iteration} per iteration of a loop of unknown length"
-    return f"{launches} on {report.target}, {most} allowed\n\n{report_text(report, limit=_BARRIERS)}".rstrip()
+    said = report_text(report, limit=_BARRIERS, option=IN_PYTEST)
+    return f"{launches} on {report.target}, {most} allowed\n\n{said}".rstrip()
 
 
 def compiled_text(function: RecordedFunction, most: int) -> str:

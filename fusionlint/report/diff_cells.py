@@ -41,6 +41,13 @@ def rows(diff: Diff, everything: bool = False) -> Iterator[Row]:
         yield Row(diff.eager_word, "eager operations", "", ("", "", "", cell(diff.eager)))
 
 
+def called(function: FunctionChange, program: ProgramChange) -> str:
+    """The function's name; with its arguments where it has several programs on one target."""
+    several = sum(one.target == program.target for one in function.programs) > 1
+    one = program.after or program.before
+    return f"{function.name}{one.arguments.text}" if several and one else function.name
+
+
 def cell(quantity: Quantity) -> str:
     """`4 -> 6 (+50 %)`, or the number alone where both are the same."""
     shown = _SHOWN[quantity.name.removesuffix(PER_ITERATION)]
@@ -103,10 +110,16 @@ def _recorded_with(side: Side) -> Iterator[str]:
 
 
 def errors(diff: Diff) -> list[str]:
-    """Of either side, each named, and what several functions fail of once; those of both sides at the end."""
+    """Of either side, each named, and what several functions fail of once; those of both sides at the end. A run that
+    ended early is none of them, and is said first."""
     before, after = Counter(diff.before.errors), Counter(diff.after.errors)
     sides = ((diff.before.name, before - after), (diff.after.name, after - before), ("both", before & after))
-    return [
+    early = [
+        f"{side.name} is of a run that ended with exit status {side.status}: what it did not come to is not compared, "
+        "and compilations and eager operations are not counted"
+        for side in diff.early
+    ]
+    return early + [
         f"{name}: {error}" + (f" ({count} times)" if count > 1 else "")
         for name, found in sides
         for error, count in found.items()
@@ -173,7 +186,9 @@ def _rows(function: FunctionChange) -> Iterator[Row]:
         # What only the compilations got worse by is said in the first line, where they stand.
         by_compilations = number == 0 and program.word == "same" and function.word not in ("new", "gone")
         word = function.word if by_compilations else program.word
-        yield Row(word, function.name, program.target, (*_cells(program), compilations if number == 0 else ""))
+        yield Row(
+            word, called(function, program), program.target, (*_cells(program), compilations if number == 0 else "")
+        )
 
 
 def _cells(program: ProgramChange) -> Iterator[str]:

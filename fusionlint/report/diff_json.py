@@ -30,7 +30,7 @@ def diff_json(diff: Diff) -> str:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    return {"name": side.name, "versions": dict(side.versions), "errors": list(side.errors)}
+    return {"name": side.name, "versions": dict(side.versions), "status": side.status, "errors": list(side.errors)}
 
 
 def _function(function: FunctionChange, tolerance: float) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _program(program: ProgramChange, tolerance: float) -> dict[str, Any]:
 
 def _side_of(program: ProgramChange, name: str) -> dict[str, Any] | None:
     one = program.before if name == "before" else program.after
-    return {"arguments": one.arguments, **one.amounts} if one else None
+    return {"arguments": one.arguments.text, **one.amounts} if one else None
 
 
 def _quantity(quantity: Quantity, tolerance: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from fusionlint.report.diff_cells import (
     Row,
     advice,
     again,
+    called,
     cause,
     cost,
     errors,
@@ -67,7 +68,7 @@ def _program(function: FunctionChange, program: ProgramChange, everything: bool)
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
     said = f"barriers: {counts}" if words else "; ".join(program.notes)
     shown = program.barriers if everything else program.barriers[:SHOWN]
-    title = f"<code>{_html(function.name)}</code> on {program.target}, {_html(said)}"
+    title = f"<code>{_html(called(function, program))}</code> on {program.target}, {_html(said)}"
     blocks = [f"<details{' open' if program.word == 'worse' else ''}><summary>{title}</summary>"]
     blocks += ["\n".join(f"- {_plain(note)}" for note in program.notes)] if words and program.notes else []
     blocks += ["\n".join(_barrier(change)) for change in shown]

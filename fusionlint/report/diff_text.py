@@ -11,6 +11,7 @@ from fusionlint.report.diff_cells import (
     SHOWN,
     advice,
     again,
+    called,
     cause,
     cost,
     errors,
@@ -57,7 +58,7 @@ def _table(lines: Sequence[tuple[str, ...]]) -> list[str]:
 def _program(function: FunctionChange, program: ProgramChange, everything: bool) -> Iterator[str]:
     if not program.notes and not program.barriers:
         return
-    yield _on(function.name, program.target)
+    yield _on(called(function, program), program.target)
     yield from program.notes
     shown = program.barriers if everything else program.barriers[:SHOWN]
     for change in shown:

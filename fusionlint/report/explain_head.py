@@ -9,9 +9,14 @@ from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Loop
 from fusionlint.report.units import counted, duration, size
 
+# What names a target: where no command line does.
+IN_PYTHON = 'target="h100"'
+IN_PYTEST = "--fusionlint-target"
 
-def head(report: Report) -> Iterator[str]:
-    """The first lines of the report: the totals in one breath, then what is to be known about them."""
+
+def head(report: Report, option: str = "--target") -> Iterator[str]:
+    """The first lines of the report: the totals in one breath, then what is to be known about them. `option` is what
+    names a target where the report is read."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     yield f"{report.entry} on {report.target}" + (f" ({versions})" if versions else "")
     compiled = f"; compiled in {report.compile_seconds:.1f} s" if report.compile_seconds else ""
@@ -21,7 +26,7 @@ def head(report: Report) -> Iterator[str]:
         yield f"{scalar} are scalar ops: the scalar core runs them between kernels"
     yield from _graphs(report)
     if report.target == "cpu":
-        yield "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --target"
+        yield f"CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with {option}"
     yield from report.notes
     if not report.barriers:
         yield "no value crosses memory between two kernels"

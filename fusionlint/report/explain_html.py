@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from fusionlint.explained import Report
-from fusionlint.report.explain_head import head
+from fusionlint.report.explain_head import IN_PYTHON, head
 from fusionlint.report.explain_text import barrier_blocks
 
 _OPEN = 3  # barriers whose lines are shown unasked
@@ -18,7 +18,7 @@ def report_html(report: Report) -> str:
 
 
 def _parts(report: Report) -> Iterator[str]:
-    first, *lines = head(report)
+    first, *lines = head(report, IN_PYTHON)
     yield '<div class="fusionlint">'
     yield f"<strong>{escape(first)}</strong>"
     yield _preformatted(lines)

@@ -51,10 +51,17 @@ class _Group:
         return math.fsum(dearest((*launching.values(), *moving)))
 
 
-def report_text(report: Report, everything: bool = False, with_stages: bool = False, *, limit: int = SHOWN) -> str:
+def report_text(
+    report: Report,
+    everything: bool = False,
+    with_stages: bool = False,
+    *,
+    limit: int = SHOWN,
+    option: str = "--target",
+) -> str:
     """The report, ending in a newline: the `limit` dearest barriers or `everything`, and a table of stages if asked
-    for. Paths are relative to the working directory where they lie below it."""
-    found = ([*head(report)], *barrier_blocks(report, everything=everything, limit=limit))
+    for. Paths are relative to the working directory where they lie below it; `option` is what names a target there."""
+    found = ([*head(report, option)], *barrier_blocks(report, everything=everything, limit=limit))
     blocks = ["\n".join(block) for block in found]
     if with_stages:
         blocks.append("\n".join(_stages(report.stages)))

@@ -18,18 +18,19 @@ OPERATIONS = 4  # names
 MANY = 10  # programs that one line of the user's cost
 
 
-def run_text(recording: Recording, told: Sequence[Told], everything: bool = False) -> str:
-    """The whole report, ending in a newline. Of barriers, reasons and lines the dearest, or `everything`."""
+def run_text(recording: Recording, told: Sequence[Told], everything: bool = False, *, option: str = "--target") -> str:
+    """The whole report, ending in a newline. Of barriers, reasons and lines the dearest, or `everything`; `option` is
+    what names a target where it is read."""
     blocks = [[*_head(recording)]]
     own = [one for one in ordered(recording) if one.owner == "user"]
     for number, function in enumerate(own, 1):
         blocks.append([*function_lines(f"{number}. ", function, everything)])
-        blocks += _verdicts(function, told, everything)
+        blocks += _verdicts(function, told, everything, option)
     blocks.append([*_eager(recording.eager, everything)])
     libraries = [one for one in ordered(recording) if one.owner != "user"]
     blocks.append([*_libraries(libraries, everything)])
     if everything:
-        blocks += [block for function in libraries for block in _verdicts(function, told, everything)]
+        blocks += [block for function in libraries for block in _verdicts(function, told, everything, option)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -66,12 +67,12 @@ def function_lines(number: str, function: RecordedFunction, everything: bool = F
         yield f"   … and for {len(reasons) - len(shown)} more reasons; --all shows them"
 
 
-def _verdicts(function: RecordedFunction, told: Sequence[Told], everything: bool) -> Iterator[list[str]]:
+def _verdicts(function: RecordedFunction, told: Sequence[Told], everything: bool, option: str) -> Iterator[list[str]]:
     for one in told:
         if one.function == function:
             for result in one.results:
                 if isinstance(result, Report):
-                    text = report_text(result, everything, limit=BARRIERS)
+                    text = report_text(result, everything, limit=BARRIERS, option=option)
                     yield ["   " + line if line else "" for line in text.splitlines()]
                 else:
                     yield [f"   {result.message}"]
@@ -127,7 +128,9 @@ def _place(place: Place | None) -> str:
 
 
 def _function(place: Place) -> str:
-    """As a report's call path has it: `main:36`."""
+    """As a report's call path has it: `main:36`; outside of any function the file's line."""
+    if place.function == "<module>":
+        return _place(place)
     return f"{place.function.replace('<locals>.', '')}:{place.line}"
 
 

@@ -1,0 +1,22 @@
+"""The options that several commands have."""
+
+from __future__ import annotations
+
+import pytest
+from commands import run
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("diff", "a.json", "b.json", "--tolerance"),
+        ("diff", "a.json", "b.json", "--timeout"),
+        ("explain", "env.py:step", "--timeout"),
+        ("run", "--timeout"),
+    ],
+)
+def test_a_number_that_nothing_exceeds_is_refused(command: tuple[str, ...], number: str) -> None:
+    done = run(*command[:-1], f"{command[-1]}={number}", *(["train.py"] if command[0] == "run" else []))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"Invalid value for '{command[-1]}': {number}" in done.stderr
