@@ -35,6 +35,11 @@ def within(x, y):
     d = twice(b)  # called second
     return c * d
 
+def summed(x, y):
+    both = jnp.stack([jnp.sin(x), y * 2.0])
+    both = both * jnp.cumsum(jnp.cos(both), axis=1)  # running
+    return both.sum()  # whole
+
 @jax.jit
 def twice(x):
     return jnp.cumsum(x) * 2.0  # inner
@@ -49,7 +54,7 @@ def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     path = tmp_path_factory.mktemp("code") / "lost.py"
     path.write_text(CODE)
     found = {}
-    for name in ("one", "two", "within"):
+    for name in ("one", "two", "within", "summed"):
         shapes = ", ".join(["f32[10000]"] * (1 if name == "one" else 2))
         (result,) = compile_many([parse_spec(f"{path}:{name}({shapes})")], target)
         assert isinstance(result, Artifacts), result
@@ -60,7 +65,8 @@ def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def _comments(report: Report) -> set[str]:
     """What the lines of the sums over windows are called, from the innermost frame out."""
     lines = CODE.splitlines()
-    stacks = [one.barrier.stack for one in report.barriers if "reduce-window" in one.barrier.opcodes]
+    sums = [one.barrier for one in report.barriers if "reduce-window" in one.barrier.opcodes]
+    stacks = [barrier.stack for barrier in sums if barrier.cause != "concatenate"]
     assert stacks
     return {" < ".join(lines[frame.line - 1].partition("# ")[2] for frame in stack) for stack in stacks}
 
@@ -75,3 +81,8 @@ def test_each_of_two_is_shown_at_its_own_line(reports: dict[str, Report]) -> Non
 
 def test_one_that_is_called_twice_is_shown_with_each_of_its_calls(reports: dict[str, Report]) -> None:
     assert _comments(reports["within"]) == {"inner < called first", "inner < called second"}
+
+
+def test_a_sum_in_two_steps_is_not_taken_for_the_running_one_beside_it(reports: dict[str, Report]) -> None:
+    assert "running" in _comments(reports["summed"])
+    assert _comments(reports["summed"]) <= {"running", "whole"}

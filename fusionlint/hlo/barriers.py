@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import Blame, Cause, Crossing, blame
+from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Branches, Kernel, Loop, kernels, loops
@@ -179,7 +179,8 @@ def _own_stack(value: _Value, why: Blame, crossing: Crossing) -> Stack:
     """The blamed instruction's stack, or that of the work around. A copy is shown where the copied value was made, not
     at its loop."""
     copied = _copied(value) if why.cause == "copy" else ()
-    return _first_stack((*copied, why.instruction, *crossing.made, value.names.instruction(value.node)))
+    own = (*copied, why.instruction, *crossing.made, value.names.instruction(value.node))
+    return _first_stack(chain(own, _reducers(value.names.module, crossing.made)))
 
 
 def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], before: Lost) -> Stack:
@@ -193,7 +194,16 @@ def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], 
         (code for kernel in kernels for code in kernel.opcodes),
         (code for step in without for code in _opcodes(value.names.module, step)),
     )
-    return before.stack(opcodes, fed) or fed or _first_stack(chain(crossing.used, _downstream(value)))
+    known = _first_stack(_reducers(value.names.module, crossing.used)) or before.stack(opcodes, fed)
+    return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+
+
+def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[hlo.Instruction]:
+    """What sums and the like are made with: it keeps the line where XLA makes two sums of one, and gives one of them
+    none."""
+    for step in steps:
+        for name in step.called if step.opcode in REDUCES else ():
+            yield module.computations[name].instructions[module.computations[name].root]
 
 
 def _opcodes(module: hlo.Module, step: hlo.Instruction) -> Iterator[str]:

@@ -20,7 +20,7 @@ from fusionlint.patterns.gated import is_known_early
 from fusionlint.patterns.handed_settings import is_constant
 from fusionlint.patterns.host import is_of_the_host, is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
-from fusionlint.patterns.made_once import is_made_once, is_of_a_factory
+from fusionlint.patterns.made_once import is_for_constructors, is_made_once, is_of_a_factory
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS, NOTHING, Facts, last_name
@@ -179,7 +179,7 @@ def _is_once(loop: _Loop, source: Source) -> bool:
     place = source.place(loop)
     if source.in_loop(loop):
         return False
-    if last_name(place.scope) in CONSTRUCTORS:
+    if last_name(place.scope) in CONSTRUCTORS or is_for_constructors(source.project, place):
         return True
     is_report = _REPORTS.search(last_name(place.scope)) is not None
     return is_report or _is_by_name(loop) or is_made_once(source.project, source.contexts, place)
@@ -263,7 +263,7 @@ def _waited_for(call: cst.CSTNode, array: cst.BaseExpression, source: Source) ->
     return source.finding(
         call,
         f"every element of `{text}` is waited for by itself",
-        write=f"jax.device_get({text}) in the head of the loop",
+        write=f"jax.device_get({text}) in its place",
         edits=edits,
         pair=1,
     )

@@ -75,3 +75,21 @@ def through(key, graphs, apply, better, best):
         {done}
 """
     assert len(check_text(code.encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(("caller", "count"), [("__init__", 0), ("forward", 1)])
+def test_a_few_settings_are_read_once_for_a_constructor(caller: str, count: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+def flags_of(mask):
+    return [bool(one) for one in jnp.asarray(mask)]
+
+class Network:
+    def {caller}(self, mask):
+        self.flags = flags_of(mask)
+
+def main():
+    Network([1, 0])
+"""
+    assert len(check_text(code.encode(), "m.py", ONLY)) == count
