@@ -15,6 +15,7 @@ from types import CodeType
 from fusionlint.compiling import hooks
 from fusionlint.compiling.calls import Call
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere
+from fusionlint.compiling.given import otherwise
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
 from fusionlint.compiling.owners import owner
 from fusionlint.compiling.why import Circumstances, why
@@ -224,7 +225,8 @@ def _circumstances(call: Call | None, other: Call | None, settings: tuple[str, .
     known = {name: its for name, its in other.objects.items() if call.static.get(name) == other.static.get(name)}
     others = tuple(name for name, its in call.objects.items() if name in known and not its.is_same(known[name]))
     anew = tuple(name for name, its in call.local.items() if name in other.local and not its.is_same(other.local[name]))
-    return Circumstances(call.identity.is_same(other.identity), settings, others, anew)
+    passed = tuple(otherwise(other.given, call.given))
+    return Circumstances(call.identity.is_same(other.identity), settings, others, anew, passed)
 
 
 def arguments_of(lowering: Lowering) -> tuple[Argument, ...]:

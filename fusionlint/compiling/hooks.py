@@ -27,6 +27,18 @@ Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
 Listener = Callable[["Compiled"], None]
 # The arguments of lower_sharding_computation that are read; the others are handed on as they are.
 _IN_SHARDINGS, _DONATED = 3, 7
+# The options of jit that change programs, by jax's own names for them; of donation, arguments tell.
+_OPTIONS = {
+    "in_shardings_leaves": "in_shardings",
+    "out_shardings_leaves": "out_shardings",
+    "in_layouts_leaves": "in_layouts",
+    "out_layouts_leaves": "out_layouts",
+    "device": "device",
+    "backend": "backend",
+    "keep_unused": "keep_unused",
+    "inline": "inline",
+    "compiler_options_kvs": "compiler_options",
+}
 # The functions of jax/_src/pjit.py that hold a call of something jitted.
 _CALLS = frozenset({"cache_miss", "jit_lower", "lower", "jit_trace", "trace"})
 
@@ -275,7 +287,8 @@ def _read_call(names: dict[str, Any]) -> Call | None:
     if function is None or info is None:
         return None
     nums, static = getattr(info, "static_argnums", ()), getattr(info, "static_argnames", ())
-    return call_of(function, names.get("args", ()), names.get("kwargs", {}), nums, static)
+    options = {shown: getattr(info, name, None) for name, shown in _OPTIONS.items()}
+    return call_of(function, names.get("args", ()), names.get("kwargs", {}), nums, static, options)
 
 
 def argument_names(lowering: Lowering) -> list[str]:
