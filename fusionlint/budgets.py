@@ -66,7 +66,7 @@ def compiled_too_often(budget: Budget, recording: Recording) -> Iterator[str]:
 
 
 def launched_too_often(budget: Budget, told: Sequence[Told]) -> Iterator[str]:
-    """A text for each function with more launches, that of the signature with most of them, a loop of unknown length
+    """A text for each function with more launches, that of the program with most of them, a loop of unknown length
     counted once; and for each program without a report, of which it cannot be told."""
     dearest: dict[tuple[str, Place | None], Report] = {}
     for one in told:

@@ -29,7 +29,7 @@ def capture(*, everything: bool = False) -> Iterator[Capture]:
             print(told.results[0].totals.launches)
 
     What was compiled before is not compiled again, and so not seen. With `everything` also the programs of libraries'
-    functions, and of every signature, can be explained: that keeps their constants in memory.
+    functions, and every program of a function, can be explained: that keeps their constants in memory.
     """
     from fusionlint.compiling.capture import Recorder, recording
 
@@ -50,7 +50,7 @@ class Capture:
         return self.recorder.recording()
 
     def explain(self, *targets: str, timeout: float = 600.0) -> list[Told]:
-        """What XLA makes of each of the user's functions (their largest signature) on the targets of these names, by
+        """What XLA makes of each of the user's functions (their largest program) on the targets of these names, by
         default the one that `fusionlint explain` takes: a `Told` has a `Report` or a `Failure` for each target.
         Compiles in processes of their own, given `timeout` seconds a program. Raises ValueError for an unknown name.
         """

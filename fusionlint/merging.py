@@ -13,7 +13,7 @@ ANEW = "in another process, which has a cache of its own"
 
 
 def merged(recordings: Sequence[Recording]) -> Recording:
-    """Functions are known by their name and place. Of the programs of each, those of its largest signature are kept,
+    """Functions are known by their name and place. Of the programs of each, the largest one is kept,
     and in each process but the first its first compilation is one more, for the reason ANEW."""
     functions: dict[tuple[str, Place | None], RecordedFunction] = {}
     numbers = count()

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-VERSION = 1
+VERSION = 2
+_READ = (1, VERSION)  # before 2 a compilation had no `operations`
 
 Owner = Literal["user", "library", "jax"]
 
@@ -52,7 +53,8 @@ class Compilation:
     as text, by name. `why` says what is otherwise than at an earlier compilation of the function, one line each: () at
     the first. `seconds` are those of the compiler (of fetching the program, where jax had it in its persistent cache).
     `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them. `programs` is the
-    StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is none, one line.
+    StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is none, one line. `operations` is how many
+    a run takes, before XLA fuses any, a loop of unknown length counted once; 0 where that is not known.
     """
 
     number: int
@@ -66,16 +68,12 @@ class Compilation:
     spec: str | None = None
     programs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     failures: Mapping[str, str] = field(default_factory=dict)
+    operations: int = 0
 
     @property
-    def signature(self) -> object:
-        """Equal for compilations of the same shapes, dtypes, shardings and static arguments."""
-        return self.arguments, tuple(sorted(self.static.items()))
-
-    @property
-    def rank(self) -> tuple[bool, int, int]:
-        """Greater for what stands for a function sooner: one device, larger arguments, later."""
-        return self.devices == 1, self.bytes, self.number
+    def rank(self) -> tuple[bool, int, int, int]:
+        """Greater for what stands for a function sooner: one device, larger arguments, more operations, later."""
+        return self.devices == 1, self.bytes, self.operations, self.number
 
     @property
     def bytes(self) -> int:
@@ -107,8 +105,8 @@ class RecordedFunction:
 
     @property
     def largest(self) -> Compilation:
-        """The one with the largest arguments, the last of equals, on one device if any is: what stands for the function
-        in a report."""
+        """The one with the largest arguments, of equals that with most operations, then the last, on one device if any
+        is: what stands for the function in a report."""
         return max(self.compilations, key=lambda one: one.rank)
 
 
@@ -175,7 +173,7 @@ def read_recording(path: Path) -> Recording:
     except ValueError:
         document = None
     try:
-        if document["version"] != VERSION:
+        if document["version"] not in _READ:
             raise RecordingError(f"{path} is of version {document['version']}: a newer fusionlint wrote it")
         return from_fields(document["recording"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -281,6 +281,57 @@ def test_a_recording_survives_json(tmp_path: Path) -> None:
     assert read_recording(tmp_path / "r.json") == recording
 
 
+ALIKE = """\
+import functools
+import jax
+import jax.numpy as jnp
+
+
+class Model:
+    def __init__(self, layers):
+        self.layers = layers
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def forward(self, x):
+        for _ in range(self.layers):
+            x = jnp.sort(x) + 1
+        return x
+
+
+def made(turns):
+    @jax.jit
+    def step(x):
+        return jax.lax.fori_loop(0, turns, lambda _, y: jnp.sort(y), x)
+
+    return step
+
+
+x = jnp.ones(8)
+Model(9).forward(x)
+Model(1).forward(x)
+Model(1).forward(x)
+made(9)(x)
+made(1)(x)
+made(9)(x)
+"""
+
+
+def test_programs_of_the_same_arguments_are_told_apart_by_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "alike.py").write_text(ALIKE)
+    forward, step = run_script(str(tmp_path / "alike.py"), platforms=["cpu"], everything=True).recording.functions
+    assert [one.operations > 9 for one in forward.compilations] == [True, False, False]
+    assert [bool(one.programs) for one in forward.compilations] == [True, True, False]
+    assert [bool(one.programs) for one in step.compilations] == [True, True, False]
+
+
+def test_of_programs_of_the_same_arguments_the_one_with_most_operations_stands_for_the_function(tmp_path: Path) -> None:
+    (tmp_path / "alike.py").write_text(ALIKE)
+    forward, step = run_script(str(tmp_path / "alike.py"), platforms=["cpu"]).recording.functions
+    assert [bool(one.programs) for one in forward.compilations] == [True, False, False]
+    assert [bool(one.programs) for one in step.compilations] == [False, False, True]
+    assert [one.number for one in (forward.largest, step.largest)] == [0, 5]
+
+
 SPREAD = """\
 import os
 os.environ |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}

@@ -157,6 +157,48 @@ def test_budgets_count_what_the_test_itself_compiles_of_each_function(suite: pyt
         assert "steps.py:12:12 in swing, from test_too_many:9 " in done.stdout.str()
 
 
+ALIKE = """\
+import functools
+
+
+class Model:
+    def __init__(self, layers):
+        self.layers = layers
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def __call__(self, x):
+        for _ in range(self.layers):
+            x = jnp.sort(x, axis=0) + 1
+        return x
+
+
+def made(layers):
+    @jax.jit
+    def step(x):
+        return Model(layers)(x)
+
+    return step
+
+
+@pytest.mark.max_launches(2, target="cpu")
+def test_static_self():
+    Model(1)(ones(8))
+    Model(9)(ones(8))
+
+
+@pytest.mark.max_launches(2, target="cpu")
+def test_closure():
+    made(9)(ones(8))
+    made(1)(ones(8))
+"""
+
+
+def test_a_budget_holds_for_every_program_whatever_its_arguments_look_like(suite: pytest.Pytester) -> None:
+    done = ran(suite, ALIKE)
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(["max_launches: 1? launches on cpu, 2 allowed"] * 2)
+
+
 OF_ANOTHER = """\
 import jaxlib
 

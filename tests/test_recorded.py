@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +112,15 @@ def test_a_recording_survives_json_with_its_programs(step: RecordedFunction, tmp
     eager = EagerLine(Place("train.py", 3), {"add": 2}, 0.5)
     recording = Recording(("train.py",), {"jax": "1"}, "cpu", (without_spec(step), step), (eager,), ("a note",))
     (tmp_path / "r.json").write_text(recording_json(recording))
+    assert read_recording(tmp_path / "r.json") == recording
+
+
+def test_a_recording_of_an_earlier_version_is_read(step: RecordedFunction, tmp_path: Path) -> None:
+    recording = Recording(("train.py",), {"jax": "1"}, "cpu", (step,))
+    document = json.loads(recording_json(recording))
+    for one in document["recording"]["functions"][0]["compilations"]:
+        del one["operations"]
+    (tmp_path / "r.json").write_text(json.dumps({**document, "version": 1}))
     assert read_recording(tmp_path / "r.json") == recording
 
 

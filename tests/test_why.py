@@ -84,3 +84,10 @@ def test_where_no_argument_changed_the_cause_is_looked_for_around_it() -> None:
     assert "a new function" in why(FIRST, [(FIRST, Circumstances(same_function=False))])[0]
     assert "other settings: x64: 0 -> 1" in why(FIRST, [(FIRST, Circumstances(settings=("x64: 0 -> 1",)))])[0]
     assert "cache" in why(FIRST, [(FIRST, SAME)])[0]
+
+
+def test_how_arguments_were_given_is_told_where_they_are_the_same_and_before_anything_around_them() -> None:
+    passed = Circumstances(same_function=False, passed=("b: given by position -> given by name",))
+    assert why(FIRST, [(FIRST, passed)]) == passed.passed
+    assert why(again(shape=(9, 4)), [(FIRST, passed)]) == ("x: f32[8,4] -> f32[9,4]",)
+    assert "new function" in why(FIRST, [(FIRST, Circumstances(same_function=False)), (FIRST, passed)])[0]

@@ -29,7 +29,7 @@ from fusionlint.config import ConfigError
     "--record", type=click.Path(path_type=Path), metavar="FILE", help="Save what was captured, for `explain`."
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Everything: libraries' functions, every signature, barrier, line."
+    "--all", "everything", is_flag=True, help="Everything: libraries' functions, every program, barrier, line."
 )
 @options.timeout
 def run(

@@ -7,14 +7,16 @@ import inspect
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType, MethodType
+from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
 from fusionlint.compiling import arguments
 from fusionlint.compiling.entry import array_text
+from fusionlint.compiling.given import Given, given, transformed
 from fusionlint.compiling.values import is_array
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _WIDEST = 60  # characters of a static value
 _DEPTH = 8  # of the tuples in a static argument
 
@@ -39,6 +41,7 @@ class Call:
     identity: Identity = field(compare=False)
     objects: Mapping[str, Identity] = field(compare=False)  # of the static arguments that are no literals
     local: Mapping[str, Identity] = field(compare=False)  # of functions in them that another function made, by name
+    given: Given = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,14 @@ class Identity:
 
 
 def call_of(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], argnums: Sequence[int], argnames: Sequence[str]
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    argnums: Sequence[int],
+    argnames: Sequence[str],
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Call:
-    """What is kept of `jit(function, static_argnums=argnums, static_argnames=argnames)(*args, **kwargs)`."""
+    """What is kept of `jit(function, static_argnums=argnums, static_argnames=argnames, **options)(*args, **kwargs)`."""
     static = {**_bound(function), **_static(function, args, kwargs, argnums, argnames)}
     inner = _inner(function)
     name = getattr(inner, "__qualname__", type(inner).__qualname__)
@@ -71,6 +79,13 @@ def call_of(
         identity=_identity(function),
         objects={name: _identity(value) for name, value in static.items() if not _is_literal(value)},
         local={one.__qualname__: _identity(one) for one in _local(tuple(static.values()), _DEPTH)},
+        given=given(
+            dict(zip(_positions(function, len(args)), args, strict=True)),
+            kwargs,
+            static,
+            {name: value for name, value in static.items() if _is_literal(value)},
+            options,
+        ),
     )
 
 
@@ -140,11 +155,19 @@ def _static(
     parameters = _parameters(function)
     names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
     places = sorted({number % len(args) for number in argnums if args and -len(args) <= number < len(args)})
-    found = {names[i] if i < len(names) else f"args[{i}]": args[i] for i in places}
+    positions = _positions(function, len(args))
+    found = {positions[i]: args[i] for i in places}
     found |= {name: kwargs[name] for name in argnames if name in kwargs}
     static = {*argnames, *(names[number] for number in argnums if -len(names) <= number < len(names))}
     defaults = {p.name: p.default for p in parameters if p.name in static and p.default is not p.empty}
     return defaults | found
+
+
+def _positions(function: Any, count: int) -> list[str]:
+    """A name for each of the first `count` arguments that are given by position."""
+    parameters = _parameters(function)
+    names = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return [names[i] if i < len(names) else f"args[{i}]" for i in range(count)]
 
 
 def _parameters(function: Any) -> list[inspect.Parameter]:
@@ -164,7 +187,8 @@ def _spec(args: Sequence[Any], kwargs: Mapping[str, Any], argnums: set[int], arg
 
 
 def _said(value: Any, *, is_static: object = False) -> str:
-    """The value as a SPEC has it. Raises _CannotSayError: of a class of its own, a SPEC knows no fields."""
+    """The value as a SPEC has it. Raises _CannotSayError: of a class of its own, a SPEC knows no fields, and what vmap
+    maps has a shape that the program has not."""
     if value is None or isinstance(value, str):
         return repr(value)
     if is_static:
@@ -177,7 +201,7 @@ def _said(value: Any, *, is_static: object = False) -> str:
         if not all(isinstance(name, (str, int)) for name in value):
             raise _CannotSayError
         return "{" + ", ".join(f"{name!r}: {_said(part)}" for name, part in value.items()) + "}"
-    if isinstance(value, (bool, int, float, complex)) or is_array(value):
+    if isinstance(value, (bool, int, float, complex)) or (is_array(value) and not transformed(value)):
         return array_text(*_abstract(value))
     raise _CannotSayError
 

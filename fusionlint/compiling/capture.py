@@ -15,6 +15,7 @@ from types import CodeType
 from fusionlint.compiling import hooks
 from fusionlint.compiling.calls import Call
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere
+from fusionlint.compiling.given import otherwise
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
 from fusionlint.compiling.owners import owner, works_with_jax
 from fusionlint.compiling.why import Circumstances, why
@@ -37,13 +38,14 @@ class _Known:
     calls: list[Call | None] = field(default_factory=list)
     settings: list[Mapping[str, object]] = field(default_factory=list)
     lowerings: dict[int, Lowering] = field(default_factory=dict)  # by number
+    digests: set[str] = field(default_factory=set)  # of the programs in `lowerings`
 
 
 class Recorder:
     """Listens to `hooks` and remembers; may be called from any thread.
 
-    `everything` keeps what it takes to lower every signature of every function again, not the largest one of each of
-    the user's functions alone. `keep` is told of each compilation as it happens.
+    `everything` keeps what it takes to lower every program of every function again, not the largest one of each of the
+    user's functions alone. `keep` is told of each compilation as it happens.
     """
 
     def __init__(self, everything: bool = False, keep: Keep = lambda _: None) -> None:
@@ -80,7 +82,7 @@ class Recorder:
         known.settings.append(seen.lowering.settings if seen.lowering else {})
         self.count += 1
         if seen.lowering:
-            self._keep_lowering(known, compilation, seen.lowering)
+            self._keep_lowering(known, compilation, seen, seen.lowering)
         self.keep(replace(known.function, compilations=(compilation,)))
 
     def _compilation(self, seen: Compiled, called: Place | None, known: _Known) -> Compilation:
@@ -93,6 +95,7 @@ class Recorder:
             thread=threading.current_thread().name,
             devices=seen.lowering.devices if seen.lowering else 1,
             spec=seen.call.spec if seen.call else None,
+            operations=hooks.operations(seen.lowering.jaxpr) if seen.lowering else 0,
         )
         settings = seen.lowering.settings if seen.lowering else {}
         lists = known.compilations, known.calls, known.settings
@@ -100,9 +103,11 @@ class Recorder:
         compared = [(one, _circumstances(seen.call, call, _changed(before, settings))) for one, call, before in earlier]
         return replace(new, why=why(new, compared))
 
-    def _keep_lowering(self, known: _Known, compilation: Compilation, lowering: Lowering) -> None:
+    def _keep_lowering(self, known: _Known, compilation: Compilation, seen: Compiled, lowering: Lowering) -> None:
         if self.everything:
-            if compilation.signature not in [one.signature for one in known.compilations[:-1]]:
+            digest = seen.digest()
+            if not digest or digest not in known.digests:  # arguments alone do not tell programs apart: a closure's do
+                known.digests.add(digest)
                 known.lowerings[compilation.number] = lowering
         elif known.function.owner == "user":
             kept = next((one for one in known.compilations if one.number in known.lowerings), compilation)
@@ -220,7 +225,8 @@ def _circumstances(call: Call | None, other: Call | None, settings: tuple[str, .
     known = {name: its for name, its in other.objects.items() if call.static.get(name) == other.static.get(name)}
     others = tuple(name for name, its in call.objects.items() if name in known and not its.is_same(known[name]))
     anew = tuple(name for name, its in call.local.items() if name in other.local and not its.is_same(other.local[name]))
-    return Circumstances(call.identity.is_same(other.identity), settings, others, anew)
+    passed = tuple(otherwise(other.given, call.given))
+    return Circumstances(call.identity.is_same(other.identity), settings, others, anew, passed)
 
 
 def arguments_of(lowering: Lowering) -> tuple[Argument, ...]:

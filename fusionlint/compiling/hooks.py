@@ -7,12 +7,14 @@ here imports jax before the program does.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, dropwhile
 from types import CodeType, FrameType
 from typing import Any
@@ -25,6 +27,18 @@ Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
 Listener = Callable[["Compiled"], None]
 # The arguments of lower_sharding_computation that are read; the others are handed on as they are.
 _IN_SHARDINGS, _DONATED = 3, 7
+# The options of jit that change programs, by jax's own names for them; of donation, arguments tell.
+_OPTIONS = {
+    "in_shardings_leaves": "in_shardings",
+    "out_shardings_leaves": "out_shardings",
+    "in_layouts_leaves": "in_layouts",
+    "out_layouts_leaves": "out_layouts",
+    "device": "device",
+    "backend": "backend",
+    "keep_unused": "keep_unused",
+    "inline": "inline",
+    "compiler_options_kvs": "compiler_options",
+}
 # The functions of jax/_src/pjit.py that hold a call of something jitted.
 _CALLS = frozenset({"cache_miss", "jit_lower", "lower", "jit_trace", "trace"})
 
@@ -46,13 +60,16 @@ class Lowering:
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A program that XLA compiled in `seconds`, for the call `call` below `frames`; `lowering` is None where jax
-    lowered it in a way that is not watched, such as an old pmap."""
+    lowered it in a way that is not watched, such as an old pmap. `digest` is equal for programs that are the same but
+    for their source lines and the values of large constants; "" where this jax does not show what it compiles. It takes
+    a part of the compilation's time, and can be asked for while a listener runs."""
 
     name: str
     seconds: float
     frames: Frames
     lowering: Lowering | None
     call: Call | None
+    digest: Callable[[], str]
 
 
 UNNAMED = "precision, x64, a mesh or the like (this jax does not name them)"
@@ -60,6 +77,7 @@ _WITHOUT_LOWERING = "functions are listed without arguments and launches"
 _PROGRAM = re.compile(r"^(?:jit|pmap)([(_])(.*?)\)?$")
 _LISTENERS: list[Listener] = []
 _CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
+_ELIDED = 64  # elements of a constant, from which on its values are not looked at
 _CONTROL_FLOW = "/lax/control_flow/"  # in the paths of jax's own files
 _MARK = "_fusionlint_lowering"
 _INSTALLED: list[str] = []  # what this jax lacks; "" once the hooks are in place
@@ -142,12 +160,12 @@ def _watch_lowering() -> None:
         return computation
 
     def compiled(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _CURRENT.lowering = getattr(self, _MARK, None)
+        _CURRENT.lowering, _CURRENT.computation = getattr(self, _MARK, None), self
         try:
             return compiles(self, *args, **kwargs)
         finally:
             _PASSED.update(() if _CURRENT.lowering is None else ("compiled",))
-            _CURRENT.lowering = None
+            _CURRENT.lowering = _CURRENT.computation = None
             vars(self).pop(_MARK, None)  # jax keeps the computation; it shall not keep the jaxpr for us
 
     traceback_util.register_exclusion(__file__)  # the user's tracebacks stay what they are
@@ -165,9 +183,18 @@ def _on_duration(event: str, seconds: float, **details: Any) -> None:
         _PASSED.update(("told", "told alone") if call and not lowering else ("told",))
         # Without a lowering, the program's name: jit(step), jit_step, pmap(step).
         name = lowering.name if lowering else _PROGRAM.sub(r"\2", str(details.get("fun_name") or "(unnamed)"))
-        found = Compiled(name, seconds, _frames(frame), lowering, call)
+        digest = partial(_digest, getattr(_CURRENT, "computation", None))
+        found = Compiled(name, seconds, _frames(frame), lowering, call, digest)
         for listener in tuple(_LISTENERS):
             listener(found)
+
+
+def _digest(computation: Any) -> str:
+    stablehlo = getattr(computation, "stablehlo", None)
+    if stablehlo is None:
+        return ""
+    text = stablehlo().operation.get_asm(enable_debug_info=False, large_elements_limit=_ELIDED)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager
@@ -260,7 +287,8 @@ def _read_call(names: dict[str, Any]) -> Call | None:
     if function is None or info is None:
         return None
     nums, static = getattr(info, "static_argnums", ()), getattr(info, "static_argnames", ())
-    return call_of(function, names.get("args", ()), names.get("kwargs", {}), nums, static)
+    options = {shown: getattr(info, name, None) for name, shown in _OPTIONS.items()}
+    return call_of(function, names.get("args", ()), names.get("kwargs", {}), nums, static, options)
 
 
 def argument_names(lowering: Lowering) -> list[str]:
@@ -308,6 +336,21 @@ def traced_frames(jaxpr: Any) -> Iterator[tuple[CodeType, ...]]:
         for inner in _given(equation):
             if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
                 yield from traced_frames(inner)
+
+
+def operations(jaxpr: Any) -> int:
+    """How many operations a run of the program takes: of a scan's body as often as it runs, of a loop of unknown length
+    once, of a conditional the most that a branch has."""
+    return sum(map(_operations, getattr(jaxpr, "jaxpr", jaxpr).eqns))
+
+
+def _operations(equation: Any) -> int:
+    inner = [operations(one) for one in _given(equation) if hasattr(getattr(one, "jaxpr", one), "eqns")]
+    if not inner:
+        return 1
+    name = str(equation.primitive)
+    most = max(inner) if name == "cond" else sum(inner)
+    return most * int(equation.params.get("length", 1)) if name == "scan" else most
 
 
 def _given(equation: Any) -> Iterator[Any]:

@@ -15,12 +15,14 @@ SHOWN = 3  # arguments that changed; the others are counted
 class Circumstances:
     """Of a compilation, beside its arguments: whether the function is the same object as at the earlier one, and which
     settings of jax differ; `others` are the static arguments that are told by the same text, and are another object,
-    `anew` the functions in static arguments that were made anew."""
+    `anew` the functions in static arguments that were made anew; `passed` says what is otherwise in how the arguments
+    were given, one line each."""
 
     same_function: bool = True
     settings: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     anew: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
 
 
 def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) -> tuple[str, ...]:
@@ -29,10 +31,9 @@ def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) 
     if not earlier:
         return ()
     compared = [(differences(one, new), circumstances) for one, circumstances in reversed(earlier)]
-    changed, around = min(compared, key=lambda pair: (len(pair[0]), not pair[1].same_function, len(pair[1].others)))
-    if changed:
-        rest = len(changed) - SHOWN
-        return (*changed[:SHOWN], f"and {rest} more") if rest > 0 else changed
+    changed, around = min(compared, key=lambda pair: _distance(*pair))
+    if changed or around.passed:
+        return _first(changed or around.passed)
     if around.settings:
         return (f"the same arguments, but other settings: {', '.join(around.settings)}",)
     if not around.same_function:
@@ -42,7 +43,16 @@ def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) 
     # The last to be blamed: another object may well be equal, which cannot be told once the first one is gone.
     if around.others:
         return tuple(_others(new, around))
-    return ("the same arguments again: jax's cache was cleared, or had dropped it",)
+    return ("the same arguments, as far as fusionlint sees: jax's cache may have been cleared, or have dropped it",)
+
+
+def _distance(changed: Sequence[str], around: Circumstances) -> tuple[int, int, bool, int]:
+    return len(changed), len(around.passed), not around.same_function, len(around.others)
+
+
+def _first(changes: tuple[str, ...]) -> tuple[str, ...]:
+    rest = len(changes) - SHOWN
+    return (*changes[:SHOWN], f"and {rest} more") if rest > 0 else changes
 
 
 def differences(old: Compilation, new: Compilation) -> tuple[str, ...]:
