@@ -25,11 +25,13 @@ class RecordingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of source; `function` is the one around it, or the one that begins there."""
+    """A line of source; `function` is the one around it, or the one that begins there. `column`, from 1, is that of a
+    lambda's body, which may not be alone on its line; 0 of anything else, and before Python 3.11."""
 
     path: str
     line: int
     function: str = ""
+    column: int = 0
 
 
 @dataclass(frozen=True, slots=True)

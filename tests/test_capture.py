@@ -12,6 +12,7 @@ import pytest
 
 from fusionlint.compiling.scripts import Ran, run_script
 from fusionlint.recording import RecordedFunction, read_recording, recording_json
+from fusionlint.report.run_text import function_lines
 
 pytest.importorskip("jax")
 
@@ -330,6 +331,31 @@ def test_of_programs_of_the_same_arguments_the_one_with_most_operations_stands_f
     assert [bool(one.programs) for one in forward.compilations] == [True, False, False]
     assert [bool(one.programs) for one in step.compilations] == [False, False, True]
     assert [one.number for one in (forward.largest, step.largest)] == [0, 5]
+
+
+LAMBDAS = """\
+import jax
+import jax.numpy as jnp
+
+first, second = jax.jit(lambda x: x * 2), jax.jit(lambda x: x + 1)
+first(jnp.ones(3))
+second(jnp.arange(3))
+second(jnp.arange(4))
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python knows the lines of code, and no columns")
+def test_two_lambdas_on_a_line_are_two_functions(tmp_path: Path) -> None:
+    (tmp_path / "lambdas.py").write_text(LAMBDAS)
+    first, second = run_script(str(tmp_path / "lambdas.py")).recording.functions
+    assert [one.why for one in first.compilations] == [()]
+    assert [one.why for one in second.compilations] == [(), ("x: i32[3] -> i32[4]",)]
+    row = LAMBDAS.splitlines()[3]
+    assert [one.defined and one.defined.column for one in (first, second)] == [
+        1 + row.index("x * 2"),
+        1 + row.index("x + 1"),
+    ]
+    assert next(function_lines("1. ", second)).startswith(f"1. <lambda>  {tmp_path / 'lambdas.py'}:4:")
 
 
 SPREAD = """\

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MethodType
+from types import CodeType, MethodType
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,13 @@ def name_of(function: Function) -> str:
 
 def definition(function: Function) -> str:
     """path:line of the user's own function under partials, decorators and jit; "" where Python does not know."""
-    code = getattr(found.innermost(function), "__code__", None)
+    code = code_of(function)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def code_of(function: Function) -> CodeType | None:
+    """That of the user's own function, as `definition` finds it."""
+    return getattr(found.innermost(function), "__code__", None)
 
 
 def _is_none(value: object) -> bool:

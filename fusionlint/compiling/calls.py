@@ -7,7 +7,7 @@ import inspect
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType, MappingProxyType, MethodType
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any
 
 from fusionlint.compiling import arguments
@@ -27,14 +27,15 @@ class _CannotSayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The function that was given to jit: its name and module, where it is defined ("" if Python does not know), and
-    whether module and name lead to it. `static` are the arguments that are part of the program, as text; `spec` all
-    arguments as a SPEC has them, None where it cannot or the function is not plain. `identity` tells functions apart
-    without keeping them alive."""
+    """The function that was given to jit: its name and module, where it is defined ("" if Python does not know; the
+    column of a lambda), and whether module and name lead to it. `static` are the arguments that are part of the
+    program, as text; `spec` all arguments as a SPEC has them, None where it cannot or the function is not plain.
+    `identity` tells functions apart without keeping them alive."""
 
     name: str
     module: str
     defined: str
+    column: int
     plain: bool
     static: Mapping[str, str]
     spec: str | None
@@ -73,6 +74,7 @@ def call_of(
         name=name,
         module=getattr(inner, "__module__", "") or "",
         defined=arguments.definition(function),
+        column=column_of(arguments.code_of(function)),
         plain=plain,
         static={name: text_of(value) for name, value in static.items()},
         spec=_spec(args, kwargs, {*argnums}, {*argnames}) if plain else None,
@@ -126,6 +128,14 @@ def _word(value: Any) -> str:
         inner = ", ".join(map(_word, value)) + "," * (type(value) is tuple and len(value) == 1)
         text = f"[{inner}]" if type(value) is list else f"({inner})"
     return text if text and len(text) <= _WIDEST else f"{arrays} array{'s' * (arrays > 1)}"
+
+
+def column_of(code: CodeType | None) -> int:
+    """Where the body of a lambda begins, from 1; 0 of other code, or where Python does not know."""
+    if code is None or code.co_name != "<lambda>" or not hasattr(code, "co_positions"):
+        return 0
+    begins = (column for _, _, column, end in code.co_positions() if column is not None and end)
+    return next(begins, -1) + 1
 
 
 def _inner(function: Any) -> Any:

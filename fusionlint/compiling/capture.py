@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType
 
 from fusionlint.compiling import hooks
-from fusionlint.compiling.calls import Call
+from fusionlint.compiling.calls import Call, column_of
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere
 from fusionlint.compiling.given import otherwise
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
@@ -314,7 +314,7 @@ def _given(seen: Compiled) -> Place | None:
     """The function that was given to jit."""
     if seen.call and seen.call.defined:
         path, _, line = seen.call.defined.rpartition(":")
-        return Place(path, int(line), seen.call.name)
+        return Place(path, int(line), seen.call.name, seen.call.column)
     found = hooks.defined(seen.lowering.jaxpr) if seen.lowering else None
     return Place(*found) if found else None
 
@@ -335,7 +335,7 @@ def _traced(lowering: Lowering, place: Place, end: int, around: frozenset[CodeTy
 
 
 def _place(code: CodeType) -> Place:
-    return Place(code.co_filename, code.co_firstlineno, _qualified(code))
+    return Place(code.co_filename, code.co_firstlineno, _qualified(code), column_of(code))
 
 
 def _called(frames: Frames) -> Place | None:

@@ -140,7 +140,7 @@ def _function(traced: _Traced) -> RecordedFunction:
     if call is None:
         return function_of(None, _name(traced.stage), None, "user")
     path, _, line = call.defined.rpartition(":")
-    return function_of(call, call.name, Place(path, int(line), call.name) if path else None, "user")
+    return function_of(call, call.name, Place(path, int(line), call.name, call.column) if path else None, "user")
 
 
 def _name(stage: Any) -> str:

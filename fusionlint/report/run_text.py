@@ -120,7 +120,8 @@ def _libraries(functions: Sequence[RecordedFunction], everything: bool) -> Itera
 
 def _named(function: RecordedFunction) -> str:
     name = function.name.replace("<locals>.", "")
-    return f"{name}  {shown_path(function.defined.path)}:{function.defined.line}" if function.defined else name
+    column = f":{function.defined.column}" if function.defined and function.defined.column else ""
+    return f"{name}  {_place(function.defined)}{column}" if function.defined else name
 
 
 def _place(place: Place | None) -> str:
