@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_entry
 from fusionlint.compiling.scripts import Ran, run_script
+from fusionlint.compiling.targets import get
 from fusionlint.recording import RecordedFunction, read_recording, recording_json
 from fusionlint.report.run_text import function_lines
 
@@ -331,6 +334,29 @@ def test_of_programs_of_the_same_arguments_the_one_with_most_operations_stands_f
     assert [bool(one.programs) for one in forward.compilations] == [True, False, False]
     assert [bool(one.programs) for one in step.compilations] == [False, False, True]
     assert [one.number for one in (forward.largest, step.largest)] == [0, 5]
+
+
+WEAK = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def descend(weights, rate, flag, scale):
+    return jnp.where(flag, weights - rate * weights, scale * weights)
+
+
+if __name__ == "__main__":
+    descend(jnp.ones(8, jnp.bfloat16), 0.5, True, jnp.full((), 2.0))
+"""
+
+
+def test_a_recorded_spec_says_which_arguments_are_of_weak_type_and_gives_the_same_program(tmp_path: Path) -> None:
+    (tmp_path / "weak.py").write_text(WEAK)
+    (descend,) = run_script(str(tmp_path / "weak.py")).recording.functions
+    assert descend.largest.spec == "(bf16[8], ~f32[], bool[], ~f32[])"
+    again = compile_entry(parse_spec(f"{tmp_path / 'weak.py'}:descend{descend.largest.spec}"), get("cpu"))
+    assert again.outputs == ("bfloat16[8]",)
 
 
 LAMBDAS = """\

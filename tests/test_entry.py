@@ -64,6 +64,8 @@ def test_no_parentheses_is_not_the_same_as_no_arguments() -> None:
         ("c64[2]", Array("complex64", (2,))),
         ("f8e4m3fn[2]", Array("float8_e4m3fn", (2,))),
         ("f32[0]", Array("float32", (0,))),
+        ("~f32[]", Array("float32", (), weak=True)),
+        ("~i32[3]", Array("int32", (3,), weak=True)),
         ("key", Key(())),
         ("key[]", Key(())),
         ("key[8]", Key((8,))),
@@ -71,6 +73,12 @@ def test_no_parentheses_is_not_the_same_as_no_arguments() -> None:
 )
 def test_arrays_by_xlas_or_numpys_names_and_keys(text: str, expected: object) -> None:
     assert arguments(text) == (expected,)
+
+
+def test_only_arrays_are_of_weak_type() -> None:
+    for text in ("~key[2]", "~key[]"):
+        assert "`~` stands before an array of weak type: ~f32[]" in error(f"m:f({text})")
+    assert "is neither an array" in error("m:f(~n)")
 
 
 @pytest.mark.parametrize(

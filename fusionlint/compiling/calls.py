@@ -212,7 +212,7 @@ def _said(value: Any, *, is_static: object = False) -> str:
             raise _CannotSayError
         return "{" + ", ".join(f"{name!r}: {_said(part)}" for name, part in value.items()) + "}"
     if isinstance(value, (bool, int, float, complex)) or (is_array(value) and not transformed(value)):
-        return array_text(*_abstract(value))
+        return f"{'~' if _is_weak(value) else ''}{array_text(*_abstract(value))}"
     raise _CannotSayError
 
 
@@ -235,6 +235,11 @@ def _is_literal(value: Any) -> bool:
     if type(value) in (tuple, list):
         return all(map(_is_literal, value))
     return type(value) in _LITERALS
+
+
+def _is_weak(value: Any) -> bool:
+    """Whether its dtype gives way to that of others, as a Python number's."""
+    return bool(getattr(value, "weak_type", False)) if is_array(value) else not isinstance(value, bool)
 
 
 def _abstract(value: Any) -> tuple[str, tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
     package.module:function      path/file.py:function      ...:Class.method      ...:instance.method
     arguments:  f32[8,128]  bf16[4]  i32[]  pred[]  float32[3]     arrays, by XLA's or numpy's names
+                ~f32[]                                             of weak type, as a Python number that is an input
                 key  key[8]                                        typed PRNG keys
                 (f32[4], f32[4])  [..]  {w: f32[2,2], b: f32[2]}   pytrees
                 3  1e-3  "adam"  None  True                        Python literals: static values
@@ -15,7 +16,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -34,10 +35,11 @@ class AbsentError(EntryError):
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array argument; `dtype` is numpy's name (ml_dtypes' for the others)."""
+    """An array argument; `dtype` is numpy's name (ml_dtypes' for the others), which gives way to others if `weak`."""
 
     dtype: str
     shape: tuple[int, ...]
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,8 @@ class _Reader:
                 return self.array(node, name, self.shape(node.slice))
             case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
                 return self.array(node, name, ())
+            case ast.UnaryOp(op=ast.Invert(), operand=ast.Subscript() | ast.Call() as operand):
+                return self.weak(node, operand)
             case ast.Tuple(elts=parts):
                 return self.group("tuple", parts)
             case ast.List(elts=parts):
@@ -212,6 +216,12 @@ class _Reader:
         if name not in DTYPES:
             raise self.refused(node, f"`{name}` is no dtype: write f32, bf16, s32, u32, pred, ... or numpy's names")
         return Array(DTYPES[name], shape)
+
+    def weak(self, node: ast.expr, operand: ast.expr) -> Array:
+        array = self.argument(operand)
+        if not isinstance(array, Array):
+            raise self.refused(node, "`~` stands before an array of weak type: ~f32[]")
+        return replace(array, weak=True)
 
     def shape(self, node: ast.expr) -> tuple[int, ...]:
         dims = node.elts if isinstance(node, ast.Tuple) else [node]

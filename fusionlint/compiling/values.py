@@ -10,7 +10,7 @@ import numpy as np
 
 from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Static, parse_argument
 
-_SHAPED = re.compile(r"\s*\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
+_SHAPED = re.compile(r"\s*~?\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
 
 
 def is_array(value: Any) -> bool:
@@ -98,4 +98,4 @@ def _struct(argument: Array | Key) -> Any:
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
         short = jax.dtypes.canonicalize_dtype(dtype)
         raise EntryError(f"{show(argument)}: jax runs in 32 bits; write {short}, or set JAX_ENABLE_X64=1")
-    return jax.ShapeDtypeStruct(argument.shape, dtype)
+    return jax.ShapeDtypeStruct(argument.shape, dtype, weak_type=argument.weak)
