@@ -54,9 +54,10 @@ class Compilation:
     `number` counts the compilations of the whole run from 0. `static` holds the arguments that are part of the program,
     as text, by name. `why` says what is otherwise than at an earlier compilation of the function, one line each: () at
     the first. `seconds` are those of the compiler (of fetching the program, where jax had it in its persistent cache).
-    `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them. `programs` is the
-    StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is none, one line. `operations` is how many
-    a run takes, before XLA fuses any, a loop of unknown length counted once; 0 where that is not known.
+    `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them, or how the
+    function was jitted. `programs` is the StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is
+    none, one line. `operations` is how many a run takes, before XLA fuses any, a loop of unknown length counted once; 0
+    where that is not known.
     """
 
     number: int

@@ -315,6 +315,39 @@ def test_a_recorded_spec_says_which_arguments_are_of_weak_type_and_gives_the_sam
     assert again.outputs == ("bfloat16[8]",)
 
 
+OPTIONS = """\
+import functools
+import jax
+import jax.numpy as jnp
+
+
+def write(buffer, value):
+    return buffer.at[0].set(value)
+
+
+def plain(buffer):
+    return buffer * 2
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def decorated(buffer):
+    return buffer * 3
+
+
+fast, also = jax.jit(write, donate_argnums=0), jax.jit(plain)
+x = jnp.ones(8)
+decorated(fast(also(x), 1.0))
+"""
+
+
+def test_options_of_jit_that_the_functions_own_name_does_not_lead_to_are_in_no_spec(tmp_path: Path) -> None:
+    (tmp_path / "options.py").write_text(OPTIONS)
+    plain, write, decorated = run_script(str(tmp_path / "options.py"), platforms=["cpu"]).recording.functions
+    assert write.largest.arguments[0].donated
+    assert (write.largest.spec, bool(write.largest.programs)) == (None, True)
+    assert (plain.largest.spec, decorated.largest.spec) == ("(f32[8])", "(f32[8])")
+
+
 LAMBDAS = """\
 import jax
 import jax.numpy as jnp

@@ -27,8 +27,10 @@ Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
 Listener = Callable[["Compiled"], None]
 # The arguments of lower_sharding_computation that are read; the others are handed on as they are.
 _IN_SHARDINGS, _DONATED = 3, 7
-# The options of jit that change programs, by jax's own names for them; of donation, arguments tell.
+# The options of jit that change programs, by jax's own names for them.
 _OPTIONS = {
+    "donate_argnums": "donate_argnums",
+    "donate_argnames": "donate_argnames",
     "in_shardings_leaves": "in_shardings",
     "out_shardings_leaves": "out_shardings",
     "in_layouts_leaves": "in_layouts",
