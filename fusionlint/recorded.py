@@ -86,7 +86,8 @@ def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, 
     if function is None:
         return tasks([spec], targets, dims)
     if function.plain and function.largest.spec is not None:
-        return tasks([f"{spec.strip()}{function.largest.spec}"], targets)
+        asked = tasks([f"{spec.strip()}{function.largest.spec}"], targets)
+        return [_with_x64(task, function.largest.x64) for task in asked]
     # Of the largest there may be no program: it was recorded before a larger one came, and the script was killed.
     one = next((one for one in function.compilations if one.programs or one.failures), function.largest)
     path = next(_changed(function, one, recording.sources), None)
@@ -94,6 +95,10 @@ def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, 
         again = "record it again with `fusionlint run --record FILE`"
         return [Failure(spec, "", f"{shown_path(path)} was changed after {spec} was recorded: {again}")]
     return [_program_task(_Wanted(function, one), target) for target in targets]
+
+
+def _with_x64(task: Task, x64: bool | None) -> Task:
+    return (replace(task[0], x64=x64), task[1]) if isinstance(task, tuple) else task
 
 
 def _recorded(spec: str, recording: Recording) -> RecordedFunction | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 VERSION = 2
-_READ = (1, VERSION)  # before 2 a compilation had no `operations`
+_READ = (1, VERSION)  # before 2 a compilation had neither `operations` nor `x64`
 
 Owner = Literal["user", "library", "jax"]
 
@@ -57,7 +57,7 @@ class Compilation:
     `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them, or how the
     function was jitted. `programs` is the StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is
     none, one line. `operations` is how many a run takes, before XLA fuses any, a loop of unknown length counted once; 0
-    where that is not known.
+    where that is not known. `x64` says whether jax's 64 bits were on, None where that is not known.
     """
 
     number: int
@@ -72,6 +72,7 @@ class Compilation:
     programs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     failures: Mapping[str, str] = field(default_factory=dict)
     operations: int = 0
+    x64: bool | None = None
 
     @property
     def rank(self) -> tuple[bool, int, int, int]:

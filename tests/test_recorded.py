@@ -134,7 +134,7 @@ def test_a_recording_of_an_earlier_version_is_read(step: RecordedFunction, tmp_p
     recording = Recording(("train.py",), {"jax": "1"}, "cpu", (step,))
     document = json.loads(recording_json(recording))
     for one in document["recording"]["functions"][0]["compilations"]:
-        del one["operations"]
+        del one["operations"], one["x64"]
     (tmp_path / "r.json").write_text(json.dumps({**document, "version": 1}))
     assert read_recording(tmp_path / "r.json") == recording
 
