@@ -82,7 +82,11 @@ def specs_of(both: Sequence[Given], specs: Sequence[str], recorded: Path | None)
     sayable = [one for one in own if one.plain and one.largest.spec is not None]
     if not sayable:
         raise DiffError(f"{recorded} has no function whose arguments a SPEC can say: compare two recordings")
-    left_out = [f"{_spec(one)} is left out: no SPEC can say its arguments" for one in own if one not in sayable]
+    left_out = [
+        f"{_spec(one)} is left out: no SPEC can say its arguments, or how it is jitted"
+        for one in own
+        if one not in sayable
+    ]
     return tuple(f"{_spec(one)}{one.largest.spec}" for one in sayable), left_out
 
 

@@ -7,20 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
+from fusionlint.compiling.why import Circumstances, differences, why
 from fusionlint.recording import Compilation, EagerLine, Place, RecordedFunction, Recording
 
 ANEW = "in another process, which has a cache of its own"
 
 
 def merged(recordings: Sequence[Recording]) -> Recording:
-    """Functions are known by their name and place. Of the programs of each, the largest one is kept,
-    and in each process but the first its first compilation is one more, for the reason ANEW."""
+    """Functions are known by their name and place. Of the programs of each, the largest one is kept. In each process
+    but the first its first compilation is one more: for the reason ANEW where an earlier process compiled the same,
+    else for what is otherwise than there."""
     functions: dict[tuple[str, Place | None], RecordedFunction] = {}
     numbers = count()
     for one in (function for recording in recordings for function in recording.functions):
         known = functions.setdefault((one.name, one.defined), replace(one, compilations=()))
-        anew = (ANEW,) if known.compilations else ()
-        its = (replace(each, number=next(numbers), why=each.why or anew) for each in one.compilations)
+        its = (
+            replace(each, number=next(numbers), why=each.why or _why(each, known.compilations))
+            for each in one.compilations
+        )
         functions[one.name, one.defined] = replace(known, compilations=(*known.compilations, *its))
     return Recording(
         command=next((one.command for one in recordings), ()),
@@ -30,6 +34,13 @@ def merged(recordings: Sequence[Recording]) -> Recording:
         eager=_eager(recordings),
         notes=tuple(dict.fromkeys(note for one in recordings for note in one.notes)),
     )
+
+
+def _why(one: Compilation, before: Sequence[Compilation]) -> tuple[str, ...]:
+    """Why it came, which is the first of its process, after those of other processes."""
+    if any(not differences(each, one) for each in before):
+        return (ANEW,)
+    return why(one, [(each, Circumstances()) for each in before])
 
 
 def _one_program(function: RecordedFunction) -> RecordedFunction:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -77,7 +77,7 @@ def tasks_recorded(
 ) -> list[Task]:
     """As `tasks`; of a SPEC without arguments, those that its function was called with in the recording, where it was.
     Of several signatures the largest counts. The code is taken as it is now; where a SPEC cannot say the arguments,
-    the recording's own programs are taken, unless the code was changed since."""
+    the recording's own programs are taken, unless a file that they come from was changed since."""
     return [task for spec in specs for task in _tasks_recorded(spec, targets, recording, dims)]
 
 
@@ -86,15 +86,19 @@ def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, 
     if function is None:
         return tasks([spec], targets, dims)
     if function.plain and function.largest.spec is not None:
-        return tasks([f"{spec.strip()}{function.largest.spec}"], targets)
-    if _changed(function):
-        assert function.defined is not None
-        path = shown_path(function.defined.path)
-        said = f"{path} was changed after {spec} was recorded: record it again with `fusionlint run --record FILE`"
-        return [Failure(spec, "", said)]
+        asked = tasks([f"{spec.strip()}{function.largest.spec}"], targets)
+        return [_with_x64(task, function.largest.x64) for task in asked]
     # Of the largest there may be no program: it was recorded before a larger one came, and the script was killed.
     one = next((one for one in function.compilations if one.programs or one.failures), function.largest)
+    path = next(_changed(function, one, recording.sources), None)
+    if path is not None:
+        again = "record it again with `fusionlint run --record FILE`"
+        return [Failure(spec, "", f"{shown_path(path)} was changed after {spec} was recorded: {again}")]
     return [_program_task(_Wanted(function, one), target) for target in targets]
+
+
+def _with_x64(task: Task, x64: bool | None) -> Task:
+    return (replace(task[0], x64=x64), task[1]) if isinstance(task, tuple) else task
 
 
 def _recorded(spec: str, recording: Recording) -> RecordedFunction | None:
@@ -106,13 +110,27 @@ def _recorded(spec: str, recording: Recording) -> RecordedFunction | None:
     return found[0] if found else None
 
 
-def _changed(function: RecordedFunction) -> bool:
-    if function.defined is None or function.sha256 is None:
-        return False
+def _changed(function: RecordedFunction, one: Compilation, sources: Mapping[str, str]) -> Iterator[str]:
+    """The user's files that the program comes from, and that are others now; not those that are not on this machine."""
+    own = function.defined.path if function.defined and function.sha256 else None
+    if own and _sha256(own) not in (None, function.sha256):
+        yield own
+    for path in _paths([one]):
+        if path in sources and _source(path) not in (None, sources[path]):
+            yield path
+
+
+def _sha256(path: str) -> str | None:
     try:
-        return hashlib.sha256(Path(function.defined.path).read_bytes()).hexdigest() != function.sha256
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
-        return False  # it is not on this machine
+        return None
+
+
+def _paths(compilations: Iterable[Compilation]) -> list[str]:
+    """The files that lines of the programs come from."""
+    programs = (program for one in compilations for program in one.programs.values())
+    return sorted({path.decode(errors="replace") for program in programs for path in _PATH.findall(program)})
 
 
 def _program_task(one: _Wanted, target: Target) -> Task:
@@ -124,14 +142,8 @@ def _program_task(one: _Wanted, target: Target) -> Task:
 
 def to_save(recording: Recording) -> Recording:
     """With what tells the code of then from that of later: where the project was, and the texts of the user's files."""
-    programs = (
-        program
-        for function in recording.functions
-        for one in function.compilations
-        for program in one.programs.values()
-    )
-    paths = {path.decode(errors="replace") for program in programs for path in _PATH.findall(program)}
-    texts = {path: _source(path) for path in sorted(paths) if not installed(path)}
+    paths = _paths(one for function in recording.functions for one in function.compilations)
+    texts = {path: _source(path) for path in paths if not installed(path)}
     sources = {path: text for path, text in texts.items() if text is not None}
     return replace(recording, top=str(top_folder(Path())), sources=sources)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 VERSION = 2
-_READ = (1, VERSION)  # before 2 a compilation had no `operations`
+_READ = (1, VERSION)  # before 2 a compilation had neither `operations` nor `x64`
 
 Owner = Literal["user", "library", "jax"]
 
@@ -54,9 +54,10 @@ class Compilation:
     `number` counts the compilations of the whole run from 0. `static` holds the arguments that are part of the program,
     as text, by name. `why` says what is otherwise than at an earlier compilation of the function, one line each: () at
     the first. `seconds` are those of the compiler (of fetching the program, where jax had it in its persistent cache).
-    `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them. `programs` is the
-    StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is none, one line. `operations` is how many
-    a run takes, before XLA fuses any, a loop of unknown length counted once; 0 where that is not known.
+    `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them, or how the
+    function was jitted. `programs` is the StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is
+    none, one line. `operations` is how many a run takes, before XLA fuses any, a loop of unknown length counted once; 0
+    where that is not known. `x64` says whether jax's 64 bits were on, None where that is not known.
     """
 
     number: int
@@ -71,6 +72,7 @@ class Compilation:
     programs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     failures: Mapping[str, str] = field(default_factory=dict)
     operations: int = 0
+    x64: bool | None = None
 
     @property
     def rank(self) -> tuple[bool, int, int, int]:

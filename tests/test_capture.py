@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from fusionlint.compiling.artifacts import Artifacts, Job, read_artifacts
 from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_entry
+from fusionlint.compiling.jobs import compile_entry, run_jobs
 from fusionlint.compiling.scripts import Ran, run_script
 from fusionlint.compiling.targets import get
+from fusionlint.recorded import tasks_recorded
 from fusionlint.recording import RecordedFunction, read_recording, recording_json
 from fusionlint.report.run_text import function_lines
 
@@ -357,6 +359,74 @@ def test_a_recorded_spec_says_which_arguments_are_of_weak_type_and_gives_the_sam
     assert descend.largest.spec == "(bf16[8], ~f32[], bool[], ~f32[])"
     again = compile_entry(parse_spec(f"{tmp_path / 'weak.py'}:descend{descend.largest.spec}"), get("cpu"))
     assert again.outputs == ("bfloat16[8]",)
+
+
+OPTIONS = """\
+import functools
+import jax
+import jax.numpy as jnp
+
+
+def write(buffer, value):
+    return buffer.at[0].set(value)
+
+
+def plain(buffer):
+    return buffer * 2
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def decorated(buffer):
+    return buffer * 3
+
+
+fast, also = jax.jit(write, donate_argnums=0), jax.jit(plain)
+x = jnp.ones(8)
+decorated(fast(also(x), 1.0))
+"""
+
+
+def test_options_of_jit_that_the_functions_own_name_does_not_lead_to_are_in_no_spec(tmp_path: Path) -> None:
+    (tmp_path / "options.py").write_text(OPTIONS)
+    plain, write, decorated = run_script(str(tmp_path / "options.py"), platforms=["cpu"]).recording.functions
+    assert write.largest.arguments[0].donated
+    assert (write.largest.spec, bool(write.largest.programs)) == (None, True)
+    assert (plain.largest.spec, decorated.largest.spec) == ("(f32[8])", "(f32[8])")
+
+
+WIDE = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def halve(x):
+    return x / 2
+
+
+def main():
+    halve(jnp.ones(8, jnp.float32))
+    jax.config.update("jax_enable_x64", True)
+    halve(jnp.ones(8))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_64_bits_that_the_script_set_itself_are_recorded_and_on_where_it_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "wide.py"
+    path.write_text(WIDE)
+    recording = run_script(str(path)).recording
+    assert [one.x64 for one in recording.functions[0].compilations] == [False, True]
+    (task,) = tasks_recorded([f"{path}:halve"], [get("cpu")], recording)
+    assert isinstance(task, tuple)
+    plain = Job(parse_spec(f"{path}:halve(f64[8])"))
+    wide, narrow = run_jobs([task[0], plain], task[1], read_artifacts)
+    assert isinstance(wide, Artifacts)
+    assert wide.outputs == ("float64[8]",)
+    assert "jax runs in 32 bits" in str(narrow)  # it was on for the first job alone
 
 
 LAMBDAS = """\

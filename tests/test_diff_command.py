@@ -264,7 +264,10 @@ def test_specs_without_arguments_take_those_of_the_recording_and_what_no_spec_ca
     )
     assert specs_of(code, [], path) == (
         (f"{env}:step(f32[8])",),
-        [f"{env}:{name} is left out: no SPEC can say its arguments" for name in ("state", "mapped")],
+        [
+            f"{env}:{name} is left out: no SPEC can say its arguments, or how it is jitted"
+            for name in ("state", "mapped")
+        ],
     )
 
 

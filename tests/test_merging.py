@@ -36,6 +36,13 @@ def test_a_function_of_two_processes_is_one_and_what_the_second_compiled_first_h
     assert [one.number for one in (*step.compilations, *other.compilations)] == [0, 1, 2, 3]
 
 
+def test_what_no_other_process_compiled_is_told_by_what_is_otherwise() -> None:
+    both = [recording(function(compilation(0, 8), compilation(1, 32))), recording(function(compilation(0, 16)))]
+    third = recording(function(compilation(0, 32)))
+    (step,) = merged([*both, third]).functions
+    assert [one.why for one in step.compilations] == [(), (), ("x: f32[32] -> f32[16]",), (ANEW,)]
+
+
 def test_the_program_of_the_largest_signature_is_the_one_to_report_on() -> None:
     both = [
         recording(function(lowered(0, 8))),

@@ -338,6 +338,7 @@ import time
 @pytest.mark.parametrize("n", [8, 16, 24, 32])
 def test_swing(n):
     swing(ones(n))
+    double(ones(8))
     time.sleep(0.5)  # so that no worker takes them all
 
 
@@ -352,12 +353,13 @@ def test_under_xdist_the_workers_hand_over_what_they_compiled_and_one_report_is_
     done.assert_outcomes(passed=5)
     said = done.stdout.str()
     assert said.count("fusionlint: pytest ") == 1
-    assert "compiled 2 functions 5 times in " in said
+    assert "compiled 2 functions 6 times in " in said
     assert re.search(r"^1\. swing  steps\.py:7, called at test_it\.py:9: compiled 4 times, ", said, re.M)
     assert said.count("50 steps x 3 launches + 2 = 152 launches") == 1
     assert "steps.py:swing(s: f32[32,2]) on cpu" in said  # the largest, whoever compiled it
-    assert "   again at test_it.py:9: in another process, which has a cache of its own\n" in said
-    assert re.search(r"^   again at test_it\.py:9: s: f32\[\d+,2\] -> f32\[\d+,2\]$", said, re.M)
+    # Both workers compiled `double` for the same shape; no two did so with `swing`.
+    assert "   again at test_it.py:10: in another process, which has a cache of its own\n" in said
+    assert len(re.findall(r"^   again at test_it\.py:9: s: f32\[\d+,2\] -> f32\[\d+,2\]$", said, re.M)) == 3
     assert re.search(r"^eager operations: \d+ programs? of one operation", said, re.M)
 
 

@@ -98,6 +98,21 @@ def test_a_program_of_code_that_was_changed_since_is_not_explained(step: Recorde
     assert failure.message.startswith("train.py was changed after train.py:step was recorded: ")
 
 
+def test_nor_is_one_of_which_another_file_was_changed_since(step: RecordedFunction, tmp_path: Path) -> None:
+    """What the function calls in other modules is part of its program."""
+    model, gone = tmp_path / "model.py", str(tmp_path / "gone.py")
+    model.write_text(CODE)
+    program = b"ML\xefR" + b"\x00".join([b"", str(model).encode(), gone.encode(), b""])
+    one = replace(step, compilations=(replace(step.largest, spec=None, programs={"cpu": program}),))
+    recording = Recording(functions=(one,), sources={str(model): CODE, gone: CODE})
+    (unchanged,) = tasks_recorded(["train.py:step"], [CPU], recording)
+    assert isinstance(unchanged, tuple)
+    model.write_text(CODE + "\n")
+    (failure,) = tasks_recorded(["train.py:step"], [CPU], recording)
+    assert isinstance(failure, Failure)
+    assert failure.message.startswith("model.py was changed after train.py:step was recorded: ")
+
+
 def test_the_text_of_an_entry_counts_the_arrays_of_a_pytree_and_the_arguments_that_are_too_many() -> None:
     tree = [Argument(f"params[{i!r}]", "float32", (i,), donated=True) for i in "ab" if i]
     many = [Argument(f"x{i}", "bfloat16", (i,)) for i in range(6)]
@@ -119,7 +134,7 @@ def test_a_recording_of_an_earlier_version_is_read(step: RecordedFunction, tmp_p
     recording = Recording(("train.py",), {"jax": "1"}, "cpu", (step,))
     document = json.loads(recording_json(recording))
     for one in document["recording"]["functions"][0]["compilations"]:
-        del one["operations"]
+        del one["operations"], one["x64"]
     (tmp_path / "r.json").write_text(json.dumps({**document, "version": 1}))
     assert read_recording(tmp_path / "r.json") == recording
 

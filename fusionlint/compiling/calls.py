@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ class _CannotSayError(Exception):
 class Call:
     """The function that was given to jit: its name and module, where it is defined ("" if Python does not know; the
     column of a lambda), and whether module and name lead to it. `static` are the arguments that are part of the
-    program, as text; `spec` all arguments as a SPEC has them, None where it cannot or the function is not plain.
+    program, as text; `spec` all arguments as a SPEC has them, None where it cannot or the function is not plain, or
+    where its name leads to the function as it was before jit was given options.
     `identity` tells functions apart without keeping them alive."""
 
     name: str
@@ -77,7 +79,7 @@ def call_of(
         column=column_of(arguments.code_of(function)),
         plain=plain,
         static={name: text_of(value) for name, value in static.items()},
-        spec=_spec(args, kwargs, {*argnums}, {*argnames}) if plain else None,
+        spec=_spec(args, kwargs, {*argnums}, {*argnames}) if plain and not _is_lost(function, options) else None,
         identity=_identity(function),
         objects={name: _identity(value) for name, value in static.items() if not _is_literal(value)},
         local={one.__qualname__: _identity(one) for one in _local(tuple(static.values()), _DEPTH)},
@@ -178,6 +180,22 @@ def _positions(function: Any, count: int) -> list[str]:
     parameters = _parameters(function)
     names = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     return [names[i] if i < len(names) else f"args[{i}]" for i in range(count)]
+
+
+def _is_lost(function: Any, options: Mapping[str, Any]) -> bool:
+    """Whether options of jit are unknown to who goes by the function's name: `fast = jit(slow, donate_argnums=0)`."""
+    if all(map(_is_default, options.values())):
+        return False
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function
+
+
+def _is_default(option: Any) -> bool:
+    if isinstance(option, tuple):
+        return all(map(_is_default, option))
+    return option is None or option is False or type(option).__name__ == "UnspecifiedValue"
 
 
 def _parameters(function: Any) -> list[inspect.Parameter]:

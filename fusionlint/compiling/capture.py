@@ -96,6 +96,7 @@ class Recorder:
             devices=seen.lowering.devices if seen.lowering else 1,
             spec=seen.call.spec if seen.call else None,
             operations=hooks.operations(seen.lowering.jaxpr) if seen.lowering else 0,
+            x64=seen.lowering.x64 if seen.lowering else None,
         )
         settings = seen.lowering.settings if seen.lowering else {}
         lists = known.compilations, known.calls, known.settings

@@ -27,8 +27,10 @@ Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
 Listener = Callable[["Compiled"], None]
 # The arguments of lower_sharding_computation that are read; the others are handed on as they are.
 _IN_SHARDINGS, _DONATED = 3, 7
-# The options of jit that change programs, by jax's own names for them; of donation, arguments tell.
+# The options of jit that change programs, by jax's own names for them.
 _OPTIONS = {
+    "donate_argnums": "donate_argnums",
+    "donate_argnames": "donate_argnames",
     "in_shardings_leaves": "in_shardings",
     "out_shardings_leaves": "out_shardings",
     "in_layouts_leaves": "in_layouts",
@@ -46,7 +48,7 @@ _CALLS = frozenset({"cache_miss", "jit_lower", "lower", "jit_trace", "trace"})
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """What jax lowered: a closed jaxpr, per input whether it is donated and its sharding, and how to do it again.
-    `settings` are those of jax that change programs, by name."""
+    `settings` are those of jax that change programs, by name; `x64` says whether 64 bits were on."""
 
     jaxpr: Any
     name: str
@@ -55,6 +57,7 @@ class Lowering:
     devices: int
     again: Callable[[str], Any]  # of a platform (cpu, cuda, tpu): something whose `stablehlo()` is the module
     settings: Mapping[str, object]
+    x64: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +246,7 @@ def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         devices=devices,
         again=again,
         settings=_settings(),
+        x64=_x64(),
     )
 
 
@@ -269,6 +273,13 @@ def _settings() -> Mapping[str, object]:
         return dict(zip(config.trace_context_names(), values, strict=True))
     except (AttributeError, NotImplementedError, ValueError):
         return {UNNAMED: values}
+
+
+def _x64() -> bool:
+    """Asked of what it does, which a thread may have set for itself, and every jax tells alike."""
+    import jax
+
+    return str(jax.dtypes.canonicalize_dtype("float64")) == "float64"
 
 
 def _call(frame: FrameType | None) -> Call | None:

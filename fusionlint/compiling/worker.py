@@ -56,7 +56,11 @@ def main(job_file: str, outdir: str) -> int:
 
 def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> bool:
     """Do one job, record it, and say whether it failed."""
+    import jax
+
     try:
+        if job.x64 is not None:  # set by a script that nobody imports here
+            jax.config.update("jax_enable_x64", job.x64)
         with blaming("read", job.entry):  # what is not blamed on anything else is ours: it asks jax for what it has not
             result = _result(job, target, sharding, tally, folder)
     except JobError as error:
