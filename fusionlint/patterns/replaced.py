@@ -144,33 +144,37 @@ def replaced(call: cst.Call, source: Source) -> dict[int, str]:
 
 
 def _taken_out(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str]:
-    """What is taken out of a result in the same block: `state` of `out = step(state)`, `state = out.state`."""
-    block = next((above for above in source.ancestors(call) if isinstance(above, cst.IndentedBlock)), None)
+    """What is taken out of a result by a later line of the same block: `state` of `out = step(state)`, `state =
+    out.state`."""
     for read in source.reads(target) if isinstance(target, cst.Name) else ():
         part = source.parent(read)
         statement = source.parent(part) if isinstance(part, cst.Attribute) else None
-        if isinstance(statement, cst.Assign) and source.parent(source.parent(statement) or statement) is block:
-            yield from (name for each in statement.targets for name in _names(each.target))
+        if isinstance(statement, cst.Assign):
+            yield from _written_later(statement, call, source)
 
 
 def _stored(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str]:
-    """What a part of the result is stored as by a later line of the same block, where nothing between reads what stood
-    there: `actor` of `new_actor, info = update(actor)`, `actor = new_actor`."""
-    line = next((above for above in source.ancestors(call) if isinstance(above, cst.SimpleStatementLine)), None)
-    block = source.parent(line) if line is not None else None
-    if line is None or not isinstance(block, cst.IndentedBlock):
-        return
-    first = next(i for i, each in enumerate(block.body) if each is line)
+    """What a part of the result is stored as by a later line of the same block: `actor` of `new_actor, info =
+    update(actor)`, `actor = new_actor`."""
     parts = [each.value for each in target.elements] if isinstance(target, cst.Tuple | cst.List) else [target]
     for part in parts:
         for read in source.reads(part) if isinstance(part, cst.Name) else ():
             store = source.parent(read)
-            if not isinstance(store, cst.Assign) or store.value is not read:
-                continue
-            last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
-            between = [node for each in block.body[first + 1 : last] for node in inside(each)]
-            stored = [name for each in store.targets for name in _names(each.target)] if last > first else []
-            yield from (name for name in stored if not any(_is_read_as(node, name, source) for node in between))
+            if isinstance(store, cst.Assign) and store.value is read:
+                yield from _written_later(store, call, source)
+
+
+def _written_later(store: cst.Assign, call: cst.Call, source: Source) -> Iterator[str]:
+    """What `store` writes, a later line of the block around `call`, where nothing between reads what stood there."""
+    line = next((above for above in source.ancestors(call) if isinstance(above, cst.SimpleStatementLine)), None)
+    block = source.parent(line) if line is not None else None
+    if not isinstance(block, cst.IndentedBlock):
+        return
+    first = next(i for i, each in enumerate(block.body) if each is line)
+    last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
+    between = [node for each in block.body[first + 1 : last] for node in inside(each)]
+    stored = [name for each in store.targets for name in _names(each.target)] if last > first else []
+    yield from (name for name in stored if not any(_is_read_as(node, name, source) for node in between))
 
 
 def _is_read_as(node: cst.CSTNode, name: str, source: Source) -> bool:

@@ -20,6 +20,7 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import under_loop
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -32,6 +33,12 @@ _MOST = 3
 # Of rows no longer than this, a vector or a quaternion, a choice takes as many kernels as the join.
 _FEW = 4
 _LONG = 30
+# Where their argument is large, negative or 0 their slope is no number, or none that can be multiplied by 0.
+_STEEP = frozenset(
+    ("acos", "acosh", "arccos", "arccosh", "arcsin", "arctanh", "asin", "atanh", "cbrt", "cosh", "divide", "exp",
+     "exp2", "expm1", "float_power", "hypot", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "pow", "power",
+     "reciprocal", "rsqrt", "sinc", "sinh", "sqrt", "tan", "true_divide")
+)  # fmt: skip
 
 
 class _Cut(NamedTuple):
@@ -158,22 +165,49 @@ def _has_several_users(node: cst.Call, source: Source) -> bool:
 
 
 def _instead(node: cst.Call, cuts: Sequence[_Cut], source: Source) -> str:
-    """`jnp.where(i < 2, x, jnp.exp(x))`, and what `i` is."""
+    """`jnp.where(i < 2, x, -x)`, and what `i` is."""
     jnp = source.alias("jax.numpy") or "jnp"
     array = brief(cuts[0].array, _LONG, "x")
     end = cuts[-1].columns.upper
     whole = array if end is None or constant(end) == -1 else f"{array}[..., :{brief(source.code(end), _LONG)}]"
-    done = [
-        whole if not cut.is_changed else _done(part, cut, whole, source)
-        for part, cut in zip(parts(node, source), cuts, strict=True)
-    ]
+    works = [source.meant(part) for part in parts(node, source)]
+    done, is_guarded = [], False
+    for work, cut in zip(works, cuts, strict=True):
+        of = whole
+        if cut.is_changed and _is_steep(work, source):
+            of, is_guarded = f"{jnp}.where({compared(cut.columns, source)}, {whole}, 1)", True
+        done.append(_done(work, cut, of, source) if cut.is_changed else whole)
     text = done[-1]
     for cut, made in zip(reversed(cuts[:-1]), reversed(done[:-1]), strict=True):
         text = f"{jnp}.where({compared(cut.columns.with_changes(lower=None), source)}, {made}, {text})"
-    return f"{text}, with `i = {jnp}.arange(n)` along that axis; what is as wide as the columns is padded"
+    text = f"{text}, with `i = {jnp}.arange(n)` along that axis"
+    if is_guarded:
+        text += "; the inner choice keeps the others' gradients from being NaN"
+    is_beside = any(_is_beside(work, cut, source) for work, cut in zip(works, cuts, strict=True))
+    return text + ("; what is as wide as the columns is padded" if is_beside else "")
 
 
-def _done(part: cst.BaseExpression, cut: _Cut, whole: str, source: Source) -> str:
-    """The work on all columns, where it is short: `jnp.exp(x)`."""
-    text = source.code(source.meant(part)).replace(source.code(cut.read), whole)
-    return brief(text, 2 * _LONG, f"the same of {whole}")
+def _is_steep(work: cst.BaseExpression, source: Source) -> bool:
+    """Whether the slope of `work` may be no number where the work is not meant: `jnp.exp(x)` of a large one,
+    `1 / x` of 0. Its gradient is multiplied by 0 there, and is NaN."""
+    match work:
+        case cst.BinaryOperation(operator=cst.Divide(), right=right) if any(True for _ in _read(right, source)):
+            return True
+        case cst.BinaryOperation(operator=cst.Power(), right=right) if not isinstance(right, cst.Integer):
+            return True
+        case cst.Call(func=func) if last_name(source.qualified_name(func) or "") in _STEEP:
+            return True
+    return any(_is_steep(each, source) for each in operands(work, source) or ())
+
+
+def _is_beside(work: cst.BaseExpression, cut: _Cut, source: Source) -> bool:
+    """Whether something beside the columns goes into the work on them that may be as wide as they are."""
+    leaves = list(_leaves(work, source)) if cut.is_changed else []
+    reads = [read for read in _read(work, source) if source.code(read.value) != cut.array]
+    return bool(reads) or any(kind(leaf, source) != "scalar" for leaf in leaves)
+
+
+def _done(work: cst.BaseExpression, cut: _Cut, of: str, source: Source) -> str:
+    """The work on all columns, where it is short: `jnp.tanh(x)`."""
+    text = source.code(work).replace(source.code(cut.read), of)
+    return brief(text, 2 * _LONG, f"the same of {of}")

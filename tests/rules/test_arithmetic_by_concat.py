@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from fusionlint.source.judging import check_text
@@ -28,7 +30,7 @@ def found(parts: str, axis: str = "-1") -> list[str]:
 @pytest.mark.parametrize(
     ("parts", "instead"),
     [
-        ("x[..., :2], jnp.exp(x[..., 2:])", "jnp.where(i < 2, x, jnp.exp(x))"),
+        ("x[..., :2], jnp.tanh(x[..., 2:])", "jnp.where(i < 2, x, jnp.tanh(x))"),
         ("-x[..., :k], x[..., k:]", "jnp.where(i < k, -x, x)"),
         ("x[:, :1], x[:, 1:3] * 2, x[:, 3:]", "jnp.where(i < 1, x, jnp.where(i < 3, x * 2, x))"),
         ("x[..., :-1], jnp.zeros_like(x[..., -1:])", "jnp.where(i < n - 1, x, jnp.zeros_like(x))"),
@@ -36,8 +38,42 @@ def found(parts: str, axis: str = "-1") -> list[str]:
     ],
 )
 def test_the_same_work_on_all_columns_is_chosen_by_place(parts: str, instead: str) -> None:
-    what = "with `i = jnp.arange(n)` along that axis; what is as wide as the columns is padded"
-    assert found(parts) == [f"{instead}, {what}"]
+    assert found(parts) == [f"{instead}, with `i = jnp.arange(n)` along that axis"]
+
+
+def test_what_is_as_wide_as_the_columns_is_padded() -> None:
+    (text,) = found("x[..., :2], x[..., 2:] + made")
+    assert text.endswith("what is as wide as the columns is padded")
+
+
+@pytest.mark.parametrize(
+    ("parts", "instead"),
+    [
+        ("x[..., :2], jnp.exp(x[..., 2:])", "jnp.where(i < 2, x, jnp.exp(jnp.where(i >= 2, x, 1)))"),
+        ("1 / x[..., :2], x[..., 2:]", "jnp.where(i < 2, 1 / jnp.where(i < 2, x, 1), x)"),
+        ("x[..., :2], 2 * x[..., 2:] ** k", "jnp.where(i < 2, x, 2 * jnp.where(i >= 2, x, 1) ** k)"),
+        ("x[..., :2], x[..., 2:] ** 2 / 3", "jnp.where(i < 2, x, x ** 2 / 3)"),
+    ],
+)
+def test_work_whose_slope_may_be_no_number_elsewhere_is_kept_from_there(parts: str, instead: str) -> None:
+    (text,) = found(parts)
+    assert text.startswith(f"{instead}, with")
+    assert ("from being NaN" in text) is ("1)" in instead)
+
+
+def test_the_gradient_of_the_advice_is_that_of_the_join() -> None:
+    x = jnp.array([150.0, 2.0, 3.0, 150.0, 0.5])
+    i = jnp.arange(5)
+
+    def joined(x: jax.Array) -> jax.Array:
+        return (jnp.concatenate([x[:2], jnp.exp(x[2:3]), x[3:]]) * 3.0).sum()
+
+    def chosen(x: jax.Array) -> jax.Array:
+        worked = jnp.exp(jnp.where((i >= 2) & (i < 3), x, 1))
+        return (jnp.where(i < 2, x, jnp.where(i < 3, worked, x)) * 3.0).sum()
+
+    assert jnp.allclose(jax.grad(joined)(x), jax.grad(chosen)(x))
+    assert jnp.isnan(jax.grad(lambda x: jnp.where(i < 2, x, jnp.exp(x))[:2].sum())(x)).any()
 
 
 def test_rows_are_the_first_axis() -> None:

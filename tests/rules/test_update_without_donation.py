@@ -395,6 +395,26 @@ class Learner:
     assert len(findings(code)) == times
 
 
+TAKEN_OUT = {
+    "at once": ("state = out.state", 1),
+    "after a line that does not read it": ("print(out.loss)\n        state = out.state", 1),
+    "a part is read in between": ("evaluate(state.params)\n        state = out.state", 0),
+    "in a block of its own": ("if batch: state = out.state", 0),
+}
+
+
+@pytest.mark.parametrize(("lines", "times"), TAKEN_OUT.values(), ids=TAKEN_OUT)
+def test_what_a_later_line_takes_out_of_the_result_replaces_the_old(lines: str, times: int) -> None:
+    code = f"""
+def train(train_state, batches):
+    step = jax.jit(_step)
+    for batch in batches:
+        out = step(train_state, batch)
+        {lines.replace("state", "train_state").replace("out.train_", "out.")}
+"""
+    assert len(findings(code)) == times
+
+
 EPOCHS = """
 def fit(state, epochs, best=None):
     for epoch in range(epochs):
