@@ -13,11 +13,15 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named, is_one_number
+from fusionlint.patterns.how_many import how_many
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.replaced import given_by_callers
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _DEPTH = 4
+# Fewer numbers than these, a megabyte of float32, nobody misses.
+_FEW = 2**18
 # What a class hands out of its state to be stored at once, and where it hands over all there is.
 _STORES = regex(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
 # What takes a part out of a state that it is handed.
@@ -38,8 +42,14 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
 
 def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the first value of `argument` is a dict of single numbers, `{"mass": jnp.asarray(1.0)}`, or of where
-    something is: nothing to donate."""
-    return any(_holds_numbers(value, source, _DEPTH) for value in _first_values(argument, call, source))
+    something is, or is seen to be small: nothing to donate."""
+    values = [*_first_values(argument, call, source), *given_by_callers(argument, call, source)]
+    return any(_is_tiny(value, source) or _holds_numbers(value, source, _DEPTH) for value in values)
+
+
+def _is_tiny(value: cst.BaseExpression, source: Source) -> bool:
+    count = how_many(value, source)
+    return count is not None and count < _FEW
 
 
 def _holds_numbers(value: cst.BaseExpression, source: Source, depth: int) -> bool:

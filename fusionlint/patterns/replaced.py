@@ -219,13 +219,22 @@ def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
 def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that, a
     variable, under another name: `best = state` beside `state = train_epoch(state)`."""
-    function, numbers = _parameters(argument, call, source)
-    calls = (calls_of_function(function, source) or ()) if function is not None else ()
-    handed = ((outer, number, outer.args[number]) for outer in calls for number in numbers if number < len(outer.args))
     return any(
         isinstance(arg.value, cst.Name) and not arg.star and _is_kept(outer, number, arg.value.value, source)
-        for outer, number, arg in handed
+        for outer, number, arg in _handed(argument, call, source)
     )
+
+
+def given_by_callers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """What those who call the function around `call` in this file hand it as `argument`, where that is a parameter."""
+    return (arg.value for _, _, arg in _handed(argument, call, source) if not arg.star)
+
+
+def _handed(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[tuple[cst.Call, int, cst.Arg]]:
+    """The calls of the function around `call`, each with the place and the value of what is `argument` in it."""
+    function, numbers = _parameters(argument, call, source)
+    calls = (calls_of_function(function, source) or ()) if function is not None else ()
+    return ((outer, number, outer.args[number]) for outer in calls for number in numbers if number < len(outer.args))
 
 
 def is_of_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.patterns.array_sizes import FILLED
 from fusionlint.patterns.at import at_write, elements, inside, is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
@@ -171,10 +172,24 @@ def _kinds(loop: cst.Call, turn: Turn, source: Source) -> set[str]:
         if part is turn.counter or (isinstance(value, cst.Name) and source.written(value) is part):
             continue
         if is_written(value, source):
-            kinds.add("written")
+            kinds.add("other" if _holds_arrays(start, source) else "written")
         else:
             kinds.add("scalar" if _is_scalar(start, source) else "other")
     return kinds
+
+
+def _holds_arrays(first: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether what the loop begins with holds an array in each of its places: `jnp.zeros((k,) + x.shape)`, `(k,
+    *x.shape)`."""
+    made = source.meant(first)
+    shape = argument(made, 0, "shape") if isinstance(made, cst.Call) and source.calls(made, *FILLED) else None
+    shape = source.meant(shape)
+    match shape.body if isinstance(shape, cst.IfExp) else shape:
+        case cst.BinaryOperation(left=cst.Tuple(), operator=cst.Add(), right=cst.Attribute(attr=cst.Name("shape"))):
+            return True
+        case cst.Tuple(elements=[*_, cst.StarredElement(value=cst.Attribute(attr=cst.Name("shape")))]):
+            return True
+    return False
 
 
 def is_written(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:

@@ -36,8 +36,8 @@ _LONG = 30
 # Where their argument is large, negative or 0 their slope is no number, or none that can be multiplied by 0.
 _STEEP = frozenset(
     ("acos", "acosh", "arccos", "arccosh", "arcsin", "arctanh", "asin", "atanh", "cbrt", "cosh", "divide", "exp",
-     "exp2", "expm1", "float_power", "hypot", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "pow", "power",
-     "reciprocal", "rsqrt", "sinc", "sinh", "sqrt", "tan", "true_divide")
+     "exp2", "expm1", "float_power", "hypot", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "pow",
+     "power", "reciprocal", "rsqrt", "sinc", "sinh", "sqrt", "tan", "true_divide")
 )  # fmt: skip
 
 

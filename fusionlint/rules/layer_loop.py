@@ -12,6 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, read
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.layer_count import is_shallow, layer_count
 from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
 from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
@@ -57,7 +58,7 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         return
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
         return
-    if is_shallow(loop, source):
+    if is_shallow(loop, source) or is_concrete(loop, source):
         return
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():

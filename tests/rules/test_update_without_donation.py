@@ -458,3 +458,46 @@ def test_what_a_caller_gave_is_copied_before_it_is_donated() -> None:
     assert "may go on with the first `state`: copy it before, jax.tree.map(jnp.copy, state)" in advice(OF_A_CALLER)
     called = OF_A_CALLER + "\ndef main(batches):\n    return fit(TrainState.create(), batches)\n"
     assert "may go on with" not in advice(called)
+
+
+SIZES = {
+    "a layer of a circuit": ("jax.random.normal(key, (LAYERS, 2 * N, 3))", 0),
+    "a shape with a name": ("jax.random.uniform(key, shape=shape) * 0.1", 0),
+    "numpy's": ("jnp.asarray(np.random.normal(scale=0.1, size=[LAYERS, N]))", 0),
+    "of several arrays": ('{"w": jnp.zeros((N, N)), "b": jnp.array(0.0)}', 0),
+    "made by whatever": ("backend.randn(stddev=0.1, shape=[LAYERS, N])", 0),
+    "large": ("jax.random.normal(key, (N**3, 2**10))", 1),
+    "with one large part": ('{"w": jnp.zeros((N**3, N**3)), "b": jnp.zeros(N)}', 1),
+    "of a setting": ("jax.random.normal(key, (LAYERS, n))", 1),
+    "of a network": ("network.init(key, jnp.ones((1, N)))", 1),
+}
+
+
+@pytest.mark.parametrize("is_handed", [False, True], ids=["there", "handed"])
+@pytest.mark.parametrize(("first", "times"), SIZES.values(), ids=SIZES)
+def test_of_parameters_that_are_seen_to_be_few_nothing_is_donated(first: str, times: int, is_handed: bool) -> None:
+    loop = """for batch in batches:
+            params, opt_state = step(params, opt_state, batch)
+        return params"""
+    code = f"""
+import jax.numpy as jnp, numpy as np
+LAYERS = 3
+N = 10
+optimizer = optax.adam(0.1)
+
+@jax.jit
+def step(params, opt_state, batch):
+    grads = jax.grad(lambda p: (p * batch).sum())(params)
+    updates, opt_state = optimizer.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+
+def fit(params, opt_state, batches):
+    {loop.replace("        ", "    ") if is_handed else "pass"}
+
+def main(key, n, batches, network):
+    shape = (LAYERS, 2 * N)
+    params = {first}
+    opt_state = optimizer.init(params)
+    {"fit(params, opt_state, batches)" if is_handed else loop.replace("        ", "    ")}
+"""
+    assert len(findings(code)) == times
