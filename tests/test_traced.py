@@ -228,6 +228,45 @@ def test_what_a_constructor_maps_at_once_runs_as_often_as_it_does(made: str, exp
     assert context(text, "Env.__init__.row") == expected
 
 
+SCRIPT = """
+    def inner(x): return x
+    def work(x): return inner(x)
+    def main(xs):
+        {lines}
+    if __name__ == "__main__":
+        main(load())
+    """
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("work(xs)", "host"),
+        ("return jax.vmap(work)(xs)", "host"),
+        ("return jax.vmap(lambda x: work(x))(xs)", "host"),
+        ("mapped = jax.vmap(work)\n        return mapped(xs)", "traced"),
+        ("return jax.jit(work)(xs)", "traced"),
+        ("return jax.lax.map(work, xs)", "traced"),
+        ("for x in xs: work(x)", "library"),
+        ("for x in xs: jax.vmap(work)(x)", "traced"),
+        ("return minimize(work, xs)", "library"),
+        ("def step(x): return work(x)\n        return minimize(step, xs)", "library"),
+    ],
+)
+@pytest.mark.parametrize("function", ["work", "inner"])
+def test_what_main_calls_once_is_host_code_as_main_is(lines: str, expected: str, function: str) -> None:
+    assert context(SCRIPT.format(lines=lines), function) == expected
+
+
+def test_what_main_calls_once_may_be_called_again_by_somebody_else() -> None:
+    text = SCRIPT.format(lines="work(xs)")
+    assert context(text, "work", other="from m import work\ndef run(x): return work(x)") == "library"
+    assert context(text, "inner", other="from m import inner\ndef run(x): return inner(x)") == "library"
+    assert context(text.replace("return inner(x)", "return [inner(y) for y in x]"), "inner") == "library"
+    assert context(text.replace("main(load())", "pass"), "work") == "library"
+    assert context(text.replace("main(load())", "app.run(main)"), "work") == "host"
+
+
 def test_what_a_function_hands_to_a_scan_is_taken_on_where_that_is_mapped() -> None:
     text = """
         def step(i, x): return x

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.project import At, Place, Project
+from fusionlint.source.seen import MAIN
 from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(
@@ -61,9 +62,11 @@ def _is_builder(function: Function) -> bool:
 
 
 def is_for_constructors(project: Project, place: Place) -> bool:
-    """Whether constructors alone call the function at `place`, each once."""
+    """Whether constructors, and a script's `main`, alone call the function at `place`, each once."""
     calls = calls_in_use(project, place)
-    return bool(calls) and all(last_name(c.scope) in _CONSTRUCTORS and not call.loops for c, call in calls)
+    return bool(calls) and all(
+        not call.loops and (c.scope in MAIN or last_name(c.scope) in _CONSTRUCTORS) for c, call in calls
+    )
 
 
 def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool:

@@ -90,6 +90,8 @@ _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _MAKES = tuple(f".{name}" for name in CONSTRUCTORS)
 _CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
+# What a script calls first.
+MAIN = ("main", "_main")
 # What a method is called that a constructor leaves its work to, or that is called once after it.
 _SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
 # What makes a first state, once, before the steps that go on from it; beside steps an environment may do so in each.
@@ -119,6 +121,9 @@ class Seen(NamedTuple):
     Pairs: `overrides` of a method and the one of a base in whose place it is called; `derived` of a class and a base;
     `of_self` of a name that a class hands to a transformation, `jax.jit(self.update)`, and the class: it may be a
     method of subclasses alone.
+
+    `often` are functions that are called in loops, or handed to somebody who may call them at any time; `scripts` the
+    `main` that the file calls at its own level.
     """
 
     is_idle: bool
@@ -135,6 +140,8 @@ class Seen(NamedTuple):
     overrides: tuple[tuple[At, At], ...]
     derived: tuple[tuple[At, At], ...]
     of_self: tuple[tuple[str, At], ...]
+    often: tuple[At, ...]
+    scripts: tuple[At, ...]
 
     @property
     def functions(self) -> Iterator[At]:
@@ -198,7 +205,10 @@ def seen_in(project: Project, path: str) -> Seen:
         for place, argument in _handed([one]):
             for handed in project.functions_behind(place, unpacked(argument), TRANSFORMS):
                 hands[place][handed] = None
-                if not (is_mapped_once and handed.outer == place):
+                is_its_own = handed.path == path if place.scope in MAIN else handed.outer == place
+                if is_mapped_once and is_its_own:
+                    calls[place][handed] = None  # eagerly, as it would by itself
+                else:
                     traced[handed] = None
     host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
     return Seen(
@@ -216,7 +226,27 @@ def seen_in(project: Project, path: str) -> Seen:
         _once((place, base) for place, function in functions for base in _overridden(project, place, function)),
         _once((place, base) for place in classes for base in project.bases(place)),
         _once(_handed_of_self(project, handing)),
+        _once(_called_often(project, path)),
+        tuple(Place(path, main) for main in MAIN if main in facts.raw.functions and _is_run(main, facts)),
     )
+
+
+def _is_run(main: str, facts: Facts) -> bool:
+    """Whether a file is a script, `if __name__ == "__main__": main()`, or `app.run(main)`."""
+    return any(not scope and main in (called, *arguments) for (called, arguments, _), scope, *_ in facts.raw.calls)
+
+
+def _called_often(project: Project, path: str) -> Iterator[Place]:
+    """The functions that a file calls in loops, and its own that it hands to others, who may call them at any time."""
+    handed: set[RawValue] = set()
+    for _, name, ((_, arguments, keywords), _, loops, _) in project.named_calls(path):
+        if loops and name is not None and (called := project.find(name)) is not None:
+            yield called
+        if name not in TRANSFORMS:
+            handed.update(arguments, (value for _, value in keywords))
+    for scope in project.files[path].raw.functions:
+        if last_name(scope) in handed or scope in handed:
+            yield Place(path, scope)
 
 
 def _edges(found: Mapping[Place, Iterable[Place]]) -> EdgeList:
@@ -241,12 +271,16 @@ def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Functi
 
 
 def _is_mapped_once(handing: Handing, facts: Facts) -> bool:
-    """Whether a constructor maps something and calls that at once, `self.table = jax.vmap(row)(places)`: what maps
-    nothing else runs as often as the constructor, eagerly."""
+    """Whether a constructor maps something and calls that at once, `self.table = jax.vmap(row)(places)`, or a script
+    does, outside of loops: what maps nothing else runs as often as that, eagerly."""
     place, name, (made, *_) = handing
-    if name != "jax.vmap" or not place.scope.endswith(_MAKES):
+    is_of_a_script = not place.scope or place.scope in MAIN
+    if name != "jax.vmap" or not (is_of_a_script or place.scope.endswith(_MAKES)):
         return False
-    return any(called == made and scope == place.scope for (called, *_), scope, *_ in facts.raw.calls)
+    return any(
+        called == made and scope == place.scope and not (is_of_a_script and loops)
+        for (called, *_), scope, loops, _ in facts.raw.calls
+    )
 
 
 def _handed(handing: Iterable[Handing]) -> Iterator[tuple[Place, RawValue]]:

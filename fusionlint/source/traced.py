@@ -235,26 +235,32 @@ def _reached(seeds: Iterable[At], edges: Sequence[Edges], without: Collection[At
 
 def _set_up(project: Project, host: set[At], traced: set[At], setting_up: set[At]) -> set[At]:
     """Functions inside host functions, and functions that nothing but set-up code (their own module's level,
-    `__init__`, the methods `setting_up`) is seen to call. A driver that calls a library function proves nothing: it may
-    be jitted elsewhere."""
+    `__init__`, the methods `setting_up`) is seen to call, or a script's `main` outside of loops. Another driver that
+    calls a library function proves nothing: it may be jitted elsewhere."""
     (nested, methods), calls, functions = _inside(project), _calls(project), _functions(project)
     handed_out = _taken_on(project, (place for one in seen(project).values() for place in one.handed_out))
     others = Counter(chain.from_iterable(calls.values()))  # how many call each, those left out that set up
-    known, once, counted = set(host), set(setting_up), set[At]()
+    known, once, counted, by_scripts = set(host), set(setting_up), set[At](), set[At]()
+    scripts = {place for one in seen(project).values() for place in one.scripts} - traced
+    often = {place for one in seen(project).values() for place in one.often} if scripts else set()
     leading_on = (place for place in host if place in nested or place in methods or _sets_up(place))
-    todo = deque((*leading_on, *setting_up, *(place for place in calls if not place[1])))
+    todo = deque((*leading_on, *scripts, *setting_up, *(place for place in calls if not place[1])))
     while todo:
         place = todo.popleft()
         inside = (*nested.get(place, ()), *methods.get(place, ())) if place in known else ()
         new = [one for one in inside if one not in known and one not in handed_out]
-        if place not in counted and (place in once or _sets_up(place)):
+        is_of_a_script = place in scripts
+        if place not in counted and (place in once or is_of_a_script or _sets_up(place)):
             counted.add(place)
             # Of what other modules hold a module's own level says nothing: that may be called in a loop there.
             called = [one for one in calls.get(place, ()) if place[1] or one[0] == place[0]]
             others.subtract(called)
             now_once = [one for one in called if not others[one] and one in functions]
             now_once = [one for one in now_once if one not in host and one not in traced]
-            once.update(now_once)
+            by_scripts.update(called if is_of_a_script else ())
+            now_once = [one for one in now_once if not (one in by_scripts and one in often)]
+            once.update(one for one in now_once if one not in by_scripts)
+            scripts.update(one for one in now_once if one in by_scripts)
             new += now_once
         new = [one for one in new if one not in traced]
         known.update(new)
