@@ -28,6 +28,9 @@ _STORES = regex(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_b
 _GETS = regex(r"get_")
 # What has as many numbers as space has axes, or one more.
 _OF_SPACE = frozenset(("position", "quaternion", "rotation", "translation", "orientation", "scale"))
+_COPIES = ("jax.", "numpy.", "copy.")
+_MODEL = regex(r"(params?|weights)$")
+_TARGET = regex(r"target")
 _REPLACES = frozenset(("replace", "_replace"))
 
 
@@ -166,9 +169,38 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
             return True  # who was handed the last one by this method may still hold it
         if not isinstance(function, cst.FunctionDef) or function is method:
             continue
-        if not _STORES.match(function.name.value) and _is_returned(_part(node, source), source):
+        part = _part(node, source)
+        if not _STORES.match(function.name.value) and _is_returned(part, source):
+            return True
+        if _GETS.match(function.name.value) and _is_returned(_handed_to(part, source), source):
             return True
     return False
+
+
+def _handed_to(value: cst.CSTNode, source: Source) -> cst.CSTNode:
+    """The call that `value` is handed to, in a collection or not, and that may give it back: jax's own copy it. `value`
+    where it is handed to none."""
+    above = source.parent(value)
+    while isinstance(above, cst.Element | cst.List | cst.Tuple):
+        above = source.parent(above)
+    call = source.parent(above) if isinstance(above, cst.Arg) else None
+    if not isinstance(call, cst.Call) or (source.qualified_name(call.func) or "").startswith(_COPIES):
+        return value
+    return call
+
+
+def may_be_a_target(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the field `argument` may hold what another argument of `call` does, `self.target_params`, of which this
+    class writes nothing: a base class may have said `self.target_params = self.params`."""
+    if not isinstance(argument, cst.Attribute) or not _MODEL.search(argument.attr.value):
+        return False
+    owner = source.facts.class_around(source.scope(call))
+    others = (arg.value for arg in call.args if arg.value is not argument)
+    return any(
+        _TARGET.search(name) and not any(isinstance(source.parent(f), cst.AssignTarget) for f in written)
+        for name, written in ((dotted(o), list(source.fields_called(dotted(o), owner))) for o in others)
+        if name.startswith("self.")
+    )
 
 
 def _is_handed_to_another(state: cst.Name, call: cst.Call, owner: str, source: Source) -> bool:

@@ -23,6 +23,8 @@ _DEPTH = 9
 _BRANCHES = 3
 # What hands on an array as long as the one that it is handed.
 _HANDS_ON = ("jax.device_put", "numpy.float32", "jax.numpy.float32", *TO_ARRAY)
+# A vector whose length is computed of what is not seen, `jnp.zeros(game.num_players - 1)`, is no network's weights.
+_VECTOR = 2**10
 _BY_SHAPE = (*FRESH_BY_SHAPE, *(name.removeprefix("jax.") for name in FRESH_BY_SHAPE))
 # Of a draw, which argument says how many: of jax's after the key.
 _DRAWS = {"normal": 1, "uniform": 1, "truncated_normal": 3, "bernoulli": 2, "gumbel": 1, "randint": 1}
@@ -95,9 +97,9 @@ def _product(shape: cst.BaseExpression | None, source: Source, depth: int) -> in
     if shape is None or depth <= 0:
         return None
     meant = source.meant(shape)
-    if isinstance(meant, cst.Tuple | cst.List):
-        return _counts((part.value for part in meant.elements), source, depth - 1)
-    return whole_number(meant, source, depth - 1)
+    sizes = [part.value for part in meant.elements] if isinstance(meant, cst.Tuple | cst.List) else [meant]
+    found = _counts(sizes, source, depth - 1)
+    return _VECTOR if found is None and len(sizes) == 1 and isinstance(sizes[0], cst.BinaryOperation) else found
 
 
 def _counts(sizes: Iterable[cst.BaseExpression], source: Source, depth: int) -> int | None:

@@ -13,7 +13,14 @@ from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.dropped import is_state_dropped
 from fusionlint.patterns.handed_on import methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
-from fusionlint.patterns.held import held_twice, is_handed_again, is_handed_out, is_of_numbers, is_read_later
+from fusionlint.patterns.held import (
+    held_twice,
+    is_handed_again,
+    is_handed_out,
+    is_of_numbers,
+    is_read_later,
+    may_be_a_target,
+)
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.often import runs_often
@@ -203,6 +210,9 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     # What only some of the calls replace is needed after the others.
     common = set.intersection(*(set(each) for each in found))
     names = {number: name for number, name in found[0].items() if number in common and not _RANDOM.search(name)}
+    names = {
+        n: name for n, name in names.items() if not any(may_be_a_target(c.args[n].value, c, source) for c in calls)
+    }
     # What is stored in another object, `self.state.params = ...`, that object owns, and hands to whom it likes.
     if any(name.count(".") > 1 for name in names.values()):
         return

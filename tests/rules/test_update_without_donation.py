@@ -468,6 +468,8 @@ SIZES = {
     "made by whatever": ("backend.randn(stddev=0.1, shape=[LAYERS, N])", 0),
     "large": ("jax.random.normal(key, (N**3, 2**10))", 1),
     "with one large part": ('{"w": jnp.zeros((N**3, N**3)), "b": jnp.zeros(N)}', 1),
+    "a vector of so many": ("jnp.zeros(n - 1)", 0),
+    "a shape that nobody sees": ("jnp.zeros(n)", 1),
     "of a setting": ("jax.random.normal(key, (LAYERS, n))", 1),
     "of a network": ("network.init(key, jnp.ones((1, N)))", 1),
 }
@@ -501,3 +503,55 @@ def main(key, n, batches, network):
     {"fit(params, opt_state, batches)" if is_handed else loop.replace("        ", "    ")}
 """
     assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(
+    ("method", "times"),
+    [
+        ("def get_variables(self, names): return first([self.state.params])", 0),
+        ("def get_weights(self): return unreplicate(self.state.params)", 0),
+        ("def get_weights(self): return jax.device_get(self.state.params)", 1),
+        ("def save(self): return first(self.state)", 1),
+        ("def predict(self, x): return apply(self.state.params, x)", 1),
+    ],
+)
+def test_what_a_getter_hands_through_a_function_is_not_donated(method: str, times: int) -> None:
+    code = f"""
+class Learner:
+    def __init__(self, params):
+        self._update = jax.jit(_step)
+        self.state = TrainState.create(params=params)
+
+    def step(self, batch):
+        self.state = self._update(self.state, batch)
+
+    {method}
+"""
+    assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(
+    ("target", "places"),
+    [
+        ("", "donate_argnums=2"),
+        ("self.target_params = copy(params)", "donate_argnums=(0, 2)"),
+        ("self.target_params = self.params", "donate_argnums=2"),
+    ],
+)
+def test_parameters_that_a_base_class_may_keep_as_a_target_are_not_donated(target: str, places: str) -> None:
+    code = f"""
+def _train(params, target_params, opt_state, batch):
+    grads = jax.grad(lambda p: (p @ target_params @ batch).sum())(params)
+    updates, opt_state = optimizer.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+
+class Agent(Base):
+    def __init__(self, params):
+        self._train = jax.jit(_train)
+        self.params = params
+        {target}
+
+    def step(self, batch):
+        self.params, self.opt_state = self._train(self.params, self.target_params, self.opt_state, batch)
+"""
+    assert advice(code).startswith(places)
