@@ -202,6 +202,15 @@ def test_one_hot_is_written_where_each_row_gets_its_one(made: str, is_written: b
     assert (fixed("one-hot-by-at-set", code) != code) is is_written
 
 
+def test_one_hot_of_what_may_be_below_zero_counts_from_the_end_as_the_write_does() -> None:
+    made = "jnp.zeros((5, 4)).at[jnp.arange(5), i].set(1)"
+    code = f"{HEAD}\n@jax.jit\ndef coded(x):\n    i = x.sum() - 1\n    return {made}\n"
+    (finding,) = check_text(code.encode(), "m.py", Scope(("one-hot-by-at-set",)))
+    assert finding.suggestion is not None
+    assert finding.suggestion.text == "jax.nn.one_hot(i % 4, 4)"
+    assert fixed("one-hot-by-at-set", code) == code
+
+
 DIAGONAL = """
 @jax.jit
 def zeroed(x):

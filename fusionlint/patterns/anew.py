@@ -5,16 +5,22 @@ In: nodes of a Source. jax finds what it has traced and compiled by the function
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import value
 from fusionlint.patterns.often import is_memoized, runs_often
+from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.project import PARTIAL, Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
+# A function seldom stands for more functions than these.
+_DEPTH = 4
 # What hands its function on.
 _WRAPPING = ("jax.", "functools.", "equinox.", "flax.")
 
@@ -50,24 +56,42 @@ def made_anew(
     return None
 
 
-def is_of_another(function: cst.BaseExpression, loop: cst.For | cst.While, source: Source) -> bool:
+def is_of_another(function: cst.BaseExpression, loop: cst.For | cst.While, source: Source, depth: int = _DEPTH) -> bool:
     """Whether `function` is other code in every iteration of `loop`: `jax.vmap(env.step)` of another `env`, one of
     several `functions[i]`, what a factory makes of other settings. That has to be traced and compiled for itself."""
     carry = Carry(loop)
     match function:
         case cst.Call(func=made_by, args=[cst.Arg(value=wrapped), *_]):
             if (source.qualified_name(made_by) or "").startswith(_WRAPPING):
-                return is_of_another(wrapped, loop, source)
+                return is_of_another(wrapped, loop, source, depth)
             return any(carry.varies(arg.value) for arg in function.args)
         case cst.Subscript(value=functions):
             return not carry.varies(functions) and carry.varies(function)
         case cst.Attribute(value=cst.Name() as owner):
             return owner.value in carry.targets or isinstance(_made_in(owner, loop, source), cst.Call)
-        case cst.Name():
-            made = _made_in(function, loop, source)
-            is_made = isinstance(made, cst.Call) and is_of_another(made, loop, source)
-            return function.value in carry.targets or is_made
+        case cst.Lambda(body=cst.Call(func=cst.Subscript() as called)):  # lambda x: functions[i](x)
+            return is_of_another(called, loop, source, depth)
+        case cst.Name() if depth:
+            meant = [*_stored_in(function, loop, source), *_called_in(function, loop, source)]
+            return function.value in carry.targets or any(is_of_another(f, loop, source, depth - 1) for f in meant)
     return False
+
+
+def _called_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> Iterator[cst.Name]:
+    """The variables that a def inside of `loop` calls."""
+    for use in source.writes(name):
+        function = source.parent(use.node)
+        if isinstance(function, cst.FunctionDef) and loop in source.ancestors(function):
+            calls = (part for part in inside(function.body) if isinstance(part, cst.Call))
+            yield from (call.func for call in calls if isinstance(call.func, cst.Name) and source.value(call.func))
+
+
+def _stored_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> Iterator[cst.BaseExpression]:
+    """All that an iteration of `loop` may store under `name`."""
+    for use in source.writes(name):
+        value = assigned(use.node, source)
+        if value is not None and not isinstance(value, cst.Name) and loop in source.ancestors(use.node):
+            yield value
 
 
 def _made_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> cst.BaseExpression | None:

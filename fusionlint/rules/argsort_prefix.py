@@ -66,6 +66,8 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
         return
+    if all(_is_a_share(one.count, source) for one in counted):
+        return
     if all(one.length == 1 for one in taken) and _is_nothing_beside(node, made, source):
         return
     most = _most(counted)
@@ -130,6 +132,28 @@ def _keeps_its_own_size(made: Sorted, count: cst.BaseExpression | None, source: 
     match count:
         case cst.Attribute(value=cst.Name(owner), attr=cst.Name(name)) if _SIZE.search(name):
             return _joins_what_is_held(made.array, owner, source)
+    return False
+
+
+def _is_a_share(count: cst.BaseExpression | None, source: Source, depth: int = _VALUES) -> bool:
+    """Whether as many are read as are a part of all, `int(0.1 * x.size)`: of so many `top_k` is a sort, too."""
+    if isinstance(count, cst.Name) and depth:
+        value = source.value(count)
+        return value is not None and _is_a_share(value, source, depth - 1)
+    parts = list(inside(count)) if count is not None else []
+    is_part = any(
+        isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply | cst.Divide | cst.FloorDivide)
+        for part in parts
+    )
+    return is_part and any(_is_a_size(part, source) for part in parts)
+
+
+def _is_a_size(node: cst.CSTNode, source: Source) -> bool:
+    match node:
+        case cst.Attribute(attr=cst.Name("size" | "shape")):
+            return True
+        case cst.Call():
+            return source.calls(node, "len", "jax.numpy.size")
     return False
 
 

@@ -1,4 +1,4 @@
-"""A few columns worked on by themselves: `x.at[:, :3].divide(c)`, a scatter where arithmetic with all of them fuses."""
+"""A few columns worked on by themselves: `x.at[:, :3].multiply(c)`, a scatter where arithmetic with all fuses."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
-    yield source.finding(
-        node,
-        "a part of each row is read, changed and written back by a scatter, which fuses with nothing after it",
-        write=_instead(write, source),
-    )
+    divides = write.method in ("divide", "div")
+    if divides:  # which is how jax does that
+        what = "everything is divided by ones, into which a scatter writes the divisor first"
+    else:
+        what = "a part of each row is read, changed and written back by a scatter, which fuses with nothing after it"
+    yield source.finding(node, what, write=_instead(write, source), pair=int(divides))
 
 
 def _is_along_a_later_axis(write: Write) -> bool:
@@ -73,7 +74,7 @@ def _is_a_number(value: cst.BaseExpression | None, source: Source) -> bool:
 
 
 def _instead(write: Write, source: Source) -> str:
-    """`x / jnp.where(i < 3, c, 1)`, and what `i` is."""
+    """`x * jnp.where(i < 3, c, 1)`, and what `i` is."""
     jnp = source.alias("jax.numpy") or "jnp"
     array = brief(source.code(root(write)), _LONG, "x")
     value = brief(source.code(write.value), _LONG, "c") if write.value is not None else "c"

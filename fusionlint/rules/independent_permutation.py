@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, as_argument, brief
+from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -30,6 +31,8 @@ def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     independent = argument(node, 3, "independent")
     if not isinstance(independent, cst.Name) or independent.value != "True" or _is_one_row(node, source):
+        return
+    if is_concrete(node, source):
         return
     yield source.finding(
         node,

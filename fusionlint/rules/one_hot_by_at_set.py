@@ -193,7 +193,16 @@ def _is_one(value: cst.BaseExpression | None) -> bool:
 
 
 def _one_hot(places: Part, length: str | None, axis: str, source: Source) -> str:
-    return f"{source.alias('jax') or 'jax'}.nn.one_hot({_shown(places, source)}, {length or '...'}{axis})"
+    place = _shown(places, source)
+    if length is not None and _may_be_below_zero(places, source):  # where a write counts from the end
+        place += f" % {length}" if length.isidentifier() or length.isdigit() else f" % ({length})"
+    return f"{source.alias('jax') or 'jax'}.nn.one_hot({place}, {length or '...'}{axis})"
+
+
+def _may_be_below_zero(places: Part, source: Source) -> bool:
+    """`(x > 0).sum() - 1`."""
+    made = meant(places, source)
+    return isinstance(made, cst.BinaryOperation) and isinstance(made.operator, cst.Subtract)
 
 
 def _length(write: Write, axis: int, source: Source) -> str | None:
@@ -220,7 +229,7 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
     every = meant(write.index[0], source)
     if not isinstance(every, cst.Call) or source.code(every.args[0].value) != _length(write, 0, source):
         return ()  # rows are left without a one
-    if not isinstance(place, cst.BaseExpression) or is_a_number(place, source):
+    if not isinstance(place, cst.BaseExpression) or is_a_number(place, source) or _may_be_below_zero(place, source):
         return ()  # one number stands for every row
     dtype = argument(write.array, 1, "dtype")
     if source.has_comment(write.call) or len(write.array.args) > 2:

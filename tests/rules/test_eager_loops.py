@@ -149,3 +149,19 @@ def test_what_an_object_does_when_it_is_made_is_done_once() -> None:
     body = "for x in batches:\n    n = jax.vmap(fns)(x)"
     assert found("eager-control-flow", body, "__init__") == 0
     assert found("eager-control-flow", body, "_init_weights") == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "number"),
+    [
+        ("f = fns.energy", 1),
+        ("f = fns[i]", 0),
+        ("if n: f = fns[i]\n    else: f = lambda x: fns[i](x)", 0),
+        ("g = jax.vmap(fns[i])\n    def f(x): return g(x).sum()", 0),
+        ("f = lambda x: fns(x, i)", 1),
+    ],
+    ids=["one for all", "one of several", "or called by a lambda", "mapped and called by a def", "of another number"],
+)
+def test_another_function_in_every_iteration_has_to_be_traced_for_itself(made: str, number: int) -> None:
+    body = f"for i in range(n):\n    {made}\n    y = jax.grad(f)(xs[i])\n    print(y)"
+    assert found("eager-control-flow", body) == number

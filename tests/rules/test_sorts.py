@@ -53,9 +53,12 @@ def test_a_softmax_keeps_the_order_by_whatever_name_a_library_hands_it_on(librar
         "return nn.softmax(jnp.argsort(x))[..., -1]",
         "return jnp.cumsum(jnp.sort(x))[-1]",
         "s = jnp.sort(x)\nreturn s[0], s[1]",
+        "n = int(0.1 * x.size)\nreturn jnp.sort(x)[-n:]",
+        "return jnp.argsort(x)[:len(x) // 2]",
     ],
     ids=["three of them", "all axes", "another axis", "read whole too", "smallest", "softmax of columns", "of an order",
-         "no order kept", "the smallest two"],
+         "no order kept", "the smallest two", "a share of all",
+         "half of all"],
 )  # fmt: skip
 def test_what_needs_the_sort_or_may_be_another_axis_is_left_alone(body: str) -> None:
     assert said(body) == []
