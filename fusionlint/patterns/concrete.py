@@ -59,7 +59,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if not isinstance(function, cst.FunctionDef):
         return False
     calls = list(_own(function, source))
-    if any(_is_past(node, call, source) or _counts_to_a_result(call, function, source) for call in calls):
+    if any(_is_past(node, call, source) or _counts_to_a_result(call, function, source, node) for call in calls):
         return True
     if any(_asserts_a_truth(part, function, source) for part in inside(function.body)):
         return True
@@ -75,7 +75,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     ends = (is_cut_by_a_mask, is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
         return True
-    return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source) for call in calls)
+    return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source, node) for call in calls)
 
 
 def _is_said_to_run_once(node: cst.CSTNode, source: Source) -> bool:
@@ -115,32 +115,31 @@ def _code(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from _code(child)
 
 
-def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
+def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source, beside: cst.CSTNode | None = None) -> bool:
     """Whether `call` makes a Python number or a length of what is in an array: of random bits anywhere; of another
-    array where the function always gets there, for it may do so only if no size is given."""
+    array where the function always gets there, or does so where `beside` stands, for it may do so only if no size is
+    given."""
     if _reads_a_clock(call, source, _DEPTH):
         return True
     if _LOGS.search(dotted(call.func)) and any(kind(arg.value, source) == "array" for arg in call.args):
-        return not is_gated(call, function, source)
+        return not is_gated(call, function, source, beside)
     match call:
         case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("item")), args=[]):
-            return kind(value, source) == "array" and not is_gated(call, function, source)
+            return kind(value, source) == "array" and not is_gated(call, function, source, beside)
         case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
             is_array = kind(value, source) == "array" or _is_of_what_is_written(value, source)
-            return is_array and not is_gated(call, function, source)
+            return is_array and not is_gated(call, function, source, beside)
         case cst.Call(args=[cst.Arg(value=one, star=""), cst.Arg(value=other)]) if source.calls(call, "max", "min"):
             is_array = "array" in (kind(one, source), kind(other, source))
-            return is_array and not is_gated(call, function, source)
-    if source.calls(call, *_OF_NUMPY) and call.args and not is_gated(call, function, source):
+            return is_array and not is_gated(call, function, source, beside)
+    if source.calls(call, *_OF_NUMPY) and call.args and not is_gated(call, function, source, beside):
         return kind(call.args[0].value, source) == "array"
-    if source.calls(call, _RANGE) and not is_gated(call, function, source):
+    if source.calls(call, _RANGE) and not is_gated(call, function, source, beside):
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
-    if source.calls(call, *FILLED) and _is_counted_out(argument(call, 0, "shape")):
-        return not is_gated(call, function, source)
     is_open = source.calls(call, *AS_LONG_AS_IT_GETS, WHERE) and len(call.args) == 1 and not call.args[0].star
-    return is_open and not is_gated(call, function, source)
+    return is_open and not is_gated(call, function, source, beside)
 
 
 def _is_counted_out(shape: cst.BaseExpression | None) -> bool:
@@ -169,10 +168,13 @@ def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
-    """`jnp.arange(jnp.max(n))`: whoever is said to trace the function, no trace gets there."""
-    if not source.calls(call, _RANGE) or is_gated(call, function, source):
+def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Source, beside: cst.CSTNode) -> bool:
+    """`jnp.arange(jnp.max(n))`, `jnp.zeros((mask.sum(), 3))`: whoever is said to trace the function, no trace gets
+    there."""
+    if not source.calls(call, _RANGE, *FILLED) or is_gated(call, function, source, beside):
         return False
+    if not source.calls(call, _RANGE):
+        return _is_counted_out(argument(call, 0, "shape"))
     meant = (source.meant(a.value) for a in call.args)
     return any(source.calls(each, *_RESULTS) for each in meant)
 

@@ -13,13 +13,16 @@ from fusionlint.source.tree import Source
 _EARLY = "jax.ensure_compile_time_eval"
 
 
-def is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether a branch or a handler decides if `call` runs, or jax computes there what is known early. What an `if`
-    asks runs in any case."""
+def is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source, beside: cst.CSTNode | None = None) -> bool:
+    """Whether a branch or a handler decides if `call` runs, other than one that `beside` stands in too, or jax computes
+    there what is known early. What an `if` asks runs in any case."""
     below: cst.CSTNode = call
+    around = set(source.ancestors(beside)) if beside is not None else set()
     for above in source.ancestors(call):
         match above:
             case cst.If(test=asked) | cst.IfExp(test=asked) if asked is below:
+                pass
+            case cst.If() if below in around:
                 pass
             case cst.If() | cst.IfExp() | cst.BooleanOperation() | cst.Try() | cst.Match():
                 return True

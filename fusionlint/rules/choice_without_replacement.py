@@ -164,19 +164,22 @@ def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _counted(among: cst.BaseExpression, source: Source) -> cst.BaseExpression:
-    """The n of `jnp.arange(n)`, or of a name for it; else what is drawn from, as written."""
+    """The n of `jnp.arange(n)` or `jnp.arange(0, n, 1)`, or of a name for it; else what is drawn from, as written."""
     value = source.meant(among)
-    if isinstance(value, cst.Call) and source.calls(value, "jax.numpy.arange") and len(value.args) == 1:
-        return value.args[0].value
+    if not isinstance(value, cst.Call) or not source.calls(value, "jax.numpy.arange"):
+        return among
+    match [arg.value for arg in value.args]:
+        case [end] | [cst.Integer("0"), end] | [cst.Integer("0"), end, cst.Integer("1")]:
+            return end
     return among
 
 
 def _length(among: cst.BaseExpression, source: Source) -> str:
-    """How many there are to draw from; "n" where that is unseen."""
+    """How many there are to draw from; "size" where that is unseen."""
     counted = _counted(among, source)
     if counted is not among or kind(among, source) == "scalar":
         return source.code(counted)
-    return f"{among.value}.shape[0]" if isinstance(among, cst.Name) and kind(among, source) == "array" else "n"
+    return f"{among.value}.shape[0]" if isinstance(among, cst.Name) and kind(among, source) == "array" else "size"
 
 
 def _few(key: str, length: str, shape: str, among: cst.BaseExpression, source: Source) -> str:

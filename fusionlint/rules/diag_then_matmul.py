@@ -217,8 +217,9 @@ def _has_rows(first: cst.BaseExpression | None, source: Source, depth: int) -> b
     return first is not None and _is_a_matrix(first, source, depth - 1)
 
 
-def _is_short(vector: cst.BaseExpression, source: Source) -> bool:
-    """Whether a vector is seen to have a few elements, or counts them: XLA knows it when it compiles."""
+def _is_short(vector: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether a vector is seen to have a few elements, or is made of one that has, `jnp.exp(g * PHASES)`, or counts
+    them: XLA knows it when it compiles."""
     if any(source.calls(part, *_COUNTS) for part in inside(source.meant(vector))):
         return True
     if isinstance(vector, cst.Name) and (axes := axes_said(vector, source)) is not None:
@@ -228,6 +229,11 @@ def _is_short(vector: cst.BaseExpression, source: Source) -> bool:
             return len(parts) <= _FEW and not any(isinstance(part, cst.StarredElement) for part in parts)
         case cst.Call(args=[cst.Arg(value=size), *_]) as made if source.calls(made, *FRESH_BY_SHAPE):
             return (constant(size) or _FEW + 1) <= _FEW
+        case cst.Call(args=args) as made if depth and source.qualified_name(made.func) in _ELEMENTWISE:
+            return any(_is_short(arg.value, source, depth - 1) for arg in args)
+        case cst.BinaryOperation(left=left, operator=operator, right=right) if depth:
+            is_elementwise = not isinstance(operator, cst.MatrixMultiply)
+            return is_elementwise and any(_is_short(side, source, depth - 1) for side in (left, right))
     return False
 
 

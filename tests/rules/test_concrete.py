@@ -72,6 +72,11 @@ def rules(code: str) -> list[str]:
             id="whether there is one",
         ),
         pytest.param("ends, n = [0, 1], jnp.zeros((parts[0].sum(), 3))", [], id="as long as a mask says"),
+        pytest.param(
+            "ends = [0, 1]\n    if SIZE:\n        n = jnp.zeros((parts[0].sum(), 3))",
+            ["blocks-by-at-set"],
+            id="as long as a mask says in a branch",
+        ),
         pytest.param("ends, n = [0, 1], jnp.zeros((len(parts), 3))", ["blocks-by-at-set"], id="as long as a list is"),
         pytest.param("ends, n = [0, 1], logger.info('%s', jnp.sum(parts[0]))", [], id="an array that is logged"),
         pytest.param("ends, n = [0, 1], logger.info('%s', len(parts))", ["blocks-by-at-set"], id="a length in a log"),
@@ -271,3 +276,18 @@ def scaled(x, scales):
 """
     assert rules(code.format("jax.ensure_compile_time_eval()")) == []
     assert rules(code.format("jax.named_scope('table')")) == ["chained-at-set"]
+
+
+@pytest.mark.parametrize(("shape", "count"), [("(mask.sum(), 3)", 0), ("(len(mask), 3)", 1)])
+def test_a_branch_that_ends_a_trace_ends_it_for_what_stands_in_it(shape: str, count: int) -> None:
+    code = f"""
+@jax.jit
+def joined(mask, other, x, is_joint):
+    if is_joint:
+        rows = jnp.zeros({shape})
+        rows = rows.at[mask].set(x)
+        rows = rows.at[other].set(x)
+        return rows
+    return x
+"""
+    assert len(rules(code)) == count

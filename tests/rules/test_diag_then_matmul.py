@@ -41,6 +41,7 @@ def test_the_advice_names_both_factors(product: str, advice: str) -> None:
     "product",
     [
         pytest.param("jnp.diag(v, 1) @ a", id="beside the diagonal"),
+        pytest.param("jnp.diag(jnp.exp(1j * v * jnp.array([0.0, 1.0, 2.0]))) @ a", id="of three numbers"),
         pytest.param("jnp.diag(v) * a", id="no matrix product"),
         pytest.param("jnp.diag(v.T) @ a", id="of a transposed matrix"),
         pytest.param("jnp.diag(a @ v) @ a", id="of a product"),

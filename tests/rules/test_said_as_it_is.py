@@ -442,6 +442,7 @@ def test_a_window_is_gathered_along_as_many_axes_as_are_seen(start: str, size: s
         ("xs", "xs[jax.lax.top_k(jax.random.uniform(key, (xs.shape[0],)), 3)[1]], or xs[jax.random.randint("),
         ("jnp.arange(1, n)", "jnp.arange(1, n)[jax.lax.top_k("),
         ("jnp.arange(n)", "jax.lax.top_k(jax.random.uniform(key, (n,)), 3)[1], or jax.random.randint("),
+        ("jnp.arange(0, n, 1)", "jax.lax.top_k(jax.random.uniform(key, (n,)), 3)[1], or jax.random.randint("),
     ],
 )
 def test_a_part_of_an_array_is_its_elements_not_their_places(among: str, expected: str) -> None:
