@@ -20,7 +20,7 @@ from fusionlint.report.text import nbytes
 JAX = importlib.metadata.version("jax")
 TARGETS = ("cpu", "h100", "v5e")
 # What may stand before the call in a block's spec; what is compiled for every target and counted has none.
-_WORDS = ("run", "memory", "lower", "flops", "accelerators")
+_WORDS = ("run", "memory", "lower", "flops", "accelerators", "off-tpu")
 Cell = tuple[str, int, str]  # a page, the number of a pair, a target
 
 
@@ -60,12 +60,19 @@ def is_of_accelerators(pair: Pair) -> bool:
     return pair.bad.spec.startswith("accelerators ")
 
 
+def is_off_the_tpu(pair: Pair) -> bool:
+    """Whether the page claims nothing of a TPU: by XLA's own estimate the good form is the slower one there."""
+    return pair.bad.spec.startswith("off-tpu ")
+
+
 def targets_of(pair: Pair) -> tuple[str, ...]:
     """The targets that a pair's table has rows of."""
     if is_run(pair) or is_lowered(pair):
         return ("any",)
     if is_of_accelerators(pair):
         return tuple(target for target in TARGETS if target != "cpu")
+    if is_off_the_tpu(pair):
+        return tuple(target for target in TARGETS if target != "v5e")
     return ("cpu",) if is_of_flops(pair) else TARGETS
 
 
@@ -192,4 +199,5 @@ def table(rows: Sequence[Cells]) -> str:
     """The Markdown table of a pair, with the version it was measured with."""
     head = ["target", *rows[0].counts]
     lines = [f"Measured with jax {JAX}:", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    return "\n\n" + "\n".join([*lines, *(row.row() for row in rows)]) + "\n"
+    ordered = sorted(rows, key=lambda row: ("any", *TARGETS).index(row.target))
+    return "\n\n" + "\n".join([*lines, *(row.row() for row in ordered)]) + "\n"

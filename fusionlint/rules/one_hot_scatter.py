@@ -49,7 +49,7 @@ def added_to_a_cache(node: cst.BinaryOperation, source: Source) -> Iterator[Find
                         _KEPT,
                         write=f"jax.lax.dynamic_update_slice_in_dim({kept.value}.value, {source.code(token)}, {index}, "
                         f"axis); for a place of its own in each row {kept.value}.value.at[rows, ..., {index}].set(...)",
-                        pair=1,
+                        pair=2,
                     )
                     return
 
