@@ -42,6 +42,8 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
+    if _is_one_of_two_ways(node, function, source):
+        return
     reads = [read for name in _names(node, source) for read in source.reads(name)]
     if not any(_is_chosen(read, source) for read in reads):
         return
@@ -65,6 +67,16 @@ def _is_key(node: cst.BaseExpression) -> bool:
     match node:
         case cst.Name(name) | cst.Attribute(attr=cst.Name(name)):
             return _KEY.search(name) is not None
+    return False
+
+
+def _is_one_of_two_ways(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
+    """Whether Python chooses between this reset and starts that are kept, `if self.full_reset: ... else: ...`."""
+    for above in source.ancestors(call):
+        if above is function:
+            return False
+        if isinstance(above, cst.If) and isinstance(above.orelse, cst.Else) and above.body in source.ancestors(call):
+            return not any(isinstance(part, cst.Call) and _is_reset(part) for part in inside(above.orelse))
     return False
 
 

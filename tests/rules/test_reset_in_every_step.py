@@ -68,3 +68,13 @@ def test_every_element_begins_anew_in_each_step(old: str, new: str) -> None:
 def test_a_start_that_is_cheap_or_needed_is_none(old: str, new: str) -> None:
     assert old in CODE
     assert found(CODE.replace(old, new)) == []
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "number"), [("start = state.first", 0), ("start = self.reset_env(key)", 2), ("", 1)]
+)
+def test_starts_that_are_kept_are_there_for_the_asking(otherwise: str, number: int) -> None:
+    chosen = "if self.is_full:\n            start = self.reset(key)"
+    if otherwise:
+        chosen += f"\n        else:\n            {otherwise}"
+    assert len(found(CODE.replace("start = self.reset(key)", chosen))) == number
