@@ -1,0 +1,65 @@
+"""Python's `sum` of an array in traced code: a slice and an addition for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.calls import as_argument, brief
+from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.how_many import how_many
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="compile-time")
+
+_FEW = 8
+_LONG = 40
+
+
+@rule.source("Call", calls=("sum",))
+def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`sum(x)` of what is seen to be an array, or `sum(f(row) for row in x)`."""
+    if not source.calls(node, "sum") or not node.args or not source.is_traced(node):
+        return
+    array = node.args[0].value
+    comprehension = array if isinstance(array, cst.GeneratorExp | cst.ListComp) else None
+    if comprehension is not None:
+        loop = comprehension.for_in
+        if loop.ifs or loop.inner_for_in is not None or not isinstance(loop.target, cst.Name):
+            return
+        array = loop.iter
+    if kind(array, source) != "array" or _is_short(array, source) or is_concrete(node, source):
+        return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
+    if comprehension is None:
+        write = brief(_summed(array, source), _LONG, "x.sum(0)")
+    else:
+        x = brief(as_argument(array, source), _LONG, "x")
+        write = f"{source.alias('jax') or 'jax'}.vmap of what is done with each, over {x}, and `.sum(0)` of that"
+    plain = len(node.args) == 1 and comprehension is None and not source.has_comment(node)
+    yield source.finding(
+        node,
+        "Python's `sum` adds up an array one element at a time, each by operations of its own in the program",
+        write=write if len(node.args) == 1 else f"{source.code(node.args[1].value)} + {write}",
+        edits=(source.replace(node, _summed(array, source)),) if plain else (),
+    )
+
+
+def _summed(array: cst.BaseExpression, source: Source) -> str:
+    """`x.sum(0)`, `(x > 0).sum(0)`."""
+    code = source.code(array)
+    is_one = isinstance(array, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or bool(array.lpar)
+    return f"{code if is_one else f'({code})'}.sum(0)"
+
+
+def _is_short(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether an array is seen to have a few elements, or a few rows."""
+    count = how_many(array, source)
+    return (count is not None and count <= _FEW) or is_few(source.meant(array), source)
