@@ -41,8 +41,9 @@ from fusionlint.source.walk import dotted
 _LONG = 60
 # So many elements are listed one by one: three by three by three.
 _FEW = 27
-_OF_THE_EARLIER = "; where two places are one, the later value is made of the earlier, not of what stood there"
-_WHICH_IS_LAST = "of two at one place, no scatter says which is last"
+_FIRST = "compute the values first, each into a name of its own; then "
+_OF_THE_EARLIER = "; if two places may be equal, make the later value from the earlier one"
+_WHICH_IS_OPEN = "where two places are equal a scatter leaves open which value stays"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
 ELEMENTS, LOOP, ARRAYS, ALONG, FUSED = range(5)
@@ -74,7 +75,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(written_once(writes, told.array, source), _pair(told))
     if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
-        return Advice(f"the values first, under names of their own; then {line or _outline(told)}{again}", _pair(told))
+        return Advice(f"{_FIRST}{line or _outline(told)}{again}", _pair(told))
     if line is not None:
         return Advice(line, ALONG)
     if begins_a_list(writes, source):
@@ -138,12 +139,12 @@ def _joined_places(told: _Told) -> Advice:
     is_one = len({told.source.code(write.value) for write in told.writes if write.value is not None}) == 1
     values = "values that are arrays" if is_one else "values"
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
-    of_many = "; of many thousands a TPU loses by it"
+    of_many = "; with many thousands of places a TPU gets slower"
     return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}{of_many}", ARRAYS)
 
 
 def _unless_they_meet(told: _Told) -> str:
-    return f"; {_WHICH_IS_LAST}: {told.jnp}.where does" if _may_meet(told.writes, told.source) else ""
+    return f"; {_WHICH_IS_OPEN}: {told.jnp}.where does not" if _may_meet(told.writes, told.source) else ""
 
 
 def _along(places: Sequence[Part], told: _Told) -> Advice:
@@ -151,8 +152,9 @@ def _along(places: Sequence[Part], told: _Told) -> Advice:
     if is_carried(writes, told.source):
         return Advice(_scattered(told).text, ARRAYS)  # a CPU gains nothing
     if any(_is_found_by_a_function(place, told.source) for place in places):
-        of_slices = f"of slices one {jnp}.concatenate of the parts and of what stands between them, in their order"
-        return Advice(f"{of_slices}; else one {jnp}.where of a mask of the places", _pair(told))
+        of_slices = f"one {jnp}.concatenate of the parts and of what stands between them, in their order"
+        otherwise = f"if not, one {jnp}.where with a mask of the places"
+        return Advice(f"if the places are slices, {of_slices}; {otherwise}", _pair(told))
     return Advice(
         said_along(writes, places, told.array, told.source, jnp, are_numbers=told.seen.are_numbers), _pair(told)
     )
@@ -263,14 +265,16 @@ def _outline(told: _Told) -> str:
     if _are_joined(told):
         return _all_at_once(told) + _unless_they_meet(told)
     if seen.are_elements and along_one_axis(told.writes) is not None:
-        return f"one {jnp}.where in the other" + ("" if seen.are_numbers else ", where each place is one number")
+        chosen = f"{jnp}.where(k == second, ..., {jnp}.where(k == first, ..., {told.array}))"
+        unless = "" if seen.are_numbers else ", where each place is one number"
+        return f"one {jnp}.where inside the other: {chosen}, with `k = {jnp}.arange(n)`{unless}"
     if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
         return f"one sum of them, each brought to its place by {jnp}.pad"
     if seen.lie_side_by_side or seen.are_a_matrix:
         return f"one {jnp}.concatenate of them and of what stands between them{_of_a_part(told)}"
     if seen.are_elements and len(seen.methods) == 1:
         apart = all(are_apart(one.index, other.index) for one, other in combinations(told.writes, 2))
-        unless = "" if apart or seen.methods != {"set"} else f"; {_WHICH_IS_LAST}: {jnp}.where does"
+        unless = "" if apart or seen.methods != {"set"} else f"; {_WHICH_IS_OPEN}: {jnp}.where does not"
         return _all_at_once(told) + unless
     return _masked(told)
 

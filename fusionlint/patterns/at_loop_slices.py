@@ -32,7 +32,7 @@ def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, 
                 return f"a list of the blocks, and one {whole}, after the loop"
             if write.method == "add" or all(is_added(piece, source) for piece in pieces):
                 return f"a list of the blocks that are added, and `{array} + ` one {whole}, after the loop"
-        masks = f"one {jnp}.where of a mask for each piece, {jnp}.arange along each axis compared with its bounds"
+        masks = f"one {jnp}.where with a mask for each piece: compare {jnp}.arange along each axis with its bounds"
         return f"{masks}; a block is brought to its place by {jnp}.pad"
     if write.method != "set" and not are_windows_apart(write, loop, source) and _are_cut(pieces, source):
         if all(piece.method in ("add", "subtract") for piece in pieces):

@@ -9,4 +9,4 @@ from __future__ import annotations
 def masked(jnp: str, *, is_padded: bool) -> str:
     """What writes anything anywhere, at places that Python knows or not: but for arrays of places."""
     pad = f"; a block is brought to its place by {jnp}.pad" if is_padded else ""
-    return f"one {jnp}.where of a mask: {jnp}.arange along each axis, compared with the places{pad}"
+    return f"one {jnp}.where with a mask: compare {jnp}.arange along each axis with the places{pad}"

@@ -65,7 +65,7 @@ def entries_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     if not are_entries(writes, source) or is_concrete(node, source):
         return
     name, jnp = source.assigned_name(node), source.alias("jax.numpy") or "jnp"
-    first = "the values first, under names of their own; then " if reads_back(writes, source) else ""
+    first = "compute the values first, each into a name of its own; then " if reads_back(writes, source) else ""
     stack = f"one {jnp}.stack of the entries of each row, axis=-1, zeros too, and one of the rows, axis=-2"
     yield source.finding(
         writes[0].call,

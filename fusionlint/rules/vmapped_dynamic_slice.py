@@ -33,7 +33,10 @@ _GATHER = (
     "one gather, x[...] with `start + jnp.arange(size)` along each axis in which the window moves, shaped to broadcast "
     "with one another, and `:` along the others; the start clipped to what fits"
 )
-_MASK = "jnp.where of a mask, jnp.arange of each axis compared with where the piece begins and ends"
+_MASK = (
+    "jnp.where with a mask: compare i = jnp.arange of each axis with where the piece begins and ends; what stands there "
+    "is piece[jnp.clip(i - start, 0, size - 1)], along each axis"
+)
 
 
 @rule.source("Call", calls=(_SLICE, _UPDATE))

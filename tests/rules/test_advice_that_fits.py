@@ -250,7 +250,7 @@ class Coupling:
 def test_places_that_a_function_returns_may_be_anything() -> None:
     """`k == place` asks for numbers, and this may be a slice."""
     text = advice("chained-at-set", COUPLED.format(place="self.indices(output.ndim)").replace("one + 1", "other"))
-    assert text.endswith("else one jnp.where of a mask of the places")
+    assert text.endswith("if not, one jnp.where with a mask of the places")
     assert "k == " in advice("chained-at-set", COUPLED.format(place="jnp.argmax(first)").replace("one + 1", "other"))
 
 

@@ -39,7 +39,7 @@ def is_quiet(body: str) -> bool:
 def test_where_two_places_may_be_one_the_order_is_said_to_count(writes: str, meet: bool) -> None:
     text = advice(f"@jax.jit\ndef f(x, i, j, n):\n    return x{writes}\n")
     assert text.startswith(("x.at[jnp.array([", "x.at[all the indices]"))
-    assert ("no scatter says which is last" in text) == meet
+    assert ("leaves open which value stays" in text) == meet
 
 
 ALONG = " with `k = jnp.arange(n)` along that axis"
@@ -85,7 +85,7 @@ def test_what_a_number_tells_apart_is_stacked_single_places_of_a_plane_too() -> 
     said = "one jnp.stack([...], axis=2) of the parts and of the others of x"
     assert planes == f"{said}; a single place in a part is jnp.arange along each axis, compared with it"
     blocks = advice("@jax.jit\ndef f(x, a, b):\n    return x.at[0].set(a).at[1, 2:4].set(b)\n")
-    assert blocks.startswith("one jnp.where of a mask: ")
+    assert blocks.startswith("one jnp.where with a mask: ")
     assert blocks.endswith("a block is brought to its place by jnp.pad")
 
 
@@ -145,19 +145,24 @@ def test_of_both_ends_of_a_new_array_nobody_says_how_long_a_stack_would_be() -> 
 )
 def test_lines_along_several_axes_are_told_by_a_mask(writes: str, is_masked: bool) -> None:
     text = advice(f"@jax.jit\ndef f(x, i, j, k):\n    return x{writes}\n")
-    assert text.startswith("one jnp.where of a mask: ") == is_masked
+    assert text.startswith("one jnp.where with a mask: ") == is_masked
 
 
 @pytest.mark.parametrize(
     ("place", "method", "then"),
     [
-        ("[i + k]", "set", "one jnp.where in the other"),
+        (
+            "[i + k]",
+            "set",
+            "one jnp.where inside the other: jnp.where(k == second, ..., jnp.where(k == first, ..., x)), "
+            "with `k = jnp.arange(n)`",
+        ),
         ("[i, k]", "add", "x.at[all the indices].add(all the values)"),
         (
             "[i, k]",
             "set",
-            "x.at[all the indices].set(all the values); of two at one place, no scatter says which is last: "
-            "jnp.where does",
+            "x.at[all the indices].set(all the values); where two places are equal a scatter leaves open which value "
+            "stays: jnp.where does not",
         ),
         ("[k : k + i]", "set", "one jnp.concatenate of them and of what stands between them"),
     ],
@@ -171,7 +176,7 @@ def f(x, y, i, k):
     x = x.at{place.replace("k", "i")}.{method}(item)
     return x
 """
-    assert advice(code) == f"the values first, under names of their own; then {then}"
+    assert advice(code) == f"compute the values first, each into a name of its own; then {then}"
 
 
 @pytest.mark.parametrize(
@@ -464,7 +469,7 @@ def test_what_is_called_like_arrays_is_not_listed_for_they_may_be_of_other_lengt
     code = f"{head}    return x.at[{place}].add(a).at[other].add(b)\n"
     of_masks = ", of a mask its flatnonzero," if "mask" in place else ""
     joined = f"its indices{of_masks} and values joined by jnp.concatenate"
-    assert advice(code) == f"one `x.at[...].add(...)`, {joined}; of many thousands a TPU loses by it"
+    assert advice(code) == f"one `x.at[...].add(...)`, {joined}; with many thousands of places a TPU gets slower"
     named = code.replace(place, "node").replace("sets", "node")
     assert advice(named).startswith("x + jnp.where(k == node, a, 0) + jnp.where(k == other, b, 0)")
 

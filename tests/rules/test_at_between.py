@@ -50,7 +50,9 @@ def advice(code: str) -> str:
 def test_a_list_that_is_changed_between_writes_is_another_place(between: str, is_one_place: bool) -> None:
     text = advice(PADDED.replace("cut[axis] = slice(n, None)", between))
     assert (text == ONE_PLACE) == is_one_place
-    assert is_one_place or text.startswith("the values first, under names of their own; then one jnp.concatenate")
+    assert is_one_place or text.startswith(
+        "compute the values first, each into a name of its own; then one jnp.concatenate"
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,5 +68,5 @@ def test_a_list_that_is_changed_between_writes_is_another_place(between: str, is
 )
 def test_a_few_numbers_that_are_made_of_each_other_are_a_stack(old: str, new: str, is_a_stack: bool) -> None:
     text = advice(SPLINE.replace(old, new) if old else SPLINE)
-    assert text.startswith("the values first, under names of their own; then one jnp.")
+    assert text.startswith("compute the values first, each into a name of its own; then one jnp.")
     assert ("one jnp.stack of the last of each place" in text) == is_a_stack

@@ -41,12 +41,12 @@ def test_tuples_of_slices_are_no_places_to_compare_or_to_list(before: str, one: 
     (text,) = told(FACES.format(before=before, one=one, other=other))
     assert "k ==" not in text
     assert "jnp.array([" not in text
-    assert "jnp.where of a mask" in text
+    assert "jnp.where with a mask" in text
 
 
 def test_a_tuple_of_numbers_is_told_a_mask_too() -> None:
     (text,) = told("def f(board, one, other):\n    return board.at[tuple(one)].set(1).at[tuple(other)].set(2)\n")
-    assert text.startswith("one jnp.where of a mask: jnp.arange along each axis")
+    assert text.startswith("one jnp.where with a mask: compare jnp.arange along each axis")
 
 
 def test_what_a_loop_cuts_by_tuples_of_slices_is_a_list_of_pieces() -> None:
@@ -76,7 +76,7 @@ def merged(B, S, blocks):
     ("made", "value", "expected"),
     [
         ("B @ S", "A + T[start:end, start:end]", "a list of the blocks that are added, and `T + ` one jax.scipy."),
-        ("B @ S", "A", "one jnp.where of a mask for each piece"),
+        ("B @ S", "A", "one jnp.where with a mask for each piece"),
     ],
 )
 def test_blocks_of_a_full_matrix_leave_the_rest_of_it(made: str, value: str, expected: str) -> None:

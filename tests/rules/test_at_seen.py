@@ -192,7 +192,7 @@ def test_an_index_of_several_axes_is_put_into_no_array_of_places() -> None:
 def faces(data, before, mean):
     return data.at[before + (0,)].set(mean).at[before + (-1,)].set(mean)
 """
-    assert advice("chained-at-set", code).startswith("one jnp.where of a mask: ")
+    assert advice("chained-at-set", code).startswith("one jnp.where with a mask: ")
 
 
 EDGES = """
@@ -206,11 +206,11 @@ def edges(u, a, b):
     [
         ("0", "-1", "a", "b", "jnp.where(i == 0, a, jnp.where(i == n - 1, b, u)) with `i = jnp.arange(n)`"),
         (":, 0, :", ":, -1, :", "a", "b", "with `i = jnp.arange(n)` along axis 1"),
-        ("0", "..., 0", "a", "b", "one jnp.where of a mask: "),
-        ("0, 1:-1", "-1, 1:-1", "a", "b", "one jnp.where of a mask: "),
+        ("0", "..., 0", "a", "b", "one jnp.where with a mask: "),
+        ("0, 1:-1", "-1, 1:-1", "a", "b", "one jnp.where with a mask: "),
         ("0", "..., 0", "0.0", "0.0", "jnp.where(inner, u, 0.0), where `inner` compares"),
         ("0", "-1", "a", "a", "jnp.where(inner, u, a), where `inner` compares"),
-        ("0", "..., 0", "a", "a", "one jnp.where of a mask: "),
+        ("0", "..., 0", "a", "a", "one jnp.where with a mask: "),
     ],
 )
 def test_edges_of_several_axes_are_no_case_of_one(one: str, other: str, first: str, second: str, expected: str) -> None:
@@ -229,13 +229,13 @@ def assembled(whole, blocks, starts):
 @pytest.mark.parametrize(
     ("place", "method", "expected"),
     [
-        ("at : at + 3, at : at + 3", "set", "one jnp.where of a mask for each piece"),
+        ("at : at + 3, at : at + 3", "set", "one jnp.where with a mask for each piece"),
         (
             "at : at + 3, at : at + 3",
             "add",
             "a list of the blocks that are added, and `whole + ` one jax.scipy.linalg.",
         ),
-        ("at : at + 3, by : by + 3", "set", "one jnp.where of a mask for each piece"),
+        ("at : at + 3, by : by + 3", "set", "one jnp.where with a mask for each piece"),
         ("by : by + 3", "set", "a list of the pieces and of what stands between them"),
     ],
 )
@@ -270,7 +270,7 @@ def test_what_is_made_of_what_stands_there_is_added_where_two_turns_may_meet(val
     ("method", "expected"),
     [
         ("add", "u + jnp.where(i == 0, a, 0) + jnp.where(i == n - 1, b, 0) with `i = jnp.arange(n)`"),
-        ("mul", "one jnp.where of a mask: "),
+        ("mul", "one jnp.where with a mask: "),
     ],
 )
 def test_what_is_added_to_edges_is_added_to_what_is_there(method: str, expected: str) -> None:
@@ -314,11 +314,8 @@ def marked(x, i, j):
     return x
 """
     text = advice("chained-at-set", code)
-    assert text.startswith("the values first")
-    assert (
-        text.endswith("; where two places are one, the later value is made of the earlier, not of what stood there")
-        == may_meet
-    )
+    assert text.startswith("compute the values first")
+    assert text.endswith("; if two places may be equal, make the later value from the earlier one") == may_meet
 
 
 def test_masks_are_joined_by_where_they_hold() -> None:

@@ -181,7 +181,7 @@ def test_messages_name_the_array() -> None:
 def test_no_array_is_advised_to_be_written_with_its_own_later_value() -> None:
     (finding,) = found("def f(x, i, j):\n    x = x.at[i].set(1)\n    return x.at[j].set(x[i])\n")
     assert finding.suggestion is not None
-    assert finding.suggestion.text.startswith("the values first")
+    assert finding.suggestion.text.startswith("compute the values first")
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def f(x, i, j):
 """
     (chained,) = found(code)
     assert chained.suggestion is not None
-    assert not chained.suggestion.text.startswith("the values first")
+    assert not chained.suggestion.text.startswith("compute the values first")
     assert rules(code.replace("x.dtype", "x.sum().dtype")) == []
 
 

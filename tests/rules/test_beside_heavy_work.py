@@ -168,7 +168,9 @@ def test_what_a_maker_maps_runs_once_but_for_what_it_hands_on(name: str, last: s
     assert found("chained-at-set", MESH.format(name=name, last=last)) == number
 
 
-@pytest.mark.parametrize(("method", "told"), [("add", "one `x.at[...].add(...)`"), ("set", "one jnp.where of a mask")])
+@pytest.mark.parametrize(
+    ("method", "told"), [("add", "one `x.at[...].add(...)`"), ("set", "one jnp.where with a mask")]
+)
 def test_places_that_may_be_there_twice_are_added_up_by_one_write(method: str, told: str) -> None:
     findings = check_text((HEAD + ADDED.format(method=method)).encode(), "m.py", Scope(("chained-at-set",)))
     assert [told in str(finding.suggestion) for finding in findings] == [True]

@@ -262,7 +262,7 @@ def lines(x, at, a, b, c, n):
             "one jnp.concatenate of the parts and of what stands between them in that",
         ),
         # 1024 tables: cpu 10 -> 1, h100 6 -> 1, v5e 20 -> 10 launches.
-        (":, 1:3", "at, 0", "at, 2", "one jnp.where of a mask: jnp.arange along each axis, compared with the places"),
+        (":, 1:3", "at, 0", "at, 2", "one jnp.where with a mask: compare jnp.arange along each axis with the places"),
     ],
 )
 def test_parts_of_a_line_are_put_together_before_it_is_written(one: str, two: str, three: str, expected: str) -> None:
@@ -272,7 +272,7 @@ def test_parts_of_a_line_are_put_together_before_it_is_written(one: str, two: st
         many = advice("chained-at-set", LINES.format(one=one, two="at_mask, 0", three="at_mask, 2", value="b"))
         assert many == "the values first, then one write for each kind of places, arrays of them joined"
     back = advice("chained-at-set", LINES.format(one=one, two=two, three=three, value=f"b + x[{one}]"))
-    assert back.startswith("the values first, under names of their own; then one ")
+    assert back.startswith("compute the values first, each into a name of its own; then one ")
     assert "jnp.concatenate of them" not in back
 
 
@@ -353,9 +353,9 @@ def renewed(x, edges, v, d, k):
 @pytest.mark.parametrize(
     ("writes", "expected"),
     [
-        (".at[k, :].set(0.0).at[:, k].set(0.0).at[k, :].set(v).at[k, k].set(d)", "one jnp.where of a mask"),
+        (".at[k, :].set(0.0).at[:, k].set(0.0).at[k, :].set(v).at[k, k].set(d)", "one jnp.where with a mask"),
         (".at[0].set(d).at[1 : 1 + k].set(v).at[1 + k].set(d)", "one jnp.concatenate of the parts"),
-        (".at[:2].set(v).at[k].set(d).at[2:4].set(v)", "one jnp.where of a mask"),
+        (".at[:2].set(v).at[k].set(d).at[2:4].set(v)", "one jnp.where with a mask"),
         (".at[i].add(d).at[j].add(-d)", "one `x.at[...].add(...)`, its indices and values joined by jnp.concatenate"),
     ],
 )
