@@ -7,7 +7,7 @@ which one compiled pattern of bounded depth follows in C: a module of 100 000 in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -75,6 +75,15 @@ class Module:
     name: str
     entry: str
     computations: Mapping[str, Computation]  # in printed order
+
+    def body(self, item: Instruction) -> Computation | None:
+        """The computation that a fusion runs; None for anything else."""
+        return self.computations[item.called[0]] if item.opcode == "fusion" else None
+
+    def work_of(self, item: Instruction) -> Collection[Instruction]:
+        """What a kernel does: the instructions of a fusion, any other itself."""
+        body = self.body(item)
+        return body.instructions.values() if body else (item,)
 
 
 def parse(text: str) -> Module:
