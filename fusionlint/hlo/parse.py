@@ -7,8 +7,10 @@ which one compiled pattern of bounded depth follows in C: a module of 100 000 in
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 from fusionlint.hlo.frames import Frame as Frame
@@ -70,7 +72,7 @@ class Computation:
         return tuple(sorted(found, key=lambda item: int(item.literal)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Module:
     name: str
     entry: str
@@ -84,6 +86,18 @@ class Module:
         """What a kernel does: the instructions of a fusion, any other itself."""
         body = self.body(item)
         return body.instructions.values() if body else (item,)
+
+    def every(self, opcode: str) -> Sequence[Instruction]:
+        """The instructions of that kind, in all computations."""
+        return self._by_opcode.get(opcode, ())
+
+    @cached_property  # a rule asks for each barrier
+    def _by_opcode(self) -> Mapping[str, Sequence[Instruction]]:
+        found: defaultdict[str, list[Instruction]] = defaultdict(list)
+        for part in self.computations.values():
+            for item in part.instructions.values():
+                found[item.opcode].append(item)
+        return dict(found)
 
 
 def parse(text: str) -> Module:

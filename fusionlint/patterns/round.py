@@ -68,8 +68,7 @@ def is_elementwise(item: hlo.Instruction, module: hlo.Module) -> bool:
 
 def joins_at_every_level(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether one call joins arrays of several sizes: `lax.associative_scan` does, and jax leaves no name of it."""
-    every = (step for part in module.computations.values() for step in part.instructions.values())
-    here = (step for step in every if step.opcode == "concatenate" and step.stack == barrier.stack)
+    here = (step for step in module.every("concatenate") if step.stack == barrier.stack)
     return bool(barrier.stack) and len({step.shape.dims for step in here}) > 2
 
 
@@ -129,13 +128,7 @@ def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the result of an instruction beside the value is what a loop's body hands to its next iteration."""
     from fusionlint.hlo.parse import names  # to check a file nobody needs it
 
-    bodies = {
-        body
-        for computation in module.computations.values()
-        for item in computation.instructions.values()
-        if item.opcode == "while"
-        for body in names(item.attributes["body"])
-    }
+    bodies = {body for loop in module.every("while") for body in names(loop.attributes["body"])}
     computation = module.computations[barrier.computation]
     return barrier.computation in bodies and computation.root in _handed_on(computation, name)
 
