@@ -245,5 +245,5 @@ def _downstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
     for name in seen:
         yield instructions[name]
         seen.extend(user for user in instructions[name].users if user not in seen and len(seen) < most)
-    for caller in value.names.callers.get(value.node[0], ()):
+    for caller in value.names.callers[value.node[0]]:
         yield value.names.instruction(caller)

@@ -91,6 +91,19 @@ class Module:
         """The instructions of that kind, in all computations."""
         return self._by_opcode.get(opcode, ())
 
+    def callers(self, name: str) -> Sequence[tuple[str, Instruction]]:
+        """Who runs the computation `name`: each instruction, behind the computation that it stands in."""
+        return self._callers.get(name, ())
+
+    @cached_property
+    def _callers(self) -> Mapping[str, Sequence[tuple[str, Instruction]]]:
+        found: defaultdict[str, list[tuple[str, Instruction]]] = defaultdict(list)
+        for part in self.computations.values():
+            for item in part.instructions.values():
+                for called in item.called:
+                    found[called].append((part.name, item))
+        return dict(found)
+
     @cached_property  # a rule asks for each barrier
     def _by_opcode(self) -> Mapping[str, Sequence[Instruction]]:
         found: defaultdict[str, list[Instruction]] = defaultdict(list)
