@@ -115,9 +115,8 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:
     """`node` and what it is wrapped in: `jax.jit(jax.vmap(jnp.interp))`."""
     yield node
-    above = source.parent(node)
-    around = source.parent(above) if isinstance(above, cst.Arg) else None
-    if isinstance(around, cst.Call) and source.calls(around, *_HANDS):
+    around = source.handed_to(node)
+    if around is not None and source.calls(around, *_HANDS):
         yield from _wrapped(around, source)
 
 
@@ -172,11 +171,8 @@ def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
 
 def _is_for_numpy(node: cst.Call, source: Source) -> bool:
     """`np.asarray(jnp.interp(...))`: no trace gets there, and numpy has an interp of its own."""
-    above = source.parent(node)
-    match source.parent(above) if isinstance(above, cst.Arg) else None:
-        case cst.Call() as around:
-            return source.calls(around, "numpy.asarray", "numpy.array")
-    return False
+    around = source.handed_to(node)
+    return around is not None and source.calls(around, "numpy.asarray", "numpy.array")
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:
