@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import tokenize
@@ -19,7 +18,7 @@ from fusionlint.compiling.owners import installed
 from fusionlint.compiling.targets import Target
 from fusionlint.explained import Report
 from fusionlint.folders import top_folder
-from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording
+from fusionlint.recording import Argument, Compilation, RecordedFunction, Recording, sha256_of
 from fusionlint.rule import Rule
 from fusionlint.tasks import Failure, Task, read, tasks
 
@@ -113,18 +112,11 @@ def _recorded(spec: str, recording: Recording) -> RecordedFunction | None:
 def _changed(function: RecordedFunction, one: Compilation, sources: Mapping[str, str]) -> Iterator[str]:
     """The user's files that the program comes from, and that are others now; not those that are not on this machine."""
     own = function.defined.path if function.defined and function.sha256 else None
-    if own and _sha256(own) not in (None, function.sha256):
+    if own and sha256_of(own) not in (None, function.sha256):
         yield own
     for path in _paths([one]):
         if path in sources and _source(path) not in (None, sources[path]):
             yield path
-
-
-def _sha256(path: str) -> str | None:
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
-        return None
 
 
 def _paths(compilations: Iterable[Compilation]) -> list[str]:

@@ -4,6 +4,7 @@ can be saved as JSON; imports nothing of ours."""
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import re
@@ -166,6 +167,14 @@ def recording_json(recording: Recording) -> str:
         for one in function["compilations"]:
             one["programs"] = {platform: _packed(data) for platform, data in one["programs"].items()}
     return json.dumps({"version": VERSION, "recording": document}, indent=1)
+
+
+def sha256_of(path: str) -> str | None:
+    """A digest of a file, by which it is known again; None where there is none, as of a notebook's cell."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def read_recording(path: Path) -> Recording:

@@ -74,8 +74,8 @@ def _removed(before: hlo.Module, after: hlo.Module, first: Counter[str], last: C
     for computation in before.computations.values():
         for reason in _superfluous(computation):
             seen[reason] += times[computation.name]
-    bodies = _fusion_bodies(after)
-    inside = sum(len(tuple(_work(after.computations[name]))) for name in bodies)
+    fusions = after.every("fusion")
+    inside = sum(len(tuple(_work(after.computations[fusion.called[0]]))) for fusion in fusions)
     gone = (first - last).total()
     return Removed(
         unused=seen["unused"],
@@ -83,7 +83,7 @@ def _removed(before: hlo.Module, after: hlo.Module, first: Counter[str], last: C
         on_constants=seen["constant"],
         rewritten=max(0, gone - seen.total()),
         added=(last - first).total(),
-        fused=max(0, inside - len(bodies)),
+        fused=max(0, inside - len(fusions)),
     )
 
 
@@ -144,11 +144,6 @@ def _calls(module: hlo.Module) -> Mapping[str, int]:
             for name in step.called:
                 times[name] += times[computation.name]
     return times
-
-
-def _fusion_bodies(module: hlo.Module) -> list[str]:
-    every = (step for part in module.computations.values() for step in part.instructions.values())
-    return [step.called[0] for step in every if step.opcode == "fusion"]
 
 
 def _jaxpr_operations(text: str) -> Counter[str]:

@@ -1,4 +1,5 @@
-"""The mark of tests that depend on which compilers are installed, and the check that no test lacks it.
+"""The mark of tests that depend on which compilers are installed, the check that no test lacks it, and what they
+compile.
 
 CI runs all tests without the compilers of hardware that is not here, installs them, and then runs those with the mark.
 So a test that was skipped for want of a compiler, or that goes by what is installed, has to have it.
@@ -9,9 +10,17 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
+
+from fusionlint.compiling import targets
+from fusionlint.compiling.artifacts import Artifacts
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.jobs import compile_many
+from fusionlint.explained import Report, explain
+from fusionlint.rule import Rule
 
 # What is said where a compiler, or an environment to compile, is not installed.
 _EXTRA = re.compile(r"pip install 'fusionlint\[(?:cuda|tpu|examples)\]'")
@@ -28,6 +37,34 @@ def needed(target: str) -> Collection[pytest.MarkDecorator]:
 def each(*names: str) -> list[object]:
     """Targets to parametrize a test by, with their marks."""
     return [pytest.param(name, marks=needed(name)) for name in names]
+
+
+def written(code: str, calls: Iterable[str], folder: Path) -> dict[str, str]:
+    """Calls of the functions in a text, `f(f32[8])`, each with the SPEC of it as a file in `folder`."""
+    path = folder / "code.py"
+    path.write_text(code)
+    return {call: f"{path}:{call}" for call in calls}
+
+
+def compiled(specs: Mapping[str, str], name: str) -> dict[str, Artifacts]:
+    """What the SPECs, which have names, are on the target of that name; skips where its compiler is not installed."""
+    target = targets.get(name)
+    if absent := targets.missing(target):
+        pytest.skip(absent)
+    made = dict(zip(specs, compile_many([*map(parse_spec, specs.values())], target), strict=True))
+    found = {name: one for name, one in made.items() if isinstance(one, Artifacts)}
+    assert found.keys() == made.keys(), [one for one in made.values() if not isinstance(one, Artifacts)]
+    return found
+
+
+def explained(specs: Mapping[str, str], name: str, rules: Sequence[Rule] = ()) -> dict[str, Report]:
+    """The reports of what is `compiled`."""
+    return {spec: explain(artifacts, rules) for spec, artifacts in compiled(specs, name).items()}
+
+
+def told(report: Report) -> set[str]:
+    """The rules that know a way around a barrier."""
+    return {one.rule for one in report.barriers if one.rule}
 
 
 def pytest_configure(config: pytest.Config) -> None:

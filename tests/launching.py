@@ -5,12 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import pytest
+import compilers
 
-from fusionlint.compiling import targets
 from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
 
 SOURCE = Path(__file__).parent / "data" / "launched.py"
 CARTPOLE = Path(__file__).parents[1] / "examples" / "cartpole"
@@ -57,10 +54,4 @@ def compiled(target: str) -> dict[str, Artifacts]:
     """Everything in NAMES (of a TPU, whose compiler is slow, the variants), compiled for `target` by one worker; skips
     where its compiler is not installed."""
     names = NAMES if target == "h100" else tuple(VARIANTS)
-    absent = targets.missing(targets.get(target))
-    if absent:
-        pytest.skip(absent)
-    results = compile_many([parse_spec(spec(name)) for name in names], targets.get(target))
-    failed = [result for result in results if not isinstance(result, Artifacts)]
-    assert not failed
-    return {name: result for name, result in zip(names, results, strict=True) if isinstance(result, Artifacts)}
+    return compilers.compiled({name: spec(name) for name in names}, target)

@@ -8,13 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import explain
 from fusionlint.rule import all_rules
 from fusionlint.source.check import check_files
 from fusionlint.source.scope import Scope
@@ -84,14 +80,9 @@ def test_it_plays_the_same_games(environments: tuple[Any, Any]) -> None:
 
 def test_a_third_of_the_launches_on_h100() -> None:
     pytest.importorskip("gymnax", reason="gymnax is not installed: pip install 'fusionlint[examples]'")
-    target = targets.get("h100")
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    (made,) = compile_many([parse_spec(f"{EXAMPLE / 'step.py'}:rewritten")], target)
-    assert isinstance(made, Artifacts), made
-    report = explain(made, all_rules())
+    report = compilers.explained({"rewritten": f"{EXAMPLE / 'step.py'}:rewritten"}, "h100", all_rules())["rewritten"]
     assert report.launches <= ORIGINAL_ON_H100 / 3
-    assert "chained-at-set" not in {barrier.rule for barrier in report.barriers}
+    assert "chained-at-set" not in compilers.told(report)
 
 
 def test_check_finds_nothing_in_it() -> None:

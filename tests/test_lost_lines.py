@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import Report, explain
+from fusionlint.explained import Report
 
 pytestmark = pytest.mark.compilers
 
@@ -48,18 +45,9 @@ def twice(x):
 
 @pytest.fixture(scope="module", params=["h100", "v5e", "cpu"])
 def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
-    target = targets.get(request.param)
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    path = tmp_path_factory.mktemp("code") / "lost.py"
-    path.write_text(CODE)
-    found = {}
-    for name in ("one", "two", "within", "summed"):
-        shapes = ", ".join(["f32[10000]"] * (1 if name == "one" else 2))
-        (result,) = compile_many([parse_spec(f"{path}:{name}({shapes})")], target)
-        assert isinstance(result, Artifacts), result
-        found[name] = explain(result)
-    return found
+    calls = ["one(f32[10000])", *(f"{name}(f32[10000], f32[10000])" for name in ("two", "within", "summed"))]
+    reports = compilers.explained(compilers.written(CODE, calls, tmp_path_factory.mktemp("code")), request.param)
+    return {call.partition("(")[0]: report for call, report in reports.items()}
 
 
 def _comments(report: Report) -> set[str]:

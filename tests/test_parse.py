@@ -93,6 +93,23 @@ def test_a_fusion_has_as_many_parameters_as_operands(name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
+def test_instructions_of_a_kind_are_found_in_all_computations_in_printed_order(name):
+    module = read(name)
+    items = [item for part in module.computations.values() for item in part.instructions.values()]
+    for opcode in ("while", "concatenate", "fusion", "none-such"):
+        assert [*module.every(opcode)] == [item for item in items if item.opcode == opcode]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_fusion_has_a_body_and_does_what_stands_there(name):
+    module = read(name)
+    for item in (item for part in module.computations.values() for item in part.instructions.values()):
+        body = module.body(item)
+        assert (body is not None) == (item.opcode == "fusion")
+        assert [*module.work_of(item)] == ([*body.instructions.values()] if body else [item])
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_a_module_travels_to_another_process(name):
     module = read(name)
     assert pickle.loads(pickle.dumps(module)) == module

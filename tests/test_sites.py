@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import compilers
 import pytest
 
 from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.compiling.targets import get
 from fusionlint.explained import explain
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.sites import at_their_calls
@@ -57,14 +55,9 @@ LINES = CODE.splitlines()
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Artifacts]:
-    path = tmp_path_factory.mktemp("code") / "drawn.py"
-    path.write_text(CODE)
-    results = compile_many([parse_spec(f"{path}:{name}({given})") for name, given in SPECS.items()], get("cpu"))
-    found = {}
-    for name, result in zip(SPECS, results, strict=True):
-        assert isinstance(result, Artifacts), result
-        found[name] = result
-    return found
+    calls = (f"{name}({given})" for name, given in SPECS.items())
+    specs = compilers.written(CODE, calls, tmp_path_factory.mktemp("code"))
+    return dict(zip(SPECS, compilers.compiled(specs, "cpu").values(), strict=True))
 
 
 def modules(artifacts: Artifacts) -> tuple[hlo.Module, hlo.Module]:

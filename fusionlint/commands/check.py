@@ -6,7 +6,9 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,9 +20,10 @@ from fusionlint.config import ConfigError, common_folder, read_config
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
-    from fusionlint.finding import Problem
+    from fusionlint.config import Config
     from fusionlint.report.sarif import RuleText
-    from fusionlint.source.fixing import Fixed
+    from fusionlint.source.check import Result
+    from fusionlint.source.fixing import Chosen, Fixed
     from fusionlint.source.scope import Scope
 
 _FORMATS = ["full", "concise", "json", "sarif", "github"]
@@ -95,11 +98,10 @@ def check(
     from fusionlint.source.briefs import recall
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
-    from fusionlint.source.files import is_excluded, project_folder, python_files
-    from fusionlint.source.texts import text_of, unsaved
+    from fusionlint.source.files import project_folder
+    from fusionlint.source.texts import unsaved
 
-    before = signal.signal(signal.SIGINT, _leave)
-    context.call_on_close(lambda: signal.signal(signal.SIGINT, before))
+    context.with_resource(_ending_at_once())
     typed = [*paths] == [Path("-")]
     paths = [stdin_filename] if typed else paths or [Path()]
     if typed:
@@ -114,15 +116,11 @@ def check(
         scope = scope_of(config, split(select), split(ignore), split(target), unused_ignores=unused, only_seen=seen)
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
-        if not typed:
-            files = python_files(paths, config.exclude, top=config.root, force=force_exclude)
-        elif force_exclude and is_excluded(stdin_filename, config.exclude, config.root):
-            files = []
-        else:
-            files = [stdin_filename]
+        files = _files_of(paths, config, typed=typed, force=force_exclude)
         gc.enable()
+        run = partial(check_files, files, scope, jobs, cache)
         with Counter(sys.stderr) as progress:
-            found = check_files(files, scope, jobs, cache, progress)
+            found = run(progress)
         result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
     fixed: list[Fixed] = []
@@ -132,17 +130,15 @@ def check(
         choose = chosen(result, None if write_baseline else known)
         world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache)
         fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
-    if show_diff:
-        _show_diff(fixed, noun)
-    if typed and fix:
-        left = fixed[0].left if fixed else len(choose(found.findings, text_of(stdin_filename)))
-        _print_fixed(stdin_filename, fixed, found.problems, left, noun)
+        if show_diff:
+            _show_diff(fixed, noun)
+        if typed:
+            _print_fixed(stdin_filename, fixed, found, choose, noun)
     with one_line_errors():
         for one in fixed:
             Path(one.path).write_bytes(one.after)
         if fixed:
-            found = check_files(files, scope, jobs, cache)
-            result = weighed(found, reports, scope, result, [one.path for one in fixed])
+            result = weighed(run(), reports, scope, result, [one.path for one in fixed])
         if known and write_baseline:
             known = rewritten(known, result.result, scope, files)
             known.path.write_bytes(known.text.encode())
@@ -160,6 +156,16 @@ def _refuse_notebooks(paths: Sequence[Path]) -> None:
             raise ConfigError(f"{path}: notebooks are not read; `jupyter nbconvert --to script` writes one as .py")
 
 
+def _files_of(paths: Sequence[Path], config: Config, *, typed: bool, force: bool) -> list[Path]:
+    """The files to check. One whose text is typed need not be there; it is excluded with `force` alone, as any that is
+    named."""
+    from fusionlint.source.files import is_excluded, python_files
+
+    if not typed:
+        return python_files(paths, config.exclude, top=config.root, force=force)
+    return [path for path in paths if not (force and is_excluded(path, config.exclude, config.root))]
+
+
 def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:
     """What fixes would change."""
     from fusionlint.report import text
@@ -170,16 +176,18 @@ def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:
     sys.exit(1 if fixed else 0)
 
 
-def _print_fixed(path: Path, fixed: Sequence[Fixed], problems: Sequence[Problem], left: int, noun: str) -> NoReturn:
-    """The text that was read from stdin, fixed; exit 1 where hazards are `left`."""
+def _print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chosen, noun: str) -> NoReturn:
+    """The text that was read from stdin, fixed; exit 1 where hazards are left."""
     from fusionlint.report import text
     from fusionlint.source.texts import text_of
 
-    click.echo(fixed[0].after if fixed else text_of(path), nl=False)
+    data = text_of(path)
+    after, left = (fixed[0].after, fixed[0].left) if fixed else (data, len(choose(found.findings, data)))
+    click.echo(after, nl=False)
     click.echo(text.fixed_summary("Fixed", fixed, noun), err=True)
-    for problem in problems:
+    for problem in found.problems:
         click.echo(f"{problem.path}:{problem.line}: {problem.message}", err=True)
-    sys.exit(1 if problems or left else 0)
+    sys.exit(1 if found.problems or left else 0)
 
 
 def _print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
@@ -221,6 +229,16 @@ def _rule_texts(scope: Scope) -> list[RuleText]:
 
     rules = [RuleText(r.name, r.harm, r.page.summary, r.page.text) for r in all_rules() if r.name in scope.rules]
     return [*rules, RuleText(UNUSED, "comments", UNUSED_MEANS, UNUSED_MEANS)] if scope.unused_ignores else rules
+
+
+@contextmanager
+def _ending_at_once() -> Iterator[None]:
+    """Inside, an interrupt ends the run."""
+    before = signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _leave(*_: object) -> None:

@@ -14,11 +14,10 @@ from typing import Any
 from fusionlint.compiling import arguments
 from fusionlint.compiling.entry import array_text
 from fusionlint.compiling.given import Given, given, transformed
-from fusionlint.compiling.values import is_array
+from fusionlint.compiling.values import WIDEST, is_array, short
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-_WIDEST = 60  # characters of a static value
 _DEPTH = 8  # of the tuples in a static argument
 
 
@@ -68,7 +67,9 @@ def call_of(
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Call:
     """What is kept of `jit(function, static_argnums=argnums, static_argnames=argnames, **options)(*args, **kwargs)`."""
-    static = {**_bound(function), **_static(function, args, kwargs, argnums, argnames)}
+    parameters = _parameters(function)
+    positional = dict(zip(_positions(parameters, len(args)), args, strict=True))
+    static = {**_bound(function), **_static(parameters, positional, kwargs, argnums, argnames)}
     inner = _inner(function)
     name = getattr(inner, "__qualname__", type(inner).__qualname__)
     plain = inner is function and hasattr(function, "__code__") and "<" not in name
@@ -84,7 +85,7 @@ def call_of(
         objects={name: _identity(value) for name, value in static.items() if not _is_literal(value)},
         local={one.__qualname__: _identity(one) for one in _local(tuple(static.values()), _DEPTH)},
         given=given(
-            dict(zip(_positions(function, len(args)), args, strict=True)),
+            positional,
             kwargs,
             static,
             {name: value for name, value in static.items() if _is_literal(value)},
@@ -106,7 +107,7 @@ def text_of(value: Any) -> str:
     else:
         name = getattr(value, "__qualname__", None)
         text = str(name) if isinstance(name, str) else f"a {type(value).__qualname__}"
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+    return short(text)
 
 
 def in_words(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -129,7 +130,7 @@ def _word(value: Any) -> str:
     elif type(value) in (tuple, list):
         inner = ", ".join(map(_word, value)) + "," * (type(value) is tuple and len(value) == 1)
         text = f"[{inner}]" if type(value) is list else f"({inner})"
-    return text if text and len(text) <= _WIDEST else f"{arrays} array{'s' * (arrays > 1)}"
+    return text if text and len(text) <= WIDEST else f"{arrays} array{'s' * (arrays > 1)}"
 
 
 def column_of(code: CodeType | None) -> int:
@@ -162,22 +163,24 @@ def _bound(function: Any) -> dict[str, Any]:
 
 
 def _static(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], argnums: Sequence[int], argnames: Sequence[str]
+    parameters: Sequence[inspect.Parameter],
+    positional: Mapping[str, Any],
+    kwargs: Mapping[str, Any],
+    argnums: Sequence[int],
+    argnames: Sequence[str],
 ) -> dict[str, Any]:
-    parameters = _parameters(function)
     names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
-    places = sorted({number % len(args) for number in argnums if args and -len(args) <= number < len(args)})
-    positions = _positions(function, len(args))
-    found = {positions[i]: args[i] for i in places}
+    args = [*positional.items()]
+    places = sorted({number % len(args) for number in argnums if -len(args) <= number < len(args)})
+    found = dict(args[i] for i in places)
     found |= {name: kwargs[name] for name in argnames if name in kwargs}
     static = {*argnames, *(names[number] for number in argnums if -len(names) <= number < len(names))}
     defaults = {p.name: p.default for p in parameters if p.name in static and p.default is not p.empty}
     return defaults | found
 
 
-def _positions(function: Any, count: int) -> list[str]:
+def _positions(parameters: Sequence[inspect.Parameter], count: int) -> list[str]:
     """A name for each of the first `count` arguments that are given by position."""
-    parameters = _parameters(function)
     names = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     return [names[i] if i < len(names) else f"args[{i}]" for i in range(count)]
 

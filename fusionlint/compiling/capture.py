@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
-from pathlib import Path
 from types import CodeType
 
 from fusionlint.compiling import hooks
@@ -19,7 +17,16 @@ from fusionlint.compiling.given import otherwise
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Frames, Lowering
 from fusionlint.compiling.owners import owner, works_with_jax
 from fusionlint.compiling.why import Circumstances, why
-from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording
+from fusionlint.recording import (
+    Argument,
+    Compilation,
+    EagerLine,
+    Owner,
+    Place,
+    RecordedFunction,
+    Recording,
+    sha256_of,
+)
 
 FIRST, WITHIN = 16, 5000  # operations of a program that are looked at for the user's code: 12 ms at most
 COMPARED = 16  # earlier compilations, the latest ones: each compilation of a loop shall cost the same
@@ -258,15 +265,8 @@ def function_of(call: Call | None, name: str, place: Place | None, whose: Owner)
         owner=whose,
         plain=bool(call and is_own and call.plain),
         compilations=(),
-        sha256=_sha256(place.path) if place and whose == "user" else None,
+        sha256=sha256_of(place.path) if place and whose == "user" else None,
     )
-
-
-def _sha256(path: str) -> str | None:
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:  # a notebook's cell
-        return None
 
 
 def _name(seen: Compiled, place: Place | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from fusionlint.compiling.values import is_array
+from fusionlint.compiling.values import is_array, short
 
 _NODES = 100  # containers and traced arrays of an argument that are looked at: a millisecond at most
 _TRANSFORMATIONS = {"JVPTracer": "differentiated", "LinearizeTracer": "differentiated"}
@@ -60,7 +60,7 @@ def otherwise(old: Given, new: Given) -> Iterator[str]:
             yield f"{name} (static): another value, which begins alike"
     for name, option in new.options.items():
         if option != old.options.get(name, option):
-            yield f"{name} of jit: {_short(old.options[name])} -> {_short(option)}"
+            yield f"{name} of jit: {short(old.options[name])} -> {short(option)}"
     if not ways:
         kinds = [*_other_kinds(old.kinds, new.kinds)]
         yield from kinds
@@ -115,7 +115,3 @@ def _hash(value: Any) -> int | None:
         return hash(value)
     except TypeError:
         return None
-
-
-def _short(option: str) -> str:
-    return option if len(option) <= 60 else option[:57] + "..."

@@ -10,7 +10,13 @@ import numpy as np
 
 from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Static, parse_argument
 
+WIDEST = 60  # characters of a value, said to people
 _SHAPED = re.compile(r"\s*~?\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
+
+
+def short(text: str) -> str:
+    """What a value is said to be, cut where that is long."""
+    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
 def is_array(value: Any) -> bool:

@@ -129,8 +129,7 @@ class Diff:
     @property
     def early(self) -> tuple[Side, ...]:
         """The sides that are of a run which ended early: nothing is told by what it did less often."""
-        pairs = (self.before, self.after), (self.after, self.before)
-        return tuple(side for side, other in pairs if side.ended_early(other))
+        return _early((self.before, self.after))
 
     @property
     def compared(self) -> bool:
@@ -197,8 +196,8 @@ def compare(before: Side, after: Side, tolerance: float = 0.0) -> Diff:
     return Diff(before, after, tolerance, tuple(sorted(changes, key=lambda one: one.word != "worse")), eager)
 
 
-def _early(sides: tuple[Side, Side]) -> bool:
-    return sides[0].ended_early(sides[1]) or sides[1].ended_early(sides[0])
+def _early(sides: tuple[Side, Side]) -> tuple[Side, ...]:
+    return tuple(side for side, other in zip(sides, reversed(sides), strict=True) if side.ended_early(other))
 
 
 def _function(

@@ -28,8 +28,7 @@ def _of_kernel(module: hlo.Module, kernel: Kernel) -> int:
 
 
 def _of(module: hlo.Module, computation: hlo.Computation, item: hlo.Instruction) -> int:
-    if item.opcode == "fusion":
-        body = module.computations[item.called[0]]
+    if body := module.body(item):
         return sum(_of(module, body, inner) for inner in body.instructions.values())
     operands = [computation.instructions[name].shape for name in item.operands]
     if not item.shape.dtype.startswith(_FLOATS):

@@ -192,7 +192,7 @@ def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], 
     opcodes = chain(
         (step.opcode for step in crossing.made),
         (code for kernel in kernels for code in kernel.opcodes),
-        (code for step in without for code in _opcodes(value.names.module, step)),
+        (item.opcode for step in without for item in value.names.module.work_of(step)),
     )
     known = _first_stack(_reducers(value.names.module, crossing.used)) or before.stack(opcodes, fed)
     return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
@@ -204,11 +204,6 @@ def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[
     for step in steps:
         for name in step.called if step.opcode in REDUCES else ():
             yield module.computations[name].instructions[module.computations[name].root]
-
-
-def _opcodes(module: hlo.Module, step: hlo.Instruction) -> Iterator[str]:
-    inside = module.computations[step.called[0]].instructions.values() if step.opcode == "fusion" else (step,)
-    return (item.opcode for item in inside)
 
 
 def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
@@ -250,5 +245,5 @@ def _downstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
     for name in seen:
         yield instructions[name]
         seen.extend(user for user in instructions[name].users if user not in seen and len(seen) < most)
-    for caller in value.names.callers.get(value.node[0], ()):
+    for caller in value.names.callers[value.node[0]]:
         yield value.names.instruction(caller)

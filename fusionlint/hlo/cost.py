@@ -40,8 +40,7 @@ def traffic(module: hlo.Module, computation: hlo.Computation, instruction: hlo.I
     if instruction.opcode.endswith("-start") and instruction.called:
         wrapped = module.computations[instruction.called[0]]
         return traffic(module, wrapped, wrapped.instructions[wrapped.root])
-    if instruction.opcode == "fusion":
-        body = module.computations[instruction.called[0]]
+    if body := module.body(instruction):
         reads: dict[str, int] = {}
         for name, item in zip(instruction.operands, body.parameters, strict=True):
             reads[name] = max(reads.get(name, 0), _read(body, item))

@@ -7,7 +7,7 @@ inputs and its constants have no origin here: nothing in the program wrote them.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
@@ -81,7 +81,7 @@ class Flow:
             case "call" | "async-start":
                 yield self._root(here, instruction.called[0])
             case "parameter":
-                for caller in self.callers.get(here.node[0], ()):
+                for caller in self.callers[here.node[0]]:
                     yield from self._enter(here, caller)
             case opcode if opcode.endswith("-done") and instruction.operands:
                 yield self._finished(here, instruction.operands[0])
@@ -133,13 +133,15 @@ class Flow:
 
 def flow(module: hlo.Module, kernels: Collection[str]) -> Flow:
     """The flow of `module`, in which `kernels` are the names of the instructions that do work."""
-    callers: defaultdict[str, list[Node]] = defaultdict(list)
-    for computation in module.computations.values():
-        for instruction in computation.instructions.values():
-            if instruction.opcode in ("while", "conditional", "call") or instruction.opcode.endswith("-start"):
-                for name in instruction.called:
-                    callers[name].append((computation.name, instruction.name))
-    return Flow(module, frozenset(kernels), {name: tuple(nodes) for name, nodes in callers.items()})
+    callers = {name: tuple(_entered_from(module, name)) for name in module.computations}
+    return Flow(module, frozenset(kernels), callers)
+
+
+def _entered_from(module: hlo.Module, computation: str) -> Iterator[Node]:
+    """The control flow that runs a computation; none of a fusion's body, nor of a reducer."""
+    for caller, instruction in module.callers(computation):
+        if instruction.opcode in ("while", "conditional", "call") or instruction.opcode.endswith("-start"):
+            yield caller, instruction.name
 
 
 def called(instruction: hlo.Instruction, role: str) -> str:

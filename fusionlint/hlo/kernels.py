@@ -229,8 +229,8 @@ def _opcodes(module: hlo.Module, item: hlo.Instruction) -> tuple[str, ...]:
 
 
 def _work(module: hlo.Module, item: hlo.Instruction) -> Iterator[str]:
-    if item.opcode == "fusion":  # Triton nests them
-        for inner in module.computations[item.called[0]].instructions.values():
+    if body := module.body(item):  # Triton nests them
+        for inner in body.instructions.values():
             yield from _work(module, inner)
     elif item.opcode not in _FREE:
         yield item.opcode.removesuffix("-start")

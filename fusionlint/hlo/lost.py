@@ -44,38 +44,25 @@ class Lost:
 
 def lost(before: hlo.Module) -> Lost:
     """What the program `before` optimization tells."""
-    calls = _calls(before)
     found: defaultdict[str, list[_Site]] = defaultdict(list)
     for name, part in before.computations.items():
         for step in part.instructions.values():
             if step.opcode in _KINDS:
-                found[step.opcode].extend(islice(_sites(before, calls, name, step.stack, step.operands), _MANY))
+                found[step.opcode].extend(islice(_sites(before, name, step.stack, step.operands), _MANY))
     return Lost(found)
 
 
-_Calls = Mapping[str, Sequence[tuple[str, hlo.Instruction]]]
-
-
-def _calls(before: hlo.Module) -> _Calls:
-    """Who runs each computation: the instruction, and the computation in which that stands."""
-    calls: defaultdict[str, list[tuple[str, hlo.Instruction]]] = defaultdict(list)
-    for name, part in before.computations.items():
-        for item in part.instructions.values():
-            for called in item.called:
-                calls[called].append((name, item))
-    return calls
-
-
-def _sites(before: hlo.Module, calls: _Calls, name: str, stack: Stack, operands: Sequence[str]) -> Iterator[_Site]:
+def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str]) -> Iterator[_Site]:
     """The sites of a step in the computation `name`, seen from the program's entry: one for each way to come there."""
     steps = before.computations[name].instructions
     taken = [steps[operand] for operand in operands]
-    if not calls[name]:
+    callers = before.callers(name)
+    if not callers:
         yield _Site(stack, tuple(step.stack for step in taken))
-    for caller, item in calls[name]:
+    for caller, item in callers:
         if item.opcode != "call":  # the steps of a loop, or of a branch, have its whole stack
-            yield from _sites(before, calls, caller, stack, ())
+            yield from _sites(before, caller, stack, ())
             continue
         outer = tuple(frame for frame, _ in groupby((*stack, *item.stack)))
         given = [item.operands[int(step.literal)] for step in taken if step.opcode == "parameter"]
-        yield from _sites(before, calls, caller, outer, given)
+        yield from _sites(before, caller, outer, given)

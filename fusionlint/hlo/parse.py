@@ -7,8 +7,10 @@ which one compiled pattern of bounded depth follows in C: a module of 100 000 in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 from fusionlint.hlo.frames import Frame as Frame
@@ -70,11 +72,45 @@ class Computation:
         return tuple(sorted(found, key=lambda item: int(item.literal)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Module:
     name: str
     entry: str
     computations: Mapping[str, Computation]  # in printed order
+
+    def body(self, item: Instruction) -> Computation | None:
+        """The computation that a fusion runs; None for anything else."""
+        return self.computations[item.called[0]] if item.opcode == "fusion" else None
+
+    def work_of(self, item: Instruction) -> Collection[Instruction]:
+        """What a kernel does: the instructions of a fusion, any other itself."""
+        body = self.body(item)
+        return body.instructions.values() if body else (item,)
+
+    def every(self, opcode: str) -> Sequence[Instruction]:
+        """The instructions of that kind, in all computations."""
+        return self._by_opcode.get(opcode, ())
+
+    def callers(self, name: str) -> Sequence[tuple[str, Instruction]]:
+        """Who runs the computation `name`: each instruction, behind the computation that it stands in."""
+        return self._callers.get(name, ())
+
+    @cached_property
+    def _callers(self) -> Mapping[str, Sequence[tuple[str, Instruction]]]:
+        found: defaultdict[str, list[tuple[str, Instruction]]] = defaultdict(list)
+        for part in self.computations.values():
+            for item in part.instructions.values():
+                for called in item.called:
+                    found[called].append((part.name, item))
+        return dict(found)
+
+    @cached_property  # a rule asks for each barrier
+    def _by_opcode(self) -> Mapping[str, Sequence[Instruction]]:
+        found: defaultdict[str, list[Instruction]] = defaultdict(list)
+        for part in self.computations.values():
+            for item in part.instructions.values():
+                found[item.opcode].append(item)
+        return dict(found)
 
 
 def parse(text: str) -> Module:

@@ -65,13 +65,11 @@ class _Program:
     of the computation is printed to come from there as well. For no call stands inside of what it calls."""
 
     def __init__(self, before: hlo.Module) -> None:
-        self.calls: defaultdict[str, set[tuple[str, Stack | None]]] = defaultdict(set)  # None: a loop or branch has it
-        self.stacks: dict[str, frozenset[Stack]] = {}
-        for name, part in before.computations.items():
-            self.stacks[name] = frozenset(item.stack for item in part.instructions.values() if item.stack)
-            for item in part.instructions.values():
-                for called in item.called:
-                    self.calls[called].add((name, item.stack if item.opcode == "call" else None))
+        self.calls = {name: frozenset(_calls(before, name)) for name in before.computations}
+        self.stacks = {
+            name: frozenset(item.stack for item in part.instructions.values() if item.stack)
+            for name, part in before.computations.items()
+        }
         self.borrowed: defaultdict[str, set[Stack]] = defaultdict(set)
         for name in before.computations:
             self.borrowed[name].update(self._borrowed(name))
@@ -119,6 +117,11 @@ class _Program:
                 named = any(frame.function.rpartition(".")[2] == function for frame in stack)
                 if called and not named and all(one[: len(stack)] == stack for one in self.stacks[caller]):
                     self.borrowed[caller].add(stack)
+
+
+def _calls(before: hlo.Module, name: str) -> Iterator[tuple[str, Stack | None]]:
+    """Who runs a computation, and the stack of the call; None of a loop or a branch, whose steps have all of it."""
+    return ((caller, item.stack if item.opcode == "call" else None) for caller, item in before.callers(name))
 
 
 def _without(stack: Stack, borrowed: Collection[Stack]) -> Stack:

@@ -54,8 +54,7 @@ def _comparison(module: hlo.Module, condition: hlo.Computation) -> tuple[_Carry,
     """The counter, the constant that bounds it from above, and whether the counter may equal that."""
     root = condition.instructions[condition.root]
     operands = [_value(module, condition, name) for name in root.operands]
-    if root.opcode == "fusion":
-        body = module.computations[root.called[0]]
+    if body := module.body(root):
         root = body.instructions[body.root]
         arguments = dict(zip((item.name for item in body.parameters), operands, strict=True))
         operands = [arguments.get(name, _value(module, body, name)) for name in root.operands]

@@ -25,7 +25,7 @@ FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
 def made(module: hlo.Module, node: Node, path: Path) -> tuple[hlo.Instruction, ...]:
     """The work that led to element `path` of the result of the kernel `node`, the last step first; never empty."""
     instruction = module.computations[node[0]].instructions[node[1]]
-    body = _body(module, instruction)
+    body = module.body(instruction)
     if body is None:
         return (instruction,)
     start = body.instructions[body.root]
@@ -38,7 +38,7 @@ def used(module: hlo.Module, node: Node, number: int) -> tuple[hlo.Instruction, 
     """The work that the kernel `node` does with its operand `number`, the first step first. Where a value only says
     which slice to take, nothing is done with it."""
     instruction = module.computations[node[0]].instructions[node[1]]
-    body = _body(module, instruction)
+    body = module.body(instruction)
     if body is None:
         return () if _is_index(instruction, instruction.operands[number]) else (instruction,)
     steps = body.instructions
@@ -54,7 +54,7 @@ def bytes_touched(module: hlo.Module, node: Node, number: int) -> int:
     slice, and the bytes it writes where it updates the operand in place."""
     computation = module.computations[node[0]]
     instruction = computation.instructions[node[1]]
-    body = _body(module, instruction)
+    body = module.body(instruction)
     if body is None:
         return _touched_by(computation, instruction, instruction.operands[number])
     parameter = body.parameters[number]
@@ -66,14 +66,10 @@ def updates_in_place(module: hlo.Module, node: Node, number: int) -> bool:
     """Whether the kernel `node` only overwrites a part of its operand `number`, and reads none of it."""
     computation = module.computations[node[0]]
     instruction = computation.instructions[node[1]]
-    body = _body(module, instruction)
+    body = module.body(instruction)
     if body is None:
         return _is_updated(instruction, instruction.operands[number])
     return all(_is_updated(user, name) for user, name in _direct_users(body, body.parameters[number]))
-
-
-def _body(module: hlo.Module, instruction: hlo.Instruction) -> hlo.Computation | None:
-    return module.computations[instruction.called[0]] if instruction.opcode == "fusion" else None
 
 
 def _work(
@@ -86,8 +82,7 @@ def _work(
     todo = deque([start])
     while todo:
         step = todo.popleft()
-        if step.opcode == "fusion":  # Triton nests them
-            inner = module.computations[step.called[0]]
+        if inner := module.body(step):  # Triton nests them
             yield from _work(module, inner, inner.instructions[inner.root], lambda i: i.operands)
         elif step.opcode not in NO_WORK:
             yield step

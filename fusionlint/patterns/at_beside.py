@@ -82,9 +82,8 @@ def is_taken_to_the_host(value: cst.CSTNode, source: Source) -> bool:
     if name is None or source.context(value) == "traced":
         return False
     for read in source.reads(name):
-        above = source.parent(read)
-        call = source.parent(above) if isinstance(above, cst.Arg) else None
-        if isinstance(call, cst.Call) and source.calls(call, *_TO_THE_HOST):
+        call = source.handed_to(read)
+        if call is not None and source.calls(call, *_TO_THE_HOST):
             return source.function(call) is source.function(value)
     return False
 

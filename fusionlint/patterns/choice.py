@@ -131,5 +131,6 @@ def coin(key: cst.BaseExpression, p: str | None, shape: cst.BaseExpression | Non
 
 
 def written_shape(shape: cst.BaseExpression, source: Source) -> str:
+    """The shape as an argument among others: a tuple in its brackets."""
     text = source.code(shape)
     return f"({text})" if isinstance(shape, cst.Tuple) and not text.startswith("(") else text

@@ -35,9 +35,8 @@ def chosen(write: Write, source: Source) -> Chosen | None:
         return _of(write, choice, root(write), other, source, is_cond=False)
     match above := source.parent(write.call):
         case cst.Lambda():
-            argument = source.parent(above)
-            call = source.parent(argument) if isinstance(argument, cst.Arg) else None
-            return _by_cond(write, above, call, source) if isinstance(call, cst.Call) else None
+            call = source.handed_to(above)
+            return _by_cond(write, above, call, source) if call is not None else None
     return None
 
 
@@ -144,9 +143,8 @@ class _Written(NamedTuple):
 
 def _side(write: Write, source: Source) -> tuple[cst.Call, cst.BaseExpression] | None:
     """The choice that a write is one side of, and the other side."""
-    argument = source.parent(write.call)
-    choice = source.parent(argument) if isinstance(argument, cst.Arg) else None
-    if not isinstance(choice, cst.Call) or not source.calls(choice, *_CHOICES) or len(choice.args) != 3:
+    choice = source.handed_to(write.call)
+    if choice is None or not source.calls(choice, *_CHOICES) or len(choice.args) != 3:
         return None
     first, second = (arg.value for arg in choice.args[1:])
     if write.call not in (first, second):

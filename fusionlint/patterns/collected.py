@@ -91,9 +91,8 @@ def _is_joined(made: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_join(node: cst.CSTNode, source: Source) -> bool:
-    argument = source.parent(node)
-    call = source.parent(argument) if isinstance(argument, cst.Arg) else None
-    return isinstance(call, cst.Call) and call.args[0] is argument and source.calls(call, *JOINS)
+    call = source.handed_to(node)
+    return call is not None and call.args[0].value is node and source.calls(call, *JOINS)
 
 
 def _is_joined_later(name: cst.Name, source: Source) -> bool:

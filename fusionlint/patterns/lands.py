@@ -27,9 +27,8 @@ def lands(value: cst.CSTNode, source: Source, depth: int = 6) -> Iterator[cst.CS
 
 def argument_of(value: cst.CSTNode, source: Source) -> tuple[cst.Call, int] | None:
     """The call that `value` is an argument of, and its position; None where it is a keyword's or none."""
-    arg = source.parent(value)
-    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call) or arg.keyword is not None or arg.star:
+    arg, call = source.parent(value), source.handed_to(value)
+    if not isinstance(arg, cst.Arg) or call is None or arg.keyword is not None or arg.star:
         return None
     return call, next(i for i, each in enumerate(call.args) if each is arg)
 

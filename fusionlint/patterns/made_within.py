@@ -35,8 +35,8 @@ def _is_used(read: cst.CSTNode, source: Source) -> bool:
     above = source.parent(read)
     if isinstance(above, cst.Call):
         return above.func is read
-    call = source.parent(above) if isinstance(above, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = source.handed_to(read)
+    if call is None:
         return False
     name = source.qualified_name(call.func) or ""
     return name.startswith(("jax.lax.", "jax.tree")) or (name in TRANSFORMS and _is_used(call, source))

@@ -34,5 +34,4 @@ def is_path_of_jax(path: str, stack: tuple[hlo.Frame, ...], called: Collection[s
 
 def is_loop_of_jax(path: str, step: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether the loop of that op_name is at the very place where `step` inside is: a user's body has a frame."""
-    every = (item for part in module.computations.values() for item in part.instructions.values())
-    return any(item.opcode == "while" and item.op_name == path and item.stack == step.stack for item in every)
+    return any(item.op_name == path and item.stack == step.stack for item in module.every("while"))

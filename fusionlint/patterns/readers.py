@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
@@ -30,10 +30,10 @@ def first_uses(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction
     shape = value_of(barrier, module).shape
     for name in barrier.readers:
         reader = next(c.instructions[name] for c in module.computations.values() if name in c.instructions)
-        if reader.opcode != "fusion":
+        body = module.body(reader)
+        if body is None:
             yield reader
             continue
-        body = module.computations[reader.called[0]]
         for parameter in body.parameters:
             if parameter.shape.dims == shape.dims and parameter.shape.dtype == shape.dtype:
                 yield from (body.instructions[user] for user in parameter.users)
@@ -41,15 +41,10 @@ def first_uses(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction
 
 def sorted_to(barrier: Barrier, module: hlo.Module) -> int | None:
     """To how many elements the readers cut what the user had sorted; None where it is no sort, or `sliced_to` is."""
-    sorts = [step for step in work_of(writer_of(barrier, module), module) if step.opcode == "sort"]
+    sorts = [step for step in module.work_of(writer_of(barrier, module)) if step.opcode == "sort"]
     if "sort" not in barrier.opcodes or any(is_of_jax(step, _SORTS) for step in sorts):
         return None
     return sliced_to(barrier, module)
-
-
-def work_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterable[hlo.Instruction]:
-    """What a kernel does: the instructions of a fusion, any other itself."""
-    return module.computations[kernel.called[0]].instructions.values() if kernel.opcode == "fusion" else (kernel,)
 
 
 def sliced_to(barrier: Barrier, module: hlo.Module) -> int | None:

@@ -62,8 +62,8 @@ def _loop(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instructi
 def _steps(body: hlo.Computation, module: hlo.Module) -> Iterator[hlo.Instruction]:
     for item in body.instructions.values():
         yield item
-        if item.opcode == "fusion":
-            yield from _steps(module.computations[item.called[0]], module)
+        if inside := module.body(item):
+            yield from _steps(inside, module)
 
 
 def _is_random(step: hlo.Instruction) -> bool:
@@ -77,7 +77,7 @@ def _lengths(body: hlo.Computation, module: hlo.Module) -> Iterator[int]:
     items = body.instructions
     kept = {one for number, one in enumerate(_handed_on(body)) if _number(items[one]) == number}
     for item in items.values():
-        inside = module.computations[item.called[0]] if item.opcode == "fusion" else None
+        inside = module.body(item)
         sliced = [item.operands[0]] if item.opcode == "dynamic-slice" else []
         if inside:
             taken = {step.operands[0] for step in inside.instructions.values() if step.opcode == "dynamic-slice"}

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fusionlint.patterns.of_jax import is_of_jax
-from fusionlint.patterns.readers import work_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -33,7 +32,7 @@ def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
 def joins(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether a kernel concatenates for the user; a TPU pads the pieces and takes their maximum."""
     if item.opcode == "fusion":
-        return any(joins(inner, module) for inner in module.computations[item.called[0]].instructions.values())
+        return any(joins(inner, module) for inner in module.work_of(item))
     is_pad = item.opcode == "pad" and item.op_name.rpartition("/")[2] in ("concatenate", "stack")
     return (is_pad or item.opcode == "concatenate") and not is_of_jax(item, _JOINS)
 
@@ -41,9 +40,8 @@ def joins(item: hlo.Instruction, module: hlo.Module) -> bool:
 def joins_blocks(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel concatenates different computed parts, not all of them a single row: that would be a stack."""
     item = computation.instructions[name]
-    is_fusion = item.opcode == "fusion"
-    body = (module.computations[item.called[0]] if is_fusion else computation).instructions
-    return any(_are_blocks(step, body) for step in (body.values() if is_fusion else (item,)) if joins(step, module))
+    body = (module.body(item) or computation).instructions
+    return any(_are_blocks(step, body) for step in module.work_of(item) if joins(step, module))
 
 
 def _are_blocks(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> bool:
@@ -65,23 +63,20 @@ def _is_constant(part: hlo.Instruction, body: Mapping[str, hlo.Instruction]) -> 
 
 def is_elementwise(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether a kernel is a fusion that computes elements of arrays one by one."""
-    if item.opcode != "fusion":
-        return False
-    return not any(step.opcode in _WHOLE for step in module.computations[item.called[0]].instructions.values())
+    return item.opcode == "fusion" and not any(step.opcode in _WHOLE for step in module.work_of(item))
 
 
 def joins_at_every_level(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether one call joins arrays of several sizes: `lax.associative_scan` does, and jax leaves no name of it."""
-    every = (step for part in module.computations.values() for step in part.instructions.values())
-    here = (step for step in every if step.opcode == "concatenate" and step.stack == barrier.stack)
+    here = (step for step in module.every("concatenate") if step.stack == barrier.stack)
     return bool(barrier.stack) and len({step.shape.dims for step in here}) > 2
 
 
 def shifts(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel moves along what it keeps, `concatenate([window[1:], new])`: there is nothing to keep apart."""
     item = computation.instructions[name]
-    body = module.computations[item.called[0]] if item.opcode == "fusion" else None
-    for step in body.instructions.values() if body else (item,):
+    body = module.body(item)
+    for step in module.work_of(item):
         for operand, axis, place in _parts(step, body or computation) if joins(step, module) else ():
             part = _made(operand, item, body, computation)
             if part.opcode == "slice" and place != int(re.findall(r"\[(\d+):", part.attributes["slice"])[axis]):
@@ -117,12 +112,12 @@ def is_random(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether what a kernel joins are random bits, or keys: jax.random does that, and not the user."""
     from fusionlint.hlo.causes import RANDOM
 
-    return any(RANDOM.search(step.op_name) for step in work_of(item, module) if joins(step, module))
+    return any(RANDOM.search(step.op_name) for step in module.work_of(item) if joins(step, module))
 
 
 def fills(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a kernel writes what it makes into a part of an array: a loop's outputs, and not its state."""
-    return any(step.opcode == "dynamic-update-slice" for step in work_of(computation.instructions[name], module))
+    return any(step.opcode == "dynamic-update-slice" for step in module.work_of(computation.instructions[name]))
 
 
 def _axes(joined: hlo.Instruction) -> tuple[int, ...]:
@@ -133,13 +128,7 @@ def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the result of an instruction beside the value is what a loop's body hands to its next iteration."""
     from fusionlint.hlo.parse import names  # to check a file nobody needs it
 
-    bodies = {
-        body
-        for computation in module.computations.values()
-        for item in computation.instructions.values()
-        if item.opcode == "while"
-        for body in names(item.attributes["body"])
-    }
+    bodies = {body for loop in module.every("while") for body in names(loop.attributes["body"])}
     computation = module.computations[barrier.computation]
     return barrier.computation in bodies and computation.root in _handed_on(computation, name)
 

@@ -144,8 +144,7 @@ def _operations(
 
 def _is_a_branch(node: cst.Lambda, source: Source) -> bool:
     """Whether this is written out as a branch of a conditional."""
-    arg = source.parent(node)
-    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
+    call = source.handed_to(node)
     return call is not None and source.calls(call, *CONDITIONALS)
 
 

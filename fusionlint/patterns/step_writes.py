@@ -9,7 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole
-from fusionlint.patterns.at_chain import root
+from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.calls import argument
 from fusionlint.source.tree import Source
 
@@ -18,8 +18,6 @@ _SCAN = "jax.lax.scan"
 _IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
 _LEAST = {"jax.numpy.minimum": "min", "jax.numpy.maximum": "max"}
 _CHOICES = ("jax.numpy.where", "jax.lax.select")
-# What is asked of the array without reading what was written.
-_ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 
 
 class LoneWrite(NamedTuple):
@@ -86,7 +84,7 @@ def _joined(carry: cst.Name, write: Write, place: Sequence[str], source: Source)
         reads = [name for name in source.reads(carry) if name in inside(stands)]
         if len(reads) == 1 and _is_at(stands, reads[0], place, source):
             others = [read for read in source.reads(carry) if read not in (write.array, reads[0])]
-            if not all(_is_about(read, source) for read in others):
+            if not all(is_about(read, source) for read in others):
                 return None
             return (
                 LoneWrite(write, False)
@@ -158,17 +156,9 @@ def _is_read_for(carry: cst.Name, write: Write, place: Sequence[str], source: So
     for read in source.reads(carry):
         if read is write.array:
             continue
-        if not _is_about(read, source) and not (place and _is_at(source.parent(read), read, place, source)):
+        if not is_about(read, source) and not (place and _is_at(source.parent(read), read, place, source)):
             return False
     return True
-
-
-def _is_about(read: cst.CSTNode, source: Source) -> bool:
-    """`x.shape`: nothing that was written is read."""
-    match source.parent(read):
-        case cst.Attribute(value=value, attr=cst.Name(about)):
-            return value is read and about in _ABOUT
-    return False
 
 
 def _is_at(node: cst.CSTNode | None, read: cst.CSTNode, place: Sequence[str], source: Source) -> bool:

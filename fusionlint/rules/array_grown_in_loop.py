@@ -97,9 +97,8 @@ def _reads_between(name: cst.Name, loop: cst.For | cst.While, source: Source) ->
 
 def _is_computed_with(read: cst.Name, loop: cst.For | cst.While, source: Source) -> bool:
     """Whether `read` is what jax, a compiled function or a network of `self` computes with, in every iteration."""
-    argument = source.parent(read)
-    call = source.parent(argument) if isinstance(argument, cst.Arg) else None
-    if not isinstance(call, cst.Call) or is_gated(call, loop, source):
+    call = source.handed_to(read)
+    if call is None or is_gated(call, loop, source):
         return False
     match call.func:
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(network)):

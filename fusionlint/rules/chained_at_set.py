@@ -51,7 +51,7 @@ from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.readers import first_uses, value_of, work_of, writer_of
+from fusionlint.patterns.readers import first_uses, value_of, writer_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -149,7 +149,7 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
         return None
     dims = value_of(barrier, module).shape.dims
     if barrier.opcodes[-1:] == ("scatter",):
-        own = any(s.opcode == "scatter" and not is_of_jax(s) for s in work_of(writer_of(barrier, module), module))
+        own = any(s.opcode == "scatter" and not is_of_jax(s) for s in module.work_of(writer_of(barrier, module)))
         again = own and any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
     else:
         here = module.computations[barrier.computation]
@@ -166,10 +166,10 @@ def _slices_set(
     item = computation.instructions.get(name)  # a loop's condition, or a branch, has its own
     if item is None:
         return set()
-    body = (module.computations[item.called[0]] if item.opcode == "fusion" else computation).instructions
+    body = (module.body(item) or computation).instructions
     return {
         body[step.operands[1]].shape.dims
-        for step in (body.values() if item.opcode == "fusion" else (item,))
+        for step in module.work_of(item)
         if step.opcode == "dynamic-update-slice"
         and step.shape.dims == dims
         and step.op_name.rpartition("/")[2] == "scatter"

@@ -86,11 +86,10 @@ def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) 
     function = source.parent(node)
     if not isinstance(function, cst.Lambda) or function.body is not node:
         return False
-    argument = source.parent(function)
-    mapped = source.parent(argument) if isinstance(argument, cst.Arg) else None
+    mapped = source.handed_to(function)
     own = {parameter.name.value for parameter in function.params.params}
     is_the_same = own.isdisjoint(name.value for name in names_read(p)) and listed(p, source) is None
-    return isinstance(mapped, cst.Call) and source.calls(mapped, *VMAPS) and is_the_same
+    return mapped is not None and source.calls(mapped, *VMAPS) and is_the_same
 
 
 def _is_given(p: cst.BaseExpression, source: Source) -> bool:

@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import elements, inside, is_none
 from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.choice import CHOICE, is_drawn_once, is_one
+from fusionlint.patterns.choice import CHOICE, is_drawn_once, is_one, written_shape
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.lengths import are_equal
@@ -52,7 +52,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             "every array is permuted on its own, for the same few draws",
-            write=f"i = {random}.randint({k}, {_tuple(shape, source)}, 0, {n}) once, and x[i] of every array",
+            write=f"i = {random}.randint({k}, {written_shape(shape, source)}, 0, {n}) once, and x[i] of every array",
         )
     elif _is_of_a_population(among, source):
         return
@@ -60,7 +60,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             "everything is permuted to draw a part of it",
-            write=_few(k, n, _tuple(shape, source), among, source),
+            write=_few(k, n, written_shape(shape, source), among, source),
             pair=1,
         )
 
@@ -197,20 +197,10 @@ def _few(key: str, length: str, shape: str, among: cst.BaseExpression, source: S
     return f"{places}, or {again} where two may be the same; of an array what stands at those places"
 
 
-def _tuple(shape: cst.BaseExpression, source: Source) -> str:
-    text = source.code(shape)
-    return f"({text})" if isinstance(shape, cst.Tuple) and not text.startswith("(") else text
-
-
-def _reads(node: cst.Call, source: Source) -> list[cst.CSTNode]:
-    name = source.assigned_name(node)
-    return list(source.reads(name)) if name is not None else [node]
-
-
 def _parts_read(node: cst.Call, source: Source) -> list[cst.BaseExpression | cst.BaseSlice]:
     """What the subscripts of a permutation take, where it is only subscripted or an index."""
     found: list[cst.BaseExpression | cst.BaseSlice] = []
-    for read in _reads(node, source):
+    for read in source.readers(node):
         match source.parent(read):
             case cst.Subscript(value=value) as subscript if value is read:
                 found.extend(elements(subscript.slice)[:1])
@@ -245,18 +235,17 @@ def _is_of_all(count: cst.BaseExpression, source: Source, depth: int) -> bool:
 def _is_cut_in_batches(node: cst.Call, source: Source) -> bool:
     """Whether what is taken, so many times so many, is cut into batches: `[: count * size].reshape(count, size)`, an
     epoch's order, of which the last that make no batch are left out."""
-    for read in _reads(node, source):
+    for read in source.readers(node):
         match source.parent(read):
             case (
                 cst.Subscript(
                     slice=[cst.SubscriptElement(slice=cst.Slice(upper=cst.BaseExpression() as upper))]
                 ) as part
             ):
-                count, name = source.meant(upper), source.assigned_name(part)
-                cut = source.reads(name) if name is not None else [part]
+                count = source.meant(upper)
                 if isinstance(count, cst.BinaryOperation) and isinstance(count.operator, cst.Multiply):
                     sizes = {source.code(count.left), source.code(count.right)}
-                    return any(sizes <= _shape(one, source) for one in cut)
+                    return any(sizes <= _shape(cut, source) for cut in source.readers(part))
     return False
 
 
@@ -282,7 +271,7 @@ def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:
 def _goes_through(node: cst.Call, source: Source) -> bool:
     """Whether something is put in random order, and one place of the order is read afterwards."""
     picked = indexed = 0
-    for read in _reads(node, source):
+    for read in source.readers(node):
         match source.parent(read):
             case cst.Index():
                 indexed += 1

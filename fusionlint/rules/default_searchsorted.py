@@ -32,6 +32,7 @@ _TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")
 _SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
 _METHOD = 'method="scan_unrolled"'
+_IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
 _PARTIAL = "functools.partial"
 _MAPS = (*VMAPS, "jax.numpy.vectorize")
 _HANDS = (*_MAPS, *JIT, _PARTIAL)
@@ -56,7 +57,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     yield source.finding(
         node,
-        "the default method searches in a loop on the device, a kernel or more for each step",
+        f"the default method {_IN_A_LOOP}",
         write=f"{source.code(node.func)}(..., {_METHOD})",
         edits=_edits(node, source),
         safe=True,
@@ -76,7 +77,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
         yield source.finding(
             node,
-            "`interp` searches in a loop on the device, a kernel or more for each step",
+            f"`interp` {_IN_A_LOOP}",
             write=f"{search}, and the line between the two neighbours, as on the page",
             pair=1,
         )
@@ -98,13 +99,13 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
     if name in _SEARCHES:
         yield source.finding(
             node,
-            "the default method searches in a loop on the device, a kernel or more for each step",
+            f"the default method {_IN_A_LOOP}",
             write=f"partial({source.code(search)}, {_METHOD}) in its place",
         )
     elif any(_is_asked_often(use, made[-1], source) for use in used):
         yield source.finding(
             node,
-            "`interp` searches in a loop on the device, a kernel or more for each step",
+            f"`interp` {_IN_A_LOOP}",
             write=f"a function of {beside(search, 'searchsorted', source) or 'jnp.searchsorted'}(..., "
             'method="compare_all"), and the line between the two neighbours, as on the page',
             pair=2,
@@ -114,9 +115,8 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:
     """`node` and what it is wrapped in: `jax.jit(jax.vmap(jnp.interp))`."""
     yield node
-    above = source.parent(node)
-    around = source.parent(above) if isinstance(above, cst.Arg) else None
-    if isinstance(around, cst.Call) and source.calls(around, *_HANDS):
+    around = source.handed_to(node)
+    if around is not None and source.calls(around, *_HANDS):
         yield from _wrapped(around, source)
 
 
@@ -171,11 +171,8 @@ def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
 
 def _is_for_numpy(node: cst.Call, source: Source) -> bool:
     """`np.asarray(jnp.interp(...))`: no trace gets there, and numpy has an interp of its own."""
-    above = source.parent(node)
-    match source.parent(above) if isinstance(above, cst.Arg) else None:
-        case cst.Call() as around:
-            return source.calls(around, "numpy.asarray", "numpy.array")
-    return False
+    around = source.handed_to(node)
+    return around is not None and source.calls(around, "numpy.asarray", "numpy.array")
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:

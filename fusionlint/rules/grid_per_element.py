@@ -30,7 +30,7 @@ def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding
         return
     if not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
-    reductions = {_reduction(read, source) for read in _reads(mapped, source)}
+    reductions = {_reduction(read, source) for read in source.readers(mapped)}
     method = next(iter(reductions), None) if len(reductions) == 1 else None
     function = function_named(node.args[0].value, source) if node.args else None
     write = _written(function, source) if function is not None and method is not None else None
@@ -44,12 +44,6 @@ def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding
         f"`{array}.at[places].{_ONE_WRITE[method]}(values)`",
         pair=1 if method == "any" else 0,
     )
-
-
-def _reads(made: cst.Call, source: Source) -> list[cst.CSTNode]:
-    """Where the stack of arrays is read: by its name, or right where it is made."""
-    name = source.assigned_name(made)
-    return list(source.reads(name)) if name is not None else [made]
 
 
 def _reduction(stack: cst.CSTNode, source: Source) -> str | None:

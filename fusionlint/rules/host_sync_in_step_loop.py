@@ -139,9 +139,7 @@ def _is_logged(node: cst.BaseExpression, source: Source) -> bool:
 def _is_a_count(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], source: Source) -> bool:
     """Whether `node` is a whole number of the batch alone, `int(count(batch))`: one pass over the data, which takes as
     long as it takes to load them."""
-    argument = source.parent(node)
-    counted = (node, source.parent(argument) if isinstance(argument, cst.Arg) else None)
-    is_whole_number = any(call is not None and source.calls(call, "int") for call in counted)
+    is_whole_number = any(call is not None and source.calls(call, "int") for call in (node, source.handed_to(node)))
     if not isinstance(loop, cst.For) or not is_whole_number or source.calls(loop.iter, "range"):
         return False
     brought = set(read(loop.target))

@@ -201,13 +201,8 @@ def _product_of(factor: cst.BaseExpression, source: Source) -> _Product | None:
 def _in_a_chain(element: cst.Element, source: Source) -> _Product | None:
     """`jnp.linalg.multi_dot([b, inverse, c])`."""
     factors = source.parent(element)
-    arg = source.parent(factors) if isinstance(factors, cst.List | cst.Tuple) else None
-    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
-    if (
-        not isinstance(factors, cst.List | cst.Tuple)
-        or not isinstance(call, cst.Call)
-        or not source.calls(call, _CHAIN)
-    ):
+    call = source.handed_to(factors) if isinstance(factors, cst.List | cst.Tuple) else None
+    if not isinstance(factors, cst.List | cst.Tuple) or call is None or not source.calls(call, _CHAIN):
         return None
     place = factors.elements.index(element)
     is_right = place == len(factors.elements) - 1

@@ -123,8 +123,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
 def list_in_an_order_drawn_by_jax(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`[graphs[i] for i in jax.random.permutation(key, len(graphs))]`: a list asks each index for its number."""
     listed = {source.code(call.args[0].value) for call in _lengths(node, source) if call.args}
-    name = source.assigned_name(node)
-    for order in source.reads(name) if name is not None else (node,):
+    for order in source.readers(node):
         above = source.parent(order)
         loop = source.parent(above) if isinstance(above, cst.CompFor) else above
         if not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp) or not isinstance(order, cst.BaseExpression):

@@ -12,7 +12,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small, loop_bodies
 from fusionlint.patterns.of_jax import is_loop_of_jax, is_path_of_jax
-from fusionlint.patterns.readers import work_of, writer_of
+from fusionlint.patterns.readers import writer_of
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.answers import of_project
@@ -85,7 +85,9 @@ def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     if barrier.cause != "random bits":
         return None
     writer = writer_of(barrier, module)
-    made = any(_is_made_in_a_loop(step, module) for step in (writer, *work_of(writer, module)))
+    inside = module.body(writer)
+    steps = (writer, *(inside.instructions.values() if inside else ()))
+    made = any(_is_made_in_a_loop(step, module) for step in steps)
     return "split the key once before the loop and scan over the keys" if made else None
 
 

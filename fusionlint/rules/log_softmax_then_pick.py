@@ -31,8 +31,7 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     axis = argument(node, 1, "axis")
     along = -1 if axis is None else constant(axis)
-    name = source.assigned_name(node)
-    reads: list[cst.CSTNode] = [*source.reads(name)] if name is not None else [node]
+    reads = source.readers(node)
     if along is None or not reads or not all(_is_pick(read, along, source) for read in reads):
         return
     if not under_gradient(node, source) and not _LOSS.search(f"{source.path}.{source.scope(node)}"):

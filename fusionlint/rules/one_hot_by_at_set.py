@@ -83,9 +83,8 @@ def _is_known(part: Part) -> bool:
 def _is_probe(node: cst.Call, source: Source) -> bool:
     """Whether the one goes straight into a function of somebody: `operator(zeros.at[i].set(1))`, to see a column of it.
     What that does is most of the work."""
-    argument_ = source.parent(node)
-    call = source.parent(argument_) if isinstance(argument_, cst.Arg) else None
-    return isinstance(call, cst.Call) and not (source.qualified_name(call.func) or "").startswith("jax.")
+    call = source.handed_to(node)
+    return call is not None and not (source.qualified_name(call.func) or "").startswith("jax.")
 
 
 def _is_of_rows(write: Write, source: Source) -> bool:

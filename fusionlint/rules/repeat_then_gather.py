@@ -107,17 +107,16 @@ def _order_of(rows: cst.BaseExpression, source: Source) -> cst.BaseExpression | 
 
 def _order_handed_on(rows: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
     """The order that a function of the file is handed with the rows, and does nothing but gather them by."""
-    above = source.parent(rows)
-    call = source.parent(above) if isinstance(above, cst.Arg) else None
-    function = function_named(call.func, source) if isinstance(call, cst.Call) else None
-    if not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef):
+    call = source.handed_to(rows)
+    function = function_named(call.func, source) if call is not None else None
+    if call is None or not isinstance(function, cst.FunctionDef):
         return None
     names = [param.name.value for param in function.params.params]
     if len(call.args) > len(names) or any(arg.star or arg.keyword is not None for arg in call.args[:2]):
         return None
-    handed = dict(zip((id(arg) for arg in call.args), names, strict=False))
+    handed = dict(zip((id(arg.value) for arg in call.args), names, strict=False))
     given = {name: arg.value for arg, name in zip(call.args, names, strict=False) if arg.keyword is None}
-    order = _gathered_by(function, handed[id(above)], source)
+    order = _gathered_by(function, handed[id(rows)], source)
     return given.get(order) if order is not None else None
 
 

@@ -94,13 +94,12 @@ def _is_chosen(read: cst.CSTNode, source: Source) -> bool:
     """Whether an episode's end decides between `read` and something else, itself or leaf by leaf."""
     while isinstance(above := source.parent(read), cst.Attribute | cst.Subscript) and above.value is read:
         read = above
-    arg = source.parent(read)
-    call = source.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = source.handed_to(read)
+    if call is None:
         return False
     if source.calls(call, *_CHOICES):
-        return call.args[0] is not arg and _asks_whether_done(call, source)
-    if not source.calls(call, *TREE_MAPS) or call.args[0] is arg:
+        return call.args[0].value is not read and _asks_whether_done(call, source)
+    if not source.calls(call, *TREE_MAPS) or call.args[0].value is read:
         return False
     mapped = call.args[0].value
     function = mapped if isinstance(mapped, cst.Lambda) else function_named(mapped, source)

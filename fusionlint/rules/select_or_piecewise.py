@@ -70,7 +70,7 @@ def stacked_conditions(barrier: Barrier, module: hlo.Module) -> str | None:
 
 
 def _finds_first(module: hlo.Module, fusion: hlo.Instruction) -> bool:
-    body = module.computations[fusion.called[0]].instructions.values()
+    body = module.work_of(fusion)
     stacks = any(i.opcode == "concatenate" and i.shape.dtype == "pred" for i in body)
     return stacks and any(i.opcode == "reduce" and [p.dtype for p in i.shape.parts] == ["pred", "s32"] for i in body)
 

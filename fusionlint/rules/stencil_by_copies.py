@@ -199,6 +199,4 @@ def _read_with(node: cst.Call, source: Source) -> list[tuple[cst.CSTNode, _Shift
 
 def _tops(node: cst.CSTNode, source: Source) -> list[cst.CSTNode]:
     """The elementwise expressions that read `node`, by its name if it has one."""
-    name = source.assigned_name(node)
-    reads = source.reads(name) if name is not None else [node]
-    return [top for read in reads if (top := worked_on(read, source)) is not read]
+    return [top for read in source.readers(node) if (top := worked_on(read, source)) is not read]

@@ -66,8 +66,7 @@ def _is_kept(cut: cst.Call, source: Source) -> bool:
 
 
 def _goes_into(read: cst.CSTNode, source: Source) -> bool:
-    above = source.parent(read)
-    match source.parent(above) if isinstance(above, cst.Arg) else None:
+    match source.handed_to(read):
         case cst.Call(func=cst.Attribute(attr=cst.Name(method))):
             return _KEEPS.match(method) is not None
     return False

@@ -78,13 +78,12 @@ def _is_constant(value: cst.BaseExpression | None, source: Source) -> bool:
 
 def _reducers(node: cst.Call, source: Source) -> list[cst.Call]:
     """The reductions that take the array; none where anything else does."""
-    name = source.assigned_name(node)
-    takers = [_reducer(read, source) for read in (source.reads(name) if name is not None else [node])]
+    takers = [_reducer(read, source) for read in source.readers(node)]
     found = [taker for taker in takers if taker is not None]
     return found if len(found) == len(takers) else []
 
 
-def _reducer(read: cst.BaseExpression, source: Source) -> cst.Call | None:
+def _reducer(read: cst.CSTNode, source: Source) -> cst.Call | None:
     match source.parent(read):
         case cst.Arg() as arg:
             call = source.parent(arg)

@@ -88,7 +88,8 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     array, value = _shown(write.array, source), _shown(write.value, source)
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if axes_before(write):
-        return _of_a_batch(write, eye, source)
+        value, unless = _of_each(write, value, source)
+        return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){unless}"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
     if _may_be_rows(write, source) or _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
@@ -98,29 +99,26 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
             return f"{jnp}.diag of the values, brought to the size of {array} by {jnp}.pad"
         return f"{value} * {jnp}.eye({_size(write, length, source)}), or {jnp}.diag({value}) of a vector"
     of_more = "" if is_matrix(write.array, source) else "; of an array of more axes a mask with one of one for each"
-    if write.method == "set":
-        if isinstance(write.value, cst.Name) and write.value.value == "False":
-            return f"{array} & ~{eye}{of_more}"
-        return f"{jnp}.where({eye}, {value}, {array}){of_more}"
-    sign = "+" if write.method == "add" else "*"
-    if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp):
-        value = f"({value})"
-    return f"{jnp}.where({eye}, {array} {sign} {value}, {array}){of_more}"
+    if write.method == "set" and isinstance(write.value, cst.Name) and write.value.value == "False":
+        return f"{array} & ~{eye}{of_more}"
+    is_in_parts = isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp)
+    value = f"({value})" if is_in_parts and write.method != "set" else value
+    return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){of_more}"
 
 
-def _of_a_batch(write: Write, eye: str, source: Source) -> str:
-    """`jnp.where(jnp.eye(n, dtype=bool), K + values[..., None], K)`: the mask holds for the last two axes."""
-    assert write.value is not None
-    jnp = source.alias("jax.numpy") or "jnp"
-    array, value = _shown(write.array, source), _shown(write.value, source)
-    of_each, is_known = "", is_literal(write.value) or _is_number(write, source)
-    if not is_known:
-        is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
-        is_long = value != source.code(write.value)
-        value = "values[..., None]" if is_long else f"{value}[..., None]" if is_one else f"({value})[..., None]"
-        of_each = ", without `[..., None]` where it is a number"
-    sign = {"set": "", "add": f"{array} + "}.get(write.method, f"{array} * ")
-    return f"{jnp}.where({eye}, {sign}{value}, {array}){of_each}"
+def _written(write: Write, array: str, value: str) -> str:
+    """What stands on the diagonal afterwards."""
+    return {"set": value, "add": f"{array} + {value}"}.get(write.method, f"{array} * {value}")
+
+
+def _of_each(write: Write, value: str, source: Source) -> tuple[str, str]:
+    """The values for the matrices of a batch, `values[..., None]`: a mask holds for the last two axes. And when not."""
+    if write.value is None or is_literal(write.value) or _is_number(write, source):
+        return value, ""
+    is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+    is_long = value != source.code(write.value)
+    named = "values" if is_long else value if is_one else f"({value})"
+    return f"{named}[..., None]", ", without `[..., None]` where it is a number"
 
 
 def _may_be_rows(write: Write, source: Source) -> bool:
@@ -207,7 +205,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     array, value = write.array.value, source.code(write.value)
     if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation):
         value = f"({value})"
-    new = value if write.method == "set" else f"{array} + {value}"
+    new = _written(write, array, value)
     size = _size(write, length, source)
     return (source.replace(write.call, f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"),)
 

@@ -74,7 +74,7 @@ def is_excluded(path: Path, exclude: Sequence[str], top: Path) -> bool:
 
 
 def _is_excluded(path: Path, excluded: Ignored | None, top: Path | None) -> bool:
-    return excluded is not None and excluded.holds(_seen_from(top, path))
+    return excluded is not None and excluded.holds(_seen_from(top, path.resolve()))
 
 
 def _real_of(file: Path, paths: Sequence[Path]) -> str:
@@ -82,10 +82,9 @@ def _real_of(file: Path, paths: Sequence[Path]) -> str:
     return str(file) if len(paths) == 1 else os.path.realpath(file)
 
 
-def _seen_from(top: Path | None, path: Path) -> str:
-    """The path of a file or folder as `top`, a real path, writes it; "" of what is not below."""
-    real = path.resolve()
-    return real.relative_to(top).as_posix() if top and real.is_relative_to(top) else ""
+def _seen_from(top: Path | None, real: Path) -> str:
+    """The real path of a file or folder as `top`, one as well, writes it; "" of itself, and of what is not below."""
+    return real.relative_to(top).as_posix() if top and top in real.parents else ""
 
 
 @cache
@@ -98,14 +97,12 @@ def _below(root: Path, excluded: Ignored | None, top: Path | None) -> Iterator[P
     """The Python files below `root`. Of each .gitignore that has a say goes along how its folder calls the one that is
     looked into; of `excluded` how `top` does. A folder that nobody may look into is given back as it is."""
     real = root.resolve()
-    parents = [*reversed(real.parents)] if _in_git(real) else []
-    above = [(folder, spec) for folder in parents if (spec := _gitignore(folder))]
-    seen = _seen_from(top, root)
-    above_root = "" if seen in ("", ".") else f"{seen}/"
-    if excluded and above_root and excluded.holds(above_root):
+    seen = _seen_from(top, real)
+    if excluded and seen and excluded.holds(f"{seen}/"):
         return
-    specs = [(above_root, excluded)] if excluded else []
-    specs += ((f"{real.relative_to(folder).as_posix()}/", spec) for folder, spec in above)
+    parents = [*reversed(real.parents)] if _in_git(real) else []
+    above = [(top, excluded), *((folder, _gitignore(folder)) for folder in parents)]
+    specs = [(f"{seen}/" if (seen := _seen_from(folder, real)) else "", spec) for folder, spec in above if spec]
     todo = [(root, specs)]
     while todo:
         folder, specs = todo.pop()

@@ -330,6 +330,12 @@ class Source:
                 return name
         return None
 
+    def handed_to(self, node: cst.CSTNode) -> cst.Call | None:
+        """The call that `node` is an argument of."""
+        argument = self.parent(node)
+        call = self.parent(argument) if isinstance(argument, cst.Arg) else None
+        return call if isinstance(call, cst.Call) else None
+
     def order(self, node: cst.CSTNode) -> int:
         """A number that is higher the later a node is evaluated; of a node higher than of all inside it."""
         return self._walk.order[node]

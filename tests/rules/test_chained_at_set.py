@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import Report, explain
+from fusionlint.explained import Report
 from fusionlint.rules.chained_at_set import rule
 
 pytestmark = pytest.mark.compilers
@@ -64,17 +61,9 @@ CALLS = {
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     """By function; those of many boards have 512 with four cells each."""
-    target = targets.get("h100")
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    path = tmp_path_factory.mktemp("code") / "boards.py"
-    path.write_text(CODE)
-    made = compile_many([parse_spec(f"{path}:{name}({given})") for name, given in CALLS.items()], target)
-    found = {}
-    for name, one in zip(CALLS, made, strict=True):
-        assert isinstance(one, Artifacts), one
-        found[name] = explain(one, (rule,))
-    return found
+    calls = (f"{name}({given})" for name, given in CALLS.items())
+    specs = compilers.written(CODE, calls, tmp_path_factory.mktemp("code"))
+    return dict(zip(CALLS, compilers.explained(specs, "h100", (rule,)).values(), strict=True))
 
 
 def spoken_of(report: Report) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import explain
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
@@ -98,18 +95,10 @@ def test_what_stands_inside_of_a_function_of_jax_is_no_advice(name: str, tmp_pat
 
 @pytest.mark.parametrize("name", ["h100", "cpu"])
 def test_the_same_in_a_function_of_the_user_is_told_whatever_its_name(name: str, tmp_path: Path) -> None:
-    told = _told(OWN, [*OF_THE_USER], name, tmp_path)
+    told = _told(OWN, OF_THE_USER, name, tmp_path)
     assert all(rule in told[spec] for spec, rule in OF_THE_USER.items()), told
 
 
-def _told(code: str, specs: tuple[str, ...] | list[str], name: str, folder: Path) -> dict[str, set[str]]:
-    target = targets.get(name)
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    path = folder / "code.py"
-    path.write_text(code)
-    told = {}
-    for spec, result in zip(specs, compile_many([parse_spec(f"{path}:{one}") for one in specs], target), strict=True):
-        assert isinstance(result, Artifacts), result
-        told[spec] = {one.rule for one in explain(result, all_rules()).barriers if one.rule}
-    return told
+def _told(code: str, calls: Iterable[str], name: str, folder: Path) -> dict[str, set[str]]:
+    reports = compilers.explained(compilers.written(code, calls, folder), name, all_rules())
+    return {call: compilers.told(report) for call, report in reports.items()}

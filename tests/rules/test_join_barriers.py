@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import explain
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
@@ -54,37 +50,31 @@ def window(state, xs):
         return state, (state * state).sum(0)
     return jax.lax.scan(body, state, xs)
 """
+CALLS = (
+    "features(f32[1024,512], f32[1024,512])",
+    "stacked(f32[1024,512], f32[1024,512])",
+    "padded(f32[1024,512])",
+    "layers(f32[1024,512], f32[1024,512], f32[512,512])",
+    "outputs(f32[1024], f32[130,1024])",
+    "walk(f32[1024], key)",
+    "window(f32[16,256], f32[100,256])",
+)
 RULES = tuple(rule for rule in all_rules() if rule.name in ("columns-of-a-stack", "concat-with-several-users"))
 
 
 @pytest.fixture(scope="module", params=["h100", "v5e"])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[str, str]]]:
     """Function -> (cause, rule) of the barriers that a rule explains."""
-    target = targets.get(request.param)
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    path = tmp_path_factory.mktemp("code") / "joined.py"
-    path.write_text(CODE)
-    specs = {
-        "cartpole": f"{CARTPOLE}:rollout",
-        "features": f"{path}:features(f32[1024,512], f32[1024,512])",
-        "stacked": f"{path}:stacked(f32[1024,512], f32[1024,512])",
-        "padded": f"{path}:padded(f32[1024,512])",
-        "layers": f"{path}:layers(f32[1024,512], f32[1024,512], f32[512,512])",
-        "outputs": f"{path}:outputs(f32[1024], f32[130,1024])",
-        "walk": f"{path}:walk(f32[1024], key)",
-        "window": f"{path}:window(f32[16,256], f32[100,256])",
+    specs = {"rollout": f"{CARTPOLE}:rollout", **compilers.written(CODE, CALLS, tmp_path_factory.mktemp("code"))}
+    return {
+        call.partition("(")[0]: {(one.barrier.cause, one.rule) for one in report.barriers if one.rule}
+        for call, report in compilers.explained(specs, request.param, RULES).items()
     }
-    found: dict[str, set[tuple[str, str]]] = {}
-    for name, result in zip(specs, compile_many([parse_spec(s) for s in specs.values()], target), strict=True):
-        assert isinstance(result, Artifacts), result
-        found[name] = {(e.barrier.cause, e.rule) for e in explain(result, RULES).barriers if e.rule}
-    return found
 
 
 @pytest.mark.parametrize("told", ["h100"], indirect=True)  # a TPU copies nothing
 def test_a_state_that_is_stacked_each_step_costs_a_kernel_and_a_copy(told: dict[str, set[tuple[str, str]]]) -> None:
-    assert told["cartpole"] == {("concatenate", "columns-of-a-stack"), ("copy", "columns-of-a-stack")}
+    assert told["rollout"] == {("concatenate", "columns-of-a-stack"), ("copy", "columns-of-a-stack")}
 
 
 @pytest.mark.parametrize("told", ["h100"], indirect=True)  # a TPU does both in one kernel

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import Report, explain
+from fusionlint.explained import Report
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
@@ -64,31 +61,18 @@ QUIET = [
 
 @pytest.fixture(scope="module", params=["h100", "v5e", "cpu"])
 def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
-    target = targets.get(request.param)
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    path = tmp_path_factory.mktemp("code") / "scans.py"
-    path.write_text(CODE)
-    specs = [*LOUD, *QUIET]
-    found = {}
-    for spec, result in zip(specs, compile_many([parse_spec(f"{path}:{s}") for s in specs], target), strict=True):
-        assert isinstance(result, Artifacts), result
-        found[spec] = explain(result, all_rules())
-    return found
-
-
-def rules(report: Report) -> set[str]:
-    return {one.rule for one in report.barriers if one.rule}
+    specs = compilers.written(CODE, [*LOUD, *QUIET], tmp_path_factory.mktemp("code"))
+    return compilers.explained(specs, request.param, all_rules())
 
 
 def test_tiny_steps_over_rows_are_told_where_the_page_shows_harm(reports: dict[str, Report]) -> None:
     for spec in LOUD:
-        assert ("scan-without-unroll" in rules(reports[spec])) == (reports[spec].target != "cpu"), spec
+        assert ("scan-without-unroll" in compilers.told(reports[spec])) == (reports[spec].target != "cpu"), spec
 
 
 def test_what_does_more_in_a_step_or_repeats_one_is_left_alone(reports: dict[str, Report]) -> None:
     for spec in QUIET:
-        assert not rules(reports[spec]), (spec, reports[spec].target)
+        assert not compilers.told(reports[spec]), (spec, reports[spec].target)
 
 
 def test_the_advice_saves_what_it_says(reports: dict[str, Report]) -> None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import compilers
 import pytest
 
-from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.jobs import compile_many
-from fusionlint.explained import explain
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
@@ -35,17 +31,16 @@ def gaps(x):
 def top(x):
     return jax.lax.top_k(x, 5)
 """
-SAID = {"last": {"sort-for-max"}, "few": {"argsort-prefix"}, "middle": set(), "gaps": set(), "top": set()}
+SAID = {
+    "last(f32[100])": {"sort-for-max"},
+    "few(f32[100])": {"argsort-prefix"},
+    "middle(f32[100])": set(),
+    "gaps(f32[100])": set(),
+    "top(f32[100])": set(),
+}
 
 
 @pytest.mark.parametrize("name", ["h100", "cpu"])
 def test_only_an_end_of_a_sort_has_a_way_around(name: str, tmp_path: Path) -> None:
-    target = targets.get(name)
-    if absent := targets.missing(target):
-        pytest.skip(absent)
-    path = tmp_path / "sorts.py"
-    path.write_text(CODE)
-    specs = [parse_spec(f"{path}:{function}(f32[100])") for function in SAID]
-    for function, result in zip(SAID, compile_many(specs, target), strict=True):
-        assert isinstance(result, Artifacts), result
-        assert {one.rule for one in explain(result, all_rules()).barriers if one.rule} == SAID[function], function
+    reports = compilers.explained(compilers.written(CODE, SAID, tmp_path), name, all_rules())
+    assert {call: compilers.told(report) for call, report in reports.items()} == SAID
