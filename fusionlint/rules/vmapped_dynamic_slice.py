@@ -34,8 +34,8 @@ _GATHER = (
     "with one another, and `:` along the others; the start clipped to what fits"
 )
 _MASK = (
-    "jnp.where with a mask: compare i = jnp.arange of each axis with where the piece begins and ends; what stands there "
-    "is piece[jnp.clip(i - start, 0, size - 1)], along each axis"
+    "jnp.where with a mask: compare i = jnp.arange of each axis with where the piece begins and ends; there stands "
+    "piece[jnp.clip(i - start, 0, size - 1)], along each axis"
 )
 
 
