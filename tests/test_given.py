@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 
+from fusionlint.compiling.calls import call_of
 from fusionlint.compiling.given import Given, otherwise
 from fusionlint.compiling.jobs import new_folder
 from fusionlint.compiling.scripts import run_script
@@ -168,3 +170,25 @@ def test_the_same_is_not_otherwise() -> None:
 
 def test_a_structure_that_was_not_looked_at_whole_is_another_pytree() -> None:
     assert [*otherwise(Given(tree=1), Given(tree=2))] == ["the same arrays in another pytree"]
+
+
+def _n_by_default(x: object, n: int = 3, *, flag: bool = True) -> None: ...
+
+
+def _any_number(x: object, *rest: object, flag: bool = True) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "argnums", "static"),
+    [
+        (_n_by_default, (1.0,), (1,), {"n": "3"}),
+        (_n_by_default, (1.0, 4), (1,), {"n": "4"}),
+        (_n_by_default, (1.0, 4), (-1,), {"n": "4"}),
+        (_n_by_default, (1.0,), (-1,), {"x": "1.0"}),
+        (_any_number, (1.0, 2), (1,), {"args[1]": "2"}),
+    ],
+)
+def test_a_number_names_a_static_argument_as_jax_counts(
+    function: Callable[..., None], args: tuple[object, ...], argnums: tuple[int, ...], static: dict[str, str]
+) -> None:
+    assert dict(call_of(function, args, {}, argnums, ()).static) == static

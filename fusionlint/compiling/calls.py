@@ -169,12 +169,14 @@ def _static(
     argnums: Sequence[int],
     argnames: Sequence[str],
 ) -> dict[str, Any]:
-    names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
+    """The static arguments, and the defaults of those that were not given. As in jax a negative number counts from the
+    last argument of the call, and a number stands for the name of a parameter that may be given by either."""
     args = [*positional.items()]
     places = sorted({number % len(args) for number in argnums if -len(args) <= number < len(args)})
     found = dict(args[i] for i in places)
     found |= {name: kwargs[name] for name in argnames if name in kwargs}
-    static = {*argnames, *(names[number] for number in argnums if -len(names) <= number < len(names))}
+    numbered = [one.name for i, one in enumerate(parameters) if i in argnums and one.kind is one.POSITIONAL_OR_KEYWORD]
+    static = {*argnames, *numbered}
     defaults = {p.name: p.default for p in parameters if p.name in static and p.default is not p.empty}
     return defaults | found
 
