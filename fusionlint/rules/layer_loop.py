@@ -157,7 +157,7 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
         made = value if isinstance(value, cst.Call) and source.loop(value) is loop else made
     if isinstance(made, cst.Call):
         others = [arg for arg in made.args if arg.keyword is None or arg.keyword.value != "name"]
-        if any(_is_numbered_setting(arg.value, counter, source) for arg in call.args):
+        if any(_is_numbered_setting(arg.value, counter, source) for arg in call.args) or _calls_parts(loop, counter):
             return False
         if _uses(others, counter, loop) or any(_is_of_a_level(arg.value, source) for arg in others):
             return False
@@ -170,6 +170,13 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
     rows = [arg.value for arg in call.args[1:] if isinstance(arg.value, cst.Subscript)]
     is_all = bool(rows) and len(rows) == len(call.args) - 1 and len(_recurring(carry)) == 1
     return is_all and all(_is_layer_of(row, counter, source) for row in rows)
+
+
+def _calls_parts(loop: cst.For, counter: str) -> bool:
+    """Whether an iteration calls a part of its own too that is there already, `self.heads[i](x)`."""
+    called = (part.func for part in inside(loop.body) if isinstance(part, cst.Call))
+    parts = (func for func in called if isinstance(func, cst.Subscript) and isinstance(func.value, cst.Attribute))
+    return any(name.value == counter for part in parts for index in part.slice for name in names_read(index))
 
 
 def _is_numbered_setting(given: cst.BaseExpression, counter: str, source: Source) -> bool:

@@ -23,6 +23,7 @@ from fusionlint.patterns.held import (
 )
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
+from fusionlint.patterns.narrow import are_all_narrow
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.replaced import (
     calls_of_function,
@@ -222,7 +223,7 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     kept = (is_handed_out, is_read_later, is_handed_again, is_kept_by_a_caller)
     if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
         return
-    if all(is_of_numbers(argument, call, source) for call, argument in given):
+    if all(is_of_numbers(argument, call, source) for call, argument in given) or are_all_narrow(source):
         return
     if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters

@@ -350,3 +350,20 @@ def test_what_goes_round_is_all_or_the_first_that_a_layer_returns(apply: str, ti
         fill="blocks = [Block(8, key=key) for key in keys]", apply=apply.replace("; ", "\n            ")
     )
     assert len(check_text(text.encode(), "m.py", ONLY)) == times
+
+
+@pytest.mark.parametrize(("part", "number"), [("self.heads[i](x)", 0), ("self.head(x)", 1), ("self.scales[i]", 1)])
+def test_layers_with_parts_of_their_own_that_are_there_already_are_not_alike(part: str, number: int) -> None:
+    code = f"""
+class Model(nn.Module):
+    depth: int = 12
+
+    @nn.compact
+    def __call__(self, x):
+        kept = []
+        for i in range(self.depth):
+            x = Block(name=f"block_{{i}}")(x)
+            kept.append({part})
+        return x, kept
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == number

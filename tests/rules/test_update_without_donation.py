@@ -555,3 +555,38 @@ class Agent(Base):
         self.params, self.opt_state = self._train(self.params, self.target_params, self.opt_state, batch)
 """
     assert advice(code).startswith(places)
+
+
+NETWORKS = {
+    "narrow": ("hk.Sequential([hk.Linear(10), jax.nn.relu, hk.nets.MLP([30, 2])])(x)", 0),
+    "one is wide": ("hk.Sequential([hk.Linear(10), jax.nn.relu, hk.nets.MLP([300, 2])])(x)", 1),
+    "of a setting": ("hk.Linear(2)(hk.Linear(width)(x))", 1),
+    "by a constant": ("hk.Linear(CLASSES)(hk.LayerNorm(-1)(x))", 0),
+    "of somebody": ("resnet(x)", 1),
+}
+
+
+@pytest.mark.parametrize(("network", "times"), NETWORKS.values(), ids=NETWORKS)
+def test_of_a_network_that_is_seen_to_be_narrow_nothing_is_donated(network: str, times: int) -> None:
+    code = f"""
+import haiku as hk
+CLASSES = 3
+
+def forward(x):
+    return {network}
+
+def train(key, x, batches, width):
+    network = hk.transform(forward)
+    params = network.init(key, x)
+    opt_state = optimizer.init(params)
+
+    @jax.jit
+    def step(params, opt_state, batch):
+        grads = jax.grad(lambda p: network.apply(p, batch).sum())(params)
+        updates, opt_state = optimizer.update(grads, opt_state)
+        return optax.apply_updates(params, updates), opt_state
+
+    for batch in batches:
+        params, opt_state = step(params, opt_state, batch)
+"""
+    assert len(findings(code)) == times
