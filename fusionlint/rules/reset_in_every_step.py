@@ -71,12 +71,15 @@ def _is_key(node: cst.BaseExpression) -> bool:
 
 
 def _is_one_of_two_ways(call: cst.Call, function: cst.FunctionDef, source: Source) -> bool:
-    """Whether Python chooses between this reset and starts that are kept, `if self.full_reset: ... else: ...`."""
+    """Whether an option of the object chooses between this reset and starts that are kept, `if self.full_reset: ...
+    else: ...`."""
     for above in source.ancestors(call):
         if above is function:
             return False
-        if isinstance(above, cst.If) and isinstance(above.orelse, cst.Else) and above.body in source.ancestors(call):
-            return not any(isinstance(part, cst.Call) and _is_reset(part) for part in inside(above.orelse))
+        match above:
+            case cst.If(test=cst.Attribute(value=cst.Name("self")), body=body, orelse=cst.Else() as other):
+                is_asked_for = body in source.ancestors(call)
+                return is_asked_for and not any(isinstance(p, cst.Call) and _is_reset(p) for p in inside(other))
     return False
 
 

@@ -78,3 +78,9 @@ def test_starts_that_are_kept_are_there_for_the_asking(otherwise: str, number: i
     if otherwise:
         chosen += f"\n        else:\n            {otherwise}"
     assert len(found(CODE.replace("start = self.reset(key)", chosen))) == number
+
+
+def test_starts_that_a_caller_may_hand_are_no_option() -> None:
+    chosen = "if start is None:\n            start = self.reset(key)\n        else:\n            start = start.first"
+    code = CODE.replace("start = self.reset(key)", chosen).replace("state, action)", "state, action, start=None)", 1)
+    assert len(found(code)) == 1
