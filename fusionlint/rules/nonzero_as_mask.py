@@ -51,7 +51,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         if fill is None or constant(fill) == 0:
             write = _first_hit(node, name, source.code(mask), is_whole=is_whole, source=source)
             yield source.finding(node, _FIRST, write=write)
-        elif is_literal(fill):
+        elif is_literal(fill) or _is_a_length(fill, source):
             yield source.finding(node, _FIRST, write=_first_or(node, name, mask, fill, source), pair=2)
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
@@ -74,6 +74,16 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             "all hits of a mask are looked for, and only the first or last is read",
             write=f"{where}({source.code(mask)}, {arange}(n), fill).min(), or .max(), with the mask itself",
         )
+
+
+def _is_a_length(fill: cst.BaseExpression, source: Source) -> bool:
+    """`len(x)`, `x.shape[0]`, `x.size`: one behind the last place."""
+    match fill:
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape")), slice=[part]):
+            return isinstance(part.slice, cst.Index)
+        case cst.Attribute(attr=cst.Name("size")):
+            return True
+    return source.calls(fill, "len")
 
 
 def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole: bool) -> str:

@@ -19,6 +19,8 @@ from fusionlint.source.scope import Scope
             "jnp.nonzero(m, size=1, fill_value=-1)[0][0]",
             "jnp.where(m.any(), jnp.argmax(m), -1), of a mask with one axis",
         ),
+        ("jnp.flatnonzero(m, size=1, fill_value=len(m))[0]", "jnp.where(m.any(), jnp.argmax(m), len(m))"),
+        ("jnp.flatnonzero(m, size=1, fill_value=m.shape[0])[0]", "jnp.where(m.any(), jnp.argmax(m), m.shape[0])"),
         ("jnp.flatnonzero(m == 2, size=1, fill_value=9)", "jnp.where(m.any(), jnp.argmax(m), 9), where m is the mask"),
     ],
 )
