@@ -65,7 +65,7 @@ def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]
     if not is_concrete(node, source):
         yield source.finding(
             node,
-            "all the noise of `choice` with `p` and `replace=False` is sorted to draw one, which nothing can replace",
+            "`choice` with `p` and `replace=False` sorts noise for everything to draw one, with nothing to replace",
             write=_few(made, made.p, source),
             pair=2,
         )

@@ -45,7 +45,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
     if is_one(shape):
         yield source.finding(
             node,
-            "everything is permuted to draw one, which nothing can replace",
+            "everything is permuted to draw one, with nothing to replace",
             write=f"{random}.choice({k}, {source.code(among)}), without `replace=False`",
         )
     elif shape is not None and _is_drawn_twice(node, key, shape, source):

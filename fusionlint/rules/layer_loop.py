@@ -257,7 +257,8 @@ def _stored_classes(constructor: cst.Name, source: Source) -> Iterator[cst.BaseE
 
 def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Finding:
     count = source.code(_counted_to(loop) if source.calls(loop.iter, "range") else number)
-    shown = brief(count, 40, "n")
+    shown = brief(count, 40, "all of the")
+    shown = f"`{shown}`" if shown == count else shown
     return source.finding(
         loop,
         f"{shown} identical layers are each written into the program: it compiles longer with every one",

@@ -51,11 +51,22 @@ def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterat
     shown = f"range({counted})" if len(counted) <= 40 and "\n" not in counted else "range(...)"
     yield source.finding(
         loop if isinstance(loop, cst.For) else loop.iter,
-        f"each {loop.target.value} is a traced value: what it indexes is sliced at a place that XLA does not know",
+        f"each `{loop.target.value}` is a traced value: {_what_comes_of_it(reads, source)}",
         write=shown,
         edits=_edits(loop, arange, source),
         safe=all(_is_index(read, source) for read in reads),
     )
+
+
+def _what_comes_of_it(reads: Sequence[cst.Name], source: Source) -> str:
+    """What XLA is given: slices where something is indexed, numbers that it computes one by one elsewhere."""
+    if any(_is_in_an_index(read, source) for read in reads):
+        return "what it indexes is sliced at a place that XLA does not know"
+    return "what Python could compute from a number is computed in the program, each time anew"
+
+
+def _is_in_an_index(read: cst.Name, source: Source) -> bool:
+    return any(isinstance(above, cst.Index | cst.Slice) for above in source.ancestors(read))
 
 
 def _edits(loop: cst.For | cst.CompFor, arange: cst.Call, source: Source) -> tuple[Edit, ...]:

@@ -50,7 +50,10 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if is_elementwise:
         does, gain = "a few elementwise operations", "that many steps fuse into one kernel, but a CPU repeats them"
     else:
-        does, gain = "a small reduction and little more", "a kernel a step is left, but a CPU repeats steps"
+        does, gain = (
+            "a small reduction and little more",
+            "of the kernels of a step one is left; not on a CPU, which is slower unrolled",
+        )
     yield source.finding(
         node,
         f"{steps} {does}, in kernels of their own",
