@@ -15,6 +15,7 @@ from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, small_matrix
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -30,6 +31,10 @@ _SOLVES = tuple(
     for module in ("numpy", "scipy")
     for name in ("solve", "cho_solve", "cholesky", "lu_solve")
 )
+_EIGS = ("jax.numpy.linalg.eig",)
+# Which of what a decomposition returns are orthogonal.
+_ORTHOGONAL = {"jax.numpy.linalg.eigh": (1,), "jax.scipy.linalg.eigh": (1,), "jax.numpy.linalg.svd": (0, 2),
+               "jax.scipy.linalg.svd": (0, 2), "jax.numpy.linalg.qr": (0,), "jax.scipy.linalg.qr": (0,)}  # fmt: skip
 _LONG = 40
 # Space has no more, the one beside it that moves a point included.
 _AXES = 3
@@ -68,19 +73,9 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_spread(found.other):
         return  # one matrix for many: solving would factor it for each of them
-    if (number := _of_identity(matrix, source)) is not None:
-        shown = _shown(number, source)
-        as_divisor = shown if isinstance(number, cst.Name | cst.Attribute | cst.Call) else f"({shown})"
-        unless = "" if kind(number, source) == "scalar" else f", where `{shown}` is one number"
-        divided = f"`{_shown(found.other, source)} / {as_divisor}`{unless}"
-        message = "a number times the identity is inverted and multiplied, where its reciprocal is all it takes"
-        yield source.finding(node, message, write=divided, pair=3)
-        return
-    if _is_factor(matrix, source) and not found.is_right and not found.is_transposed:
-        handed = f"{_shown(matrix, source)}, {_shown(found.other, source)}"
-        write = f"jax.scipy.linalg.solve_triangular({handed}, lower=True)"
-        message = "a triangular factor is inverted only to be multiplied: it is solved without being factored again"
-        yield source.finding(node, message, write=write, pair=2)
+    if (known := _of_a_kind(matrix, found, source)) is not None:
+        message, write, pair = known
+        yield source.finding(node, message, write=write, pair=pair)
         return
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
     message = "the inverse is made only to be multiplied: more work and memory than solving, and less exact"
@@ -93,6 +88,26 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
     write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
+
+
+def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> tuple[str, str, int] | None:
+    """What is said of a matrix whose inverse takes less than a solve, what to write instead, and the pair of the page:
+    a number times the identity, a factor of Cholesky, what a decomposition gave."""
+    if (number := _of_identity(matrix, source)) is not None:
+        shown = _shown(number, source)
+        as_divisor = shown if isinstance(number, cst.Name | cst.Attribute | cst.Call) else f"({shown})"
+        unless = "" if kind(number, source) == "scalar" else f", where `{shown}` is one number"
+        divided = f"`{_shown(found.other, source)} / {as_divisor}`{unless}"
+        message = "a number times the identity is inverted and multiplied, where its reciprocal is all it takes"
+        return message, divided, 3
+    if _is_factor(matrix, source):
+        message = "a triangular factor is inverted only to be multiplied: it is solved without being factored again"
+        return message, _substituted(matrix, found, source), 2
+    if isinstance(matrix, cst.Name) and _is_orthogonal(matrix, source):
+        shown = matrix.value
+        message = "an orthogonal matrix is inverted by a factorization, where its transpose is all it takes"
+        return message, f"{shown}.mT, of a complex matrix {shown}.mT.conj()", 0
+    return None
 
 
 def _is_said_to_be_small(matrix: cst.BaseExpression, source: Source) -> bool:
@@ -155,6 +170,27 @@ def _is_factor(matrix: cst.BaseExpression, source: Source) -> bool:
     return source.calls(made, "jax.scipy.linalg.cholesky") and lower is not None and source.code(lower) == "True"
 
 
+def _substituted(matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
+    """A solve with a lower factor: of the other factor's transpose where that stands on the left."""
+    factor, other = _shown(matrix, source), _shown(found.other, source)
+    trans = ", trans=1" if found.is_transposed is not found.is_right else ""
+    if not found.is_right:
+        return f"jax.scipy.linalg.solve_triangular({factor}, {other}{trans}, lower=True)"
+    turned = f"{other}.mT" if other.isidentifier() else f"({other}).mT"
+    return f"jax.scipy.linalg.solve_triangular({factor}, {turned}{trans}, lower=True).mT"
+
+
+def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
+    """Whether a decomposition gave the matrix: `values, vectors = jnp.linalg.eigh(a)`."""
+    written = source.written(matrix)
+    made, element = unpacked(written, source), source.parent(written) if written is not None else None
+    several = source.parent(element) if isinstance(element, cst.Element) else None
+    if not isinstance(made, cst.Call) or not isinstance(several, cst.Tuple):
+        return False
+    place = next(i for i, each in enumerate(several.elements) if each is element)
+    return place in _ORTHOGONAL.get(source.qualified_name(made.func) or "", ())
+
+
 def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
     """What to write where something has to be transposed for it."""
     a, b = (
@@ -165,6 +201,8 @@ def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Sou
         return f"{solve}({a}.mT, {b})"
     turned = a if found.is_transposed else f"{a}.mT"
     either = f"{solve}({turned}, {b}.mT).mT, of a vector {solve}({turned}, {b})"
+    if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
+        return either
     return f'{either}; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
 
 

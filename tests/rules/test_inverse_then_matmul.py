@@ -1,0 +1,63 @@
+"""inverse-then-matmul: what is known of a matrix decides what is written instead."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def f(a, b):
+    {made}
+    return {product}
+"""
+
+
+def advice(made: str, product: str) -> str:
+    (found,) = check_text(CODE.format(made=made, product=product).encode(), "m.py", Scope(("inverse-then-matmul",)))
+    assert found.suggestion is not None
+    return found.suggestion.text
+
+
+FACTOR = "L = jnp.linalg.cholesky(a)"
+SOLVES = {
+    "jnp.linalg.inv(L) @ b": "jax.scipy.linalg.solve_triangular(L, b, lower=True)",
+    "jnp.linalg.inv(L).T @ b": "jax.scipy.linalg.solve_triangular(L, b, trans=1, lower=True)",
+    "b @ jnp.linalg.inv(L)": "jax.scipy.linalg.solve_triangular(L, b.mT, trans=1, lower=True).mT",
+    "b @ jnp.linalg.inv(L).T": "jax.scipy.linalg.solve_triangular(L, b.mT, lower=True).mT",
+}
+
+
+@pytest.mark.parametrize(("product", "instead"), SOLVES.items())
+def test_a_factor_of_cholesky_is_solved_as_one_on_either_side(product: str, instead: str) -> None:
+    assert advice(FACTOR, product) == instead
+    half = jax.random.normal(jax.random.key(0), (4, 4))
+    values = {"L": jnp.linalg.cholesky(half @ half.T + jnp.eye(4)), "b": half, "jnp": jnp, "jax": jax}
+    assert jnp.allclose(eval(product, values), eval(instead, values), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "_, U = jnp.linalg.eigh(a)",
+        "U, s, _ = jnp.linalg.svd(a)",
+        "s, _, U = jnp.linalg.svd(a)",
+        "U, _ = jnp.linalg.qr(a)",
+    ],
+)
+def test_what_a_decomposition_gave_is_transposed(made: str) -> None:
+    assert advice(made, "(b * 2) @ jnp.linalg.inv(U)") == "U.mT, of a complex matrix U.mT.conj()"
+
+
+@pytest.mark.parametrize(("made", "is_open"), [("_, U = jnp.linalg.eig(a)", False), ("U = a + 1", True)])
+def test_eigenvectors_of_any_matrix_are_not_said_to_be_positive_definite(made: str, is_open: bool) -> None:
+    text = advice(made, "b @ jnp.linalg.inv(U)")
+    assert text.startswith("jnp.linalg.solve(U.mT, b.mT).mT")
+    assert ("positive definite" in text) is is_open
