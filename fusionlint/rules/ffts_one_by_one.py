@@ -35,7 +35,7 @@ def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
     if alike and alike[0] is not node:
         return
     apart = [call for call in alike[1:] if not _needs(call, alike, source)]
-    if not apart:
+    if not apart or _is_of_tangents(node, source):
         return
     fft = source.code(node.func)
     jnp = source.alias("jax.numpy") or "jnp"
@@ -69,6 +69,22 @@ def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
         "fields are transformed one by one, each with kernels of its own before and behind",
         write=f"{fft}({jnp}.stack([{each} for {field} in ...])), which transforms the last axes",
     )
+
+
+def _is_of_tangents(node: cst.Call, source: Source) -> bool:
+    """Whether the function around `node` says how another is differentiated, `@f.defjvp`: with a tangent in one stack a
+    primal is no longer known, and a gradient fails."""
+    function = source.function(node)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    above = (each.decorator for each in function.decorators)
+    name = function.name.value
+    handed = (name in arguments for (called, arguments, _), *_ in source.facts.raw.calls if _defines_a_jvp(called))
+    return any(_defines_a_jvp(dotted(each)) for each in above) or any(handed)
+
+
+def _defines_a_jvp(called: object) -> bool:
+    return isinstance(called, str) and called.endswith((".defjvp", ".defjvps"))
 
 
 def _is_field(node: cst.BaseExpression, field: str) -> bool:

@@ -45,3 +45,28 @@ FIELDS = {
 def test_fields_of_a_comprehension(comprehension: str, count: int) -> None:
     code = CODE.replace("COMPREHENSION", comprehension)
     assert len(check_text(code.encode(), "m.py", Scope(("ffts-one-by-one",)))) == count
+
+
+JVP = """
+import jax
+import jax.numpy as jnp
+
+@jax.custom_jvp
+def smooth(x):
+    return jnp.fft.irfft(jnp.fft.rfft(x) * 0.5)
+
+{above}
+def smooth_jvp(primals, tangents):
+    hat = jnp.fft.rfft(primals[0] * tangents[0])
+    return jnp.fft.irfft(hat * 0.5), jnp.fft.irfft(hat * 0.25)
+{below}
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "number"),
+    [("@smooth.defjvp", "", 0), ("", "smooth.defjvp(smooth_jvp)", 0), ("@jax.jit", "", 1)],
+)
+def test_a_primal_and_its_tangent_are_not_joined(above: str, below: str, number: int) -> None:
+    code = JVP.format(above=above, below=below)
+    assert len(check_text(code.encode(), "m.py", Scope(("ffts-one-by-one",)))) == number
