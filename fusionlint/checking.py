@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusionlint.compiling.targets import ATTACHED, TARGETS
 from fusionlint.config import Config, ConfigError, nearest
 from fusionlint.finding import Finding, Problem
+from fusionlint.packages import concerning
 from fusionlint.rule import all_rules
 from fusionlint.source.briefs import briefs
 from fusionlint.source.check import Result
@@ -36,7 +37,7 @@ _ALL = "all"
 class Outcome(NamedTuple):
     """What a run has to say: what was found that the baseline does not know, how many it knows, how many it lists,
     and how many of those are no longer there. `baseline` is "" without one. `reports` are those of --evidence,
-    `refuted` the findings that they took away."""
+    `refuted` the findings that they took away, `elsewhere` are those about hardware that the package is not for."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
@@ -48,6 +49,7 @@ class Outcome(NamedTuple):
     gone: int = 0
     reports: int = 0
     refuted: int = 0
+    elsewhere: int = 0
 
 
 def scope_of(
@@ -103,9 +105,12 @@ _Key = tuple[str, str, str]
 
 
 class Weighed(NamedTuple):
-    """A result beside the evidence of `reports`: without what they refute, and with what confirms the others."""
+    """A result of a run for `scope` beside the evidence of `reports`: without what they refute, and with what confirms
+    the others, nor what is about hardware that the package is not for, `elsewhere` in number."""
 
     result: Result
+    scope: Scope
+    elsewhere: int = 0
     reports: tuple[Compiled, ...] = ()
     refuted: tuple[Finding, ...] = ()
     keys: frozenset[_Key] = frozenset()
@@ -113,7 +118,7 @@ class Weighed(NamedTuple):
     def kept(self, findings: Sequence[Finding], data: bytes) -> list[Finding]:
         """Those of `findings` in the text `data` of a file that do not look like one that is refuted."""
         lines = lines_of(data)
-        return [one for one in findings if _key(one, lines) not in self.keys]
+        return [one for one in concerning(findings, self.scope) if _key(one, lines) not in self.keys]
 
 
 def evidence_of(paths: Sequence[Path]) -> tuple[Compiled, ...]:
@@ -137,8 +142,11 @@ def weighed(
 ) -> Weighed:
     """`result` beside the evidence of `reports`. Of the files `fixed`, which are no longer what was compiled, it goes
     by what was refuted `before`."""
+    about = tuple(concerning(result.findings, scope))
+    elsewhere = len(result.findings) - len(about)
+    result = result._replace(findings=about)
     if not reports:
-        return Weighed(result)
+        return Weighed(result, scope, elsewhere)
     from fusionlint.evidence import fresh, stale
 
     found: list[Finding] = []
@@ -160,7 +168,7 @@ def weighed(
             (refuted if gone else found).append(one)
             keys |= {_key(one, lines)} if gone else set()
     left = result._replace(findings=tuple(found), warnings=tuple(sorted([*result.warnings, *warnings])))
-    return Weighed(left, reports, tuple(refuted), frozenset(keys))
+    return Weighed(left, scope, elsewhere, reports, tuple(refuted), frozenset(keys))
 
 
 def chosen(weighed: Weighed, baseline: Baseline | None) -> Callable[[Sequence[Finding], bytes], Sequence[Finding]]:
@@ -202,6 +210,7 @@ def outcome(baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Se
         result.files,
         reports=len(weighed.reports),
         refuted=len(weighed.refuted),
+        elsewhere=weighed.elsewhere,
     )
     if baseline is None:
         return said

@@ -184,6 +184,11 @@ def _fixable(findings: Iterable[Finding]) -> Iterator[str]:
 def notes(outcome: Outcome, *, written: bool) -> Iterator[str]:
     """What goes to stderr, a line each: files that were not checked, comments to look at, and the baseline."""
     yield from map(problem, [*outcome.problems, *outcome.warnings])
+    if outcome.elsewhere:
+        left = (
+            f"{_count(outcome.elsewhere, 'finding')} left out, about hardware that the package's __init__.py rules out"
+        )
+        yield f"{left}: --target NAME shows them"
     if written:
         yield f"Wrote {_count(outcome.listed, 'finding')} to {outcome.baseline}."
     if outcome.gone:

@@ -373,3 +373,9 @@ def all_of(xs, limits):
 @pytest.mark.parametrize(("test", "count"), [("i > 0", 1), ("i > limit", 0), ("new.sum() > 0", 0)])
 def test_under_a_vmap_the_counter_of_a_loop_is_the_same_for_all(test: str, count: int) -> None:
     assert len(check_text(COUNTED.format(test=test).encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(("other", "count"), [("lambda x: x", 0), ("lambda x: x + 1", 1)])
+def test_branches_that_are_the_same_are_no_choice(other: str, count: int) -> None:
+    code = f"import jax\n\n@jax.jit\ndef f(p, x):\n    return jax.lax.cond(p, lambda x: x, {other}, x)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
