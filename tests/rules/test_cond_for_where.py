@@ -30,7 +30,7 @@ def run(x, states):
         ("failed", ("True", "False"), "failed"),
         # A number is no truth value.
         ("flag", ("True", "False"), "jnp.where(flag, True, False)"),
-        ("status == 1", ("True", "True"), "jnp.where(status == 1, True, True)"),
+        ("status == 1", ("True", "failed"), "jnp.where(status == 1, True, failed)"),
     ],
 )
 def test_a_truth_that_is_handed_on_is_itself(test: str, branches: tuple[str, str], advice: str) -> None:
