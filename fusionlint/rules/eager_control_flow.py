@@ -93,13 +93,23 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _is_checked(call: cst.Call, loop: Loop, source: Source) -> bool:
     """Whether all that the loop wants of a call is to know if it fails: `try: grad(f)(x)`, `except Exception as error:
-    raise ValueError(...) from error`. A user's function is tried so, once, before it is used."""
+    raise ValueError(...) from error`. A user's function is tried so, once, before it is used. Or whether it goes on
+    with something else where anything at all fails, `except Exception: loss = inf`: under a jit all of it would."""
     for above in source.ancestors(call):
         if above is loop:
             return False
         if isinstance(above, cst.Try):
-            return any(isinstance(part, cst.Raise) for handler in above.handlers for part in inside(handler.body))
+            raises = (isinstance(part, cst.Raise) for handler in above.handlers for part in inside(handler.body))
+            return any(raises) or any(_catches_all(handler) for handler in above.handlers)
     return False
+
+
+def _catches_all(handler: cst.ExceptHandler) -> bool:
+    """`except Exception: loss = jnp.inf`; not one that leaves the iteration or the loop."""
+    is_broad = isinstance(handler.type, cst.Name) and handler.type.value == "Exception"
+    return is_broad and not any(
+        isinstance(part, cst.Continue | cst.Break | cst.Return) for part in inside(handler.body)
+    )
 
 
 def _only_picks(function: cst.BaseExpression, source: Source) -> bool:

@@ -46,7 +46,9 @@ def test_what_constructors_alone_call_runs_once(caller: str, number: int) -> Non
     assert len(check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))) == number
 
 
-@pytest.mark.parametrize(("handler", "number"), [("raise ValueError('no gradient') from e", 0), ("continue", 1)])
+@pytest.mark.parametrize(
+    ("handler", "number"), [("raise ValueError('no gradient') from e", 0), ("continue", 1), ("loss = 1e9", 0)]
+)
 def test_what_is_only_tried_for_its_error_runs_once(handler: str, number: int) -> None:
     body = f"for x in batches:\n    try:\n        jax.grad(fns)(x)\n    except Exception as e:\n        {handler}"
     assert found("eager-control-flow", body) == number
