@@ -38,11 +38,13 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
     reads = _reads(node, source)
     if reads and all(_is_real_part(read, source) for read in reads):
         kind = source.code(node.func).rpartition(".i")[2]
+        # What multiplies a spectrum, and is none of real data itself, may be no mirror image of its own.
+        halved = "; a filter has to be that of real weights, and is cut to its half, [..., : n // 2 + 1]"
         yield source.finding(
             node,
             "both halves of a spectrum are computed, and the imaginary part of what comes back is thrown away",
-            write=f"r{kind} and ir{kind}(..., {_size(kind)}), if the data is real; a filter is cut to its half, "
-            "[..., : n // 2 + 1]",
+            write=f"r{kind} and ir{kind}(..., {_size(kind, forward[0], source)}), if the data is real"
+            + (halved if len(forward) == 1 else ""),
         )
 
 
@@ -68,8 +70,17 @@ def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-def _size(kind: str) -> str:
-    return {"fft": "n=x.shape[-1]", "fft2": "s=x.shape[-2:]"}.get(kind, "s=x.shape")
+def _size(kind: str, forward: cst.Call, source: Source) -> str:
+    """How long the axes are along which `forward` transforms: of all axes where it does not say of which."""
+    given = forward.args[0].value if forward.args else None
+    x = source.code(given) if isinstance(given, cst.Name) else "x"
+    axis, axes = argument(forward, 2, "axis"), argument(forward, 2, "axes")
+    if kind == "fft":
+        return f"n={x}.shape[{-1 if axis is None else source.code(axis)}]"
+    if axes is not None:
+        listed = source.code(axes)
+        return f"s=[{x}.shape[i] for i in {f'({listed})' if isinstance(axes, cst.Tuple) else listed}]"
+    return f"s={x}.shape[-2:]" if kind == "fft2" else f"s={x}.shape"
 
 
 def _reads(node: cst.Call, source: Source) -> list[cst.CSTNode]:

@@ -1,0 +1,39 @@
+"""complex-fft-of-real: how long the result is, and what a filter has to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+HALF = "; a filter has to be that of real weights, and is cut to its half, [..., : n // 2 + 1]"
+
+
+@pytest.mark.parametrize(
+    ("computed", "instead"),
+    [
+        ("fft.ifft(fft.fft(signal) * 2).real", f"rfft and irfft(..., n=signal.shape[-1]), if the data is real{HALF}"),
+        (
+            "fft.ifft(fft.fft(signal, axis=0) * filter, axis=0).real",
+            f"rfft and irfft(..., n=signal.shape[0]), if the data is real{HALF}",
+        ),
+        (
+            "fft.ifftn(fft.fftn(signal, axes=(-2, -1)), axes=(-2, -1)).real",
+            f"rfftn and irfftn(..., s=[signal.shape[i] for i in (-2, -1)]), if the data is real{HALF}",
+        ),
+        (
+            "fft.ifft2(fft.fft2(signal) * fft.fft2(filter)).real",
+            "rfft2 and irfft2(..., s=signal.shape[-2:]), if the data is real",
+        ),
+        (
+            "fft.ifft(fft.fft(signal + 1) * fft.fft(filter)).real",
+            "rfft and irfft(..., n=x.shape[-1]), if the data is real",
+        ),
+    ],
+)
+def test_the_length_is_that_of_what_is_transformed(computed: str, instead: str) -> None:
+    code = f"import jax\nfrom jax.numpy import fft\n\n@jax.jit\ndef f(signal, filter):\n    return {computed}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("complex-fft-of-real",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == instead
