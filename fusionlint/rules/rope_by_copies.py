@@ -12,6 +12,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.lands import lands
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -20,6 +21,8 @@ rule = Rule(__name__, harm="fusion")
 _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate")
 _STACK = "jax.numpy.stack"
 _RESHAPE = "jax.numpy.reshape"
+_COLLAPSE = "jax.lax.collapse"
+_MOVEAXIS = "jax.numpy.moveaxis"
 _PARTS = {"jax.numpy.real": "real", "jax.numpy.imag": "imag", "jax.lax.real": "real", "jax.lax.imag": "imag"}
 _COMPLEX = "jax.lax.complex"
 _DEPTH = 12
@@ -140,7 +143,7 @@ def _is_reshaped(place: cst.CSTNode, source: Source) -> bool:
             return True
         case cst.Arg():
             call = source.parent(above)
-            return isinstance(call, cst.Call) and source.calls(call, _RESHAPE)
+            return isinstance(call, cst.Call) and source.calls(call, _RESHAPE, _COLLAPSE)
     return False
 
 
@@ -158,6 +161,8 @@ def _picked(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> fr
         return frozenset()
     match node:
         case cst.Name():
+            if (of_pairs := _of_pairs(node, source)) is not None:
+                return frozenset([of_pairs])
             value = _value(node, source)
             return _picked(value, source, depth - 1) if value is not None else frozenset()
         case cst.Subscript(value=array):
@@ -165,6 +170,20 @@ def _picked(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> fr
             return frozenset() if parity is None else frozenset([(source.code(array), parity)])
     found = operands(node, source)
     return frozenset().union(*(_picked(each, source, depth - 1) for each in found)) if found else frozenset()
+
+
+def _of_pairs(name: cst.Name, source: Source) -> tuple[str, int] | None:
+    """The array and the place of `a` or `b` of `a, b = jnp.moveaxis(x.reshape(..., 2), -1, 0)`."""
+    written = source.written(name)
+    made, element = unpacked(written, source), source.parent(written) if written is not None else None
+    several = source.parent(element) if isinstance(element, cst.Element) else None
+    if not isinstance(made, cst.Call) or not isinstance(several, cst.Tuple) or not source.calls(made, _MOVEAXIS):
+        return None
+    pairs, *axes = (argument(made, i, name) for i, name in enumerate(("a", "source", "destination")))
+    moved = [constant(axis) if axis is not None else None for axis in axes]
+    if pairs is None or moved != [-1, 0] or not _is_in_pairs(pairs, source):
+        return None
+    return source.code(pairs), next(i for i, each in enumerate(several.elements) if each is element)
 
 
 def _value(name: cst.Name, source: Source) -> cst.BaseExpression | None:
@@ -192,13 +211,13 @@ def _parity(node: cst.Subscript, source: Source) -> int | None:
 
 
 def _is_in_pairs(node: cst.BaseExpression, source: Source) -> bool:
-    """`x.reshape(..., 2)`."""
+    """`x.reshape(..., 2)`, of a shape that is a tuple or a sum of such too, `x.shape[:-1] + (-1, 2)`."""
     value = source.meant(node)
     match value:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
             return _is_in_pairs(inner, source)
         case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=[*_, cst.Arg(value=last)]):
-            match last:
+            match last.right if isinstance(last, cst.BinaryOperation) else last:
                 case cst.Tuple(elements=[*_, cst.Element(value=end)]):
                     return constant(end) == 2
             return constant(last) == 2
