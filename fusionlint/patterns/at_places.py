@@ -44,7 +44,7 @@ def edge(write: Write) -> tuple[int, bool] | None:
 def _end(part: Part) -> bool | None:
     """True for a place at the start (`0`, `:k`), False for one at the end (`-1`, `-k:`)."""
     match part:
-        case cst.Slice(lower=None, upper=cst.BaseExpression() as upper, step=None):
+        case cst.Slice(lower=None | cst.Integer("0"), upper=cst.BaseExpression() as upper, step=None):
             return None if isinstance(upper, cst.UnaryOperation) else True
         case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus()), upper=None, step=None):
             return False

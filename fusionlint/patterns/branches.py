@@ -30,7 +30,7 @@ _MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_mul
 # Calls that make an array of what they are given, or all of one value: one pass over memory.
 _MADE_NAMES = (
     "array asarray zeros zeros_like ones ones_like full full_like float32 float64 bfloat16 float16 int32 int64 "
-    "int8 int16 uint8 uint16 uint32 bool_ expand_dims stack roll"
+    "int8 int16 uint8 uint16 uint32 bool_ expand_dims stack roll concatenate concat pad"
 )
 _MADE = frozenset(f"jax.numpy.{name}" for name in _MADE_NAMES.split())
 _OPTAX = frozenset(
@@ -191,7 +191,10 @@ def _is_cheap_call(call: cst.Call, source: Source, depth: int) -> bool:
     helper = function_named(call.func, source)
     if helper is not None:
         return _is_cheap_function(helper, source, depth - 1)
-    return name is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS
+    if name is not None or not isinstance(call.func, cst.Attribute):
+        return False
+    is_update_of_fields = call.func.attr.value == "update" and all(arg.keyword is not None for arg in call.args)
+    return call.func.attr.value in _METHODS or (is_update_of_fields and bool(call.args))
 
 
 def _names_cheap(call: cst.Call, source: Source) -> bool:

@@ -12,14 +12,18 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import Carry, written_before
+from fusionlint.patterns.values import element_kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # What a layer is called, and what it draws its weights from: other in every layer that is built alike.
 _OWN = frozenset(("name", "parent", "rngs", "rng", "key"))
+# By position it is known by what it is called.
+_KEY = regex(r"^(sub_?)?(key|rng)s?$|_(key|rng)$")
 _JOIN = "jax.numpy.concatenate"
 _WRAPPERS = ("list", "tuple", "flax.nnx.List")
 # A call is so far below the loop whose body is its statement: the expression, its line, the block.
@@ -62,6 +66,8 @@ def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:
             cst.ListComp(elt=cst.Call() as built, for_in=head) | cst.GeneratorExp(elt=cst.Call() as built, for_in=head)
         ):
             names = {node.value for node in inside(head.target) if isinstance(node, cst.Name)}
+            if isinstance(head.target, cst.Name) and element_kind(head.iter, source) == "key":
+                names = set()  # whatever a key is called, a layer draws its weights from it
             alike = not any(_differs(arg, names) for arg in (*built.args, cst.Arg(built.func)))
             if alike and head.inner_for_in is None and not head.ifs:
                 return Layers(built, head.iter)
@@ -96,8 +102,11 @@ def _appended(value: cst.BaseExpression, source: Source) -> Layers | None:
 
 def _differs(arg: cst.Arg, names: AbstractSet[str]) -> bool:
     """Whether an argument is another one for every layer, and more than its name or its key."""
-    own = arg.keyword is not None and arg.keyword.value in _OWN
-    return not own and any(name.value in names for name in names_read(arg.value))
+    if arg.keyword is not None:
+        is_own = arg.keyword.value in _OWN
+    else:
+        is_own = isinstance(arg.value, cst.Name) and _KEY.search(arg.value.value) is not None
+    return not is_own and any(name.value in names for name in names_read(arg.value))
 
 
 def _stored(layers: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:

@@ -379,3 +379,20 @@ def test_under_a_vmap_the_counter_of_a_loop_is_the_same_for_all(test: str, count
 def test_branches_that_are_the_same_are_no_choice(other: str, count: int) -> None:
     code = f"import jax\n\n@jax.jit\ndef f(p, x):\n    return jax.lax.cond(p, lambda x: x, {other}, x)\n"
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ("s.update(q=s.q + 1, p=s.p)", 1),
+        ("s.update(other)", 0),
+        ("s.update()", 0),
+        ("jnp.concatenate([s[:-1], s[-1:] * 2])", 1),
+        ("jnp.pad(s[1:], (0, 1))", 1),
+        ("jnp.sort(s)", 0),
+    ],
+)
+def test_what_makes_a_state_anew_in_one_pass_is_cheap(made: str, count: int) -> None:
+    code = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(p, s, other):\n"
+    code += f"    return jax.lax.cond(p != 0, lambda s: {made}, lambda s: s, s)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count

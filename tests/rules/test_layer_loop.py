@@ -367,3 +367,49 @@ class Model(nn.Module):
         return x, kept
 """
     assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == number
+
+
+EQUINOX = """\
+import jax
+import equinox as eqx
+
+class Block(eqx.Module):
+    attention: eqx.Module
+    mlp: eqx.nn.MLP
+    one: eqx.nn.LayerNorm
+    two: eqx.nn.LayerNorm
+
+    def __init__(self, key, dim):
+        k1, k2 = jax.random.split(key)
+        self.attention = eqx.nn.MultiheadAttention(8, dim, key=k1)
+        self.mlp = eqx.nn.MLP(dim, dim, dim, 2, key=k2)
+        self.one, self.two = eqx.nn.LayerNorm(dim), eqx.nn.LayerNorm(dim)
+
+    def __call__(self, x):
+        x = x + self.attention(jax.vmap(self.one)(x))
+        return x + jax.vmap(self.mlp)(jax.vmap(self.two)(x))
+
+class Decoder(eqx.Module):
+    blocks: list[Block]
+
+    def __init__(self, key, depth, dim):
+        keys = jax.random.split(key, depth)
+        {built}
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+LISTS = {
+    "by position": ("self.blocks = [Block(k, dim) for k in keys]", 1),
+    "by name": ("self.blocks = [Block(key=k, dim=dim) for k in keys]", 1),
+    "appended": ("self.blocks = []\n        for subkey in keys: self.blocks.append(Block(subkey, dim))", 1),
+    "of other widths": ("self.blocks = [Block(key, k) for k in widths]", 0),
+}
+
+
+@pytest.mark.parametrize(("built", "number"), LISTS.values(), ids=LISTS)
+def test_a_key_is_a_layers_own_wherever_it_stands(built: str, number: int) -> None:
+    code = EQUINOX.format(built=built.replace("for subkey in keys: ", "for subkey in keys:\n            "))
+    assert len(check_text(code.encode(), "m.py", ONLY)) == number

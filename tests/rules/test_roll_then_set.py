@@ -25,6 +25,7 @@ def before(dones, new):
         ("jnp.roll(dones, 1, axis=0).at[0].set(new)", "[jnp.expand_dims(new, 0), dones[:-1]]"),
         ("jnp.roll(dones, -1, axis=0).at[-1:].set(new)", "[dones[1:], jnp.broadcast_to(new, dones[:1].shape)]"),
         ("jnp.roll(dones, 2, axis=0).at[:2].set(new)", "[new, dones[:-2]]"),
+        ("jnp.roll(dones, 2, axis=0).at[0:2].set(new)", "[new, dones[:-2]]"),
         ("jnp.roll(dones, 1, axis=0).at[:1].set(new[-1:])", "[new[-1:], dones[:-1]]"),
         ("jnp.roll(dones, -1, axis=0).at[-1:].set(new[None])", "[dones[1:], new[None]]"),
     ],
