@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import hides_some
+from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -129,18 +130,25 @@ def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Cal
     return calls_of_method(f"self.{function.name.value}", place, source)
 
 
-def replaced(call: cst.Call, source: Source) -> dict[int, str]:
-    """The arguments of `call`, by position, that are written with what it returns, and that nothing else keeps."""
+def replaced(call: cst.Call, source: Source) -> dict[int | str, str]:
+    """The arguments of `call`, by position or by keyword, that are written with what it returns, and that nothing else
+    keeps."""
     statement = source.parent(call)
     if not isinstance(statement, cst.Assign) or hides_some(call):
         return {}
     written = {name for target in statement.targets for name in _names(target.target)}
     written |= {name for target in statement.targets for name in _taken_out(target.target, call, source)}
     written |= {name for target in statement.targets for name in _stored(target.target, call, source)}
-    given = {number: dotted(arg.value) for number, arg in enumerate(call.args) if arg.keyword is None}
-    return {
-        number: name for number, name in given.items() if name in written and not _is_kept(call, number, name, source)
-    }
+    given = {number if a.keyword is None else a.keyword.value: a.value for number, a in enumerate(call.args)}
+    names = {key: dotted(value) for key, value in given.items()}
+    return {k: name for k, name in names.items() if name in written and not _is_kept(given[k], call, name, source)}
+
+
+def given_at(call: cst.Call, key: int | str) -> cst.BaseExpression:
+    """The argument of `call` at a place, or under a keyword, that `replaced` names."""
+    if isinstance(key, int):
+        return call.args[key].value
+    return next(arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == key)
 
 
 def _taken_out(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str]:
@@ -199,9 +207,8 @@ def _names(target: cst.CSTNode) -> Iterator[str]:
             yield name
 
 
-def _is_kept(call: cst.Call, number: int, name: str, source: Source) -> bool:
+def _is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Source) -> bool:
     """Whether the function, or for `self.x` the class, keeps the array under another name too: `best = params`."""
-    argument = call.args[number].value
     if isinstance(argument, cst.Name):
         places: Iterator[cst.CSTNode] = (use.node for use in source.uses(argument) if not use.is_write)
         written = source.uses(argument)
@@ -220,21 +227,21 @@ def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: So
     """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that, a
     variable, under another name: `best = state` beside `state = train_epoch(state)`."""
     return any(
-        isinstance(arg.value, cst.Name) and not arg.star and _is_kept(outer, number, arg.value.value, source)
-        for outer, number, arg in _handed(argument, call, source)
+        isinstance(arg.value, cst.Name) and not arg.star and _is_kept(arg.value, outer, arg.value.value, source)
+        for outer, arg in _handed(argument, call, source)
     )
 
 
 def given_by_callers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
     """What those who call the function around `call` in this file hand it as `argument`, where that is a parameter."""
-    return (arg.value for _, _, arg in _handed(argument, call, source) if not arg.star)
+    return (arg.value for _, arg in _handed(argument, call, source) if not arg.star)
 
 
-def _handed(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[tuple[cst.Call, int, cst.Arg]]:
-    """The calls of the function around `call`, each with the place and the value of what is `argument` in it."""
+def _handed(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[tuple[cst.Call, cst.Arg]]:
+    """The calls of the function around `call`, each with the value of what is `argument` in it."""
     function, numbers = _parameters(argument, call, source)
     calls = (calls_of_function(function, source) or ()) if function is not None else ()
-    return ((outer, number, outer.args[number]) for outer in calls for number in numbers if number < len(outer.args))
+    return ((outer, outer.args[number]) for outer in calls for number in numbers if number < len(outer.args))
 
 
 def is_of_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -267,6 +274,11 @@ def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
     target = source.parent(written)
     statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
     value = statement.value if isinstance(statement, cst.Assign) else None
+    match value:
+        case cst.Call(func=cst.Attribute(value=copied, attr=cst.Name("copy")), args=[]) if (
+            kind(copied, source) != "array"
+        ):
+            value = copied  # of a dict of arrays the arrays are the same
     if not isinstance(value, cst.Name | cst.Attribute):
         return False
     owner = value.value if isinstance(value, cst.Attribute) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
@@ -29,6 +29,7 @@ from fusionlint.patterns.replaced import (
     calls_of_function,
     calls_of_method,
     calls_of_name,
+    given_at,
     is_kept_by_a_caller,
     is_of_a_caller,
     replaced,
@@ -210,16 +211,14 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     found = [replaced(call, source) for call in calls]
     # What only some of the calls replace is needed after the others.
     common = set.intersection(*(set(each) for each in found))
-    names = {number: name for number, name in found[0].items() if number in common and not _RANDOM.search(name)}
-    names = {
-        n: name for n, name in names.items() if not any(may_be_a_target(c.args[n].value, c, source) for c in calls)
-    }
+    names = {key: name for key, name in found[0].items() if key in common and not _RANDOM.search(name)}
+    names = {k: n for k, n in names.items() if not any(may_be_a_target(given_at(c, k), c, source) for c in calls)}
     # What is stored in another object, `self.state.params = ...`, that object owns, and hands to whom it likes.
     if any(name.count(".") > 1 for name in names.values()):
         return
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
-    given = [(call, call.args[number].value) for call in calls for number in names]
+    given = [(call, given_at(call, key)) for call in calls for key in names]
     kept = (is_handed_out, is_read_later, is_handed_again, is_kept_by_a_caller)
     if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
         return
@@ -227,17 +226,27 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
         return
     if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
-    numbers = [number + offset for number in sorted(names)]
-    shown = str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
-    what = " and ".join(f"`{names[number]}`" for number in sorted(names))
+    what = " and ".join(f"`{name}`" for name in names.values())
     is_written = all(_CACHE.search(name) for name in names.values())
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
-        write=f"donate_argnums={shown}: the results take the memory of those arguments"
+        write=f"{_donated(names, offset)}: the results take the memory of those arguments"
         + ("" if is_written else f"; {_copied(given, source)}"),
         pair=1 if is_written else 0,
     )
+
+
+def _donated(names: Iterable[int | str], offset: int) -> str:
+    """`donate_argnums=(0, 1)`, `donate_argnames="state"` of what is given by keyword; numbers from `offset` on."""
+    numbers = [str(key + offset) for key in names if isinstance(key, int)]
+    keywords = [f'"{key}"' for key in names if isinstance(key, str)]
+    both = (("donate_argnums", numbers), ("donate_argnames", keywords))
+    return ", ".join(f"{name}={_one_or_all(values)}" for name, values in both if values)
+
+
+def _one_or_all(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"({', '.join(values)})"
 
 
 def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:

@@ -590,3 +590,51 @@ def train(key, x, batches, width):
         params, opt_state = step(params, opt_state, batch)
 """
     assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(
+    ("given", "donated"),
+    [
+        ("params, opt_state, batch", "donate_argnums=(0, 1)"),
+        ("params, batch=batch, opt_state=opt_state", 'donate_argnums=0, donate_argnames="opt_state"'),
+        ("batch=batch, opt_state=opt_state, params=params", 'donate_argnames=("opt_state", "params")'),
+    ],
+)
+def test_what_is_given_by_keyword_is_donated_by_name(given: str, donated: str) -> None:
+    code = f"""
+@jax.jit
+def step(params, opt_state, batch):
+    grads = jax.grad(lambda p: (p @ batch).sum())(params)
+    updates, opt_state = optimizer.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+
+def train(network, key, batches):
+    params = network.init(key)
+    opt_state = optimizer.init(params)
+    for batch in batches:
+        params, opt_state = step({given})
+"""
+    if "opt_state=opt_state, params" in given:
+        code = code.replace("params, opt_state = step", "opt_state, params = step")
+    assert advice(code).startswith(f"{donated}: ")
+
+
+@pytest.mark.parametrize(
+    ("first", "times"),
+    [("model.params.copy()", 0), ("jax.tree.map(jnp.copy, model.params)", 1), ("jnp.asarray(model.params).copy()", 1)],
+)
+def test_a_copy_of_a_dict_holds_the_same_arrays(first: str, times: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+@jax.jit
+def step(params, batch):
+    return params - jax.grad(lambda p: (p @ batch).sum())(params)
+
+def train(model, batches):
+    params = {first}
+    for batch in batches:
+        params = step(params, batch)
+        evaluate(model.params)
+"""
+    assert len(findings(code)) == times
