@@ -44,6 +44,69 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
     return Piecewise(tuple(w for w, _ in found), tuple(arrays), source.code(loop.target))
 
 
+def recurrent(loop: cst.For, source: Source) -> Piecewise | None:
+    """The writes of `loop` that make a piece of the one that the turn before wrote, `x = x.at[i].set(f(x[i - 1]))`,
+    where nothing else of the array is read; None where there are none."""
+    direction = _direction(loop, source)
+    if not isinstance(loop.target, cst.Name) or direction is None:
+        return None
+    depends, counter = _dependencies(loop), loop.target.value
+    found = []
+    for call in _own_calls(loop, source):
+        write = at_write(call)
+        array = _carried(write, loop, source) if write is not None else None
+        if write is None or not isinstance(array, cst.Name) or not _is_counted(write, array, {counter}, depends):
+            continue
+        reads = [use.node for use in source.uses(array) if not use.is_write and loop in source.ancestors(use.node)]
+        beside = [read for read in reads if _beside(read, write, counter, source) == -direction]
+        others = (read for read in reads if read not in beside)
+        if beside and all(_is_piece(r, write, source) or write_on(r, source) is not None for r in others):
+            found.append((write, array.value))
+    if not found:
+        return None
+    return Piecewise(tuple(write for write, _ in found), tuple(dict.fromkeys(name for _, name in found)), counter)
+
+
+def _direction(loop: cst.For, source: Source) -> int | None:
+    """1 where the counter of a loop goes up by one, -1 where it goes down."""
+    match loop.iter:
+        case cst.Call(args=[cst.Arg(value=counted)]) if source.calls(loop.iter, "reversed"):
+            return -1 if source.calls(counted, "range") else None
+        case cst.Call(args=[_, _, cst.Arg(value=step)]) if source.calls(loop.iter, "range"):
+            return {"1": 1, "-1": -1}.get(source.code(step))
+    return 1 if source.calls(loop.iter, "range") else None
+
+
+def _beside(read: cst.Name, write: Write, counter: str, source: Source) -> int | None:
+    """How far `read` is from the piece of `write` along one axis: -1 of `x[:, i - 1]`, of `.at[:, i]`."""
+    match source.parent(read):
+        case cst.Subscript(value=value, slice=slices) if value is read:
+            parts = elements(slices)
+        case _:
+            return None
+    if len(parts) != len(write.index):
+        return None
+    apart = [(a, b) for a, b in zip(parts, write.index, strict=True) if source.code(a) != source.code(b)]
+    steps = [(_steps(a, counter), _steps(b, counter)) for a, b in apart]
+    match steps:
+        case [(int() as one, int() as other)]:
+            return one - other
+    return None
+
+
+def _steps(part: Part, counter: str) -> int | None:
+    """How far from the counter a place is: 0 of `i`, -1 of `i - 1`."""
+    match part:
+        case cst.Name(value=name) if name == counter:
+            return 0
+        case cst.BinaryOperation(left=cst.Name(value=name), operator=operator, right=cst.Integer() as number) if (
+            name == counter
+        ):
+            steps = number.evaluated_value
+            return steps if isinstance(operator, cst.Add) else -steps if isinstance(operator, cst.Subtract) else None
+    return None
+
+
 def are_windows_apart(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether the windows that a loop writes are seen not to overlap: `i * w : (i + 1) * w` and `i * w : i * w + w` of
     what is counted in ones, `i : i + w` of what is counted in steps of w."""
