@@ -52,6 +52,8 @@ _LARGE = regex(
 )
 # Of a state that holds the parameters these are asked for.
 _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
+# jax donates no buffer twice.
+_TWICE = "an array that the first state holds twice has to be copied before"
 # What calls itself so is written here and there.
 _CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
 _STATE = regex(r"(^|[._])(state|model|theta|variables)$", re.I)
@@ -174,8 +176,8 @@ def _handed_back(
     yield source.finding(
         node,
         f"each call makes a new `{name}` beside the old",
-        write=f"donate_argnums={number}, where callers go on with the new one alone; copy what the first state holds "
-        "twice, and what is read after the next step",
+        write=f"donate_argnums={number}, where callers go on with the new one alone: the old is gone after a call; "
+        f"{_TWICE}",
     )
 
 
@@ -257,10 +259,10 @@ def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) ->
         return f"whoever called may go on with the first `{name}`: copy it before, jax.tree.map(jnp.copy, {name})"
     twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
     if twice is None:
-        return "copy what the first state holds twice, and what is read after the next step"
+        return f"the old are gone after a call; {_TWICE}"
     return (
-        f"the first state holds `{twice}` twice, one of which has to be jax.tree.map(jnp.copy, {twice}); copy what is "
-        "read after the next step"
+        f"the old are gone after a call; the first state holds `{twice}` twice, one of which has to be "
+        f"jax.tree.map(jnp.copy, {twice})"
     )
 
 

@@ -88,7 +88,7 @@ def test_arrays_of_their_own_are_not_named(first: str) -> None:
             return state
         """
     )
-    assert "copy what the first state holds twice" in text
+    assert "an array that the first state holds twice has to be copied" in text
 
 
 LEARNER = """
