@@ -248,7 +248,7 @@ CASES = {
     "three lengths": ("iterating-device-array", LENGTHS, ('Float[Array, "3"]', 'Float[Array, "n"]')),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order = jnp.arange(n)", "order = n.rows")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
-    "as many as there are stripes": ("chained-at-set", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
+    "as many as there are stripes": ("boundary-writes", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
     "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),
 }  # fmt: skip
 
