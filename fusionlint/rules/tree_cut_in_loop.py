@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.from_compiled import is_on_the_host
@@ -18,8 +19,10 @@ from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="dispatch")
 
-# What a list, a file or a queue does with what it is handed.
-_KEEPS = regex(r"(append|extend|write|save|put)(_|$)")
+# What a list, a file or a queue does with what it is handed, and what draws it.
+_KEEPS = regex(r"(append|extend|write|save|put|render|draw|update_scene|get_data|add_frame)(_|$)")
+_RANGES = ("range", "numpy.arange")
+_LONG = 40
 
 
 def _mapped_in_a_loop(source: Source) -> Iterator[str]:
@@ -35,9 +38,9 @@ def cut_into_elements(loop: cst.ListComp, source: Source) -> Iterator[Finding]:
         case cst.ListComp(
             elt=cst.Call() as mapped,
             for_in=cst.CompFor(target=cst.Name(counter), iter=iterated, inner_for_in=None, ifs=[]),
-        ) if source.calls(iterated, "range") and not is_few(iterated, source):
+        ) if source.calls(source.meant(iterated), *_RANGES) and not is_few(iterated, source):
             tree = _tree_cut(mapped, counter, source)
-            if tree is not None and is_on_the_host(tree, source) and not _is_fetched(tree, source):
+            if tree is not None and _is_of_the_host(tree, source):
                 yield _finding(mapped, tree, source)
 
 
@@ -46,16 +49,24 @@ def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
     """The same by a loop's own statements, of a tree that was there before: `for t in range(n): frame =
     jax.tree.map(lambda x: x[t], history)`. Of several trees the first is told."""
     match loop:
-        case cst.For(target=cst.Name(counter), iter=iterated) if source.calls(iterated, "range"):
+        case cst.For(target=cst.Name(counter), iter=iterated) if source.calls(source.meant(iterated), *_RANGES):
             if is_few(iterated, source):
                 return
             calls = (part for part in inside(loop.body) if isinstance(part, cst.Call) and source.loop(part) is loop)
             cut = ((call, tree) for call in calls if (tree := _tree_cut(call, counter, source)) is not None)
             for mapped, tree in cut:
-                is_of_before = not Carry(loop).varies(tree) and is_on_the_host(tree, source)
-                if is_of_before and _is_kept(mapped, source) and not _is_fetched(tree, source):
+                is_of_before = not Carry(loop).varies(tree) and _is_of_the_host(tree, source)
+                if is_of_before and _is_kept(mapped, source):
                     yield _finding(mapped, tree, source)
                     return
+
+
+def _is_of_the_host(tree: cst.BaseExpression, source: Source) -> bool:
+    """Whether host code cuts a tree, or a part of one, that nobody has fetched before."""
+    whole = tree
+    while isinstance(whole, cst.Attribute | cst.Subscript):
+        whole = whole.value
+    return isinstance(whole, cst.Name) and is_on_the_host(whole, source) and not _is_fetched(whole, source)
 
 
 def _is_kept(cut: cst.Call, source: Source) -> bool:
@@ -72,20 +83,31 @@ def _goes_into(read: cst.CSTNode, source: Source) -> bool:
     return False
 
 
-def _finding(mapped: cst.Call, tree: cst.Name, source: Source) -> Finding:
+def _finding(mapped: cst.Call, tree: cst.BaseExpression, source: Source) -> Finding:
+    shown = brief(source.code(tree), _LONG, "the tree")
     return source.finding(
         mapped,
-        f"every leaf of `{tree.value}` is cut into its elements, each by a program of its own",
-        write=f"jax.device_get({tree.value}) once, before the loop: elements of numpy arrays are views",
+        f"every leaf of `{shown}` is cut into its elements, each by a program of its own",
+        write=f"jax.device_get({shown}) once, before the loop: elements of numpy arrays are views",
     )
 
 
-def _tree_cut(mapped: cst.Call, counter: str, source: Source) -> cst.Name | None:
-    """`history` of `jax.tree.map(lambda x: x[t], history)`."""
+def _tree_cut(mapped: cst.Call, counter: str, source: Source) -> cst.BaseExpression | None:
+    """`history` of `jax.tree.map(lambda x: x[t], history)`; a field of a name or what it has under a key, too."""
     match mapped:
-        case cst.Call(args=[cst.Arg(value=cst.Lambda() as function), cst.Arg(value=cst.Name() as tree)]):
-            return tree if source.calls(mapped, *TREE_MAPS) and _takes_element(function, counter) else None
+        case cst.Call(args=[cst.Arg(value=cst.Lambda() as function), cst.Arg(value=tree)]):
+            is_part = isinstance(tree, cst.Name | cst.Attribute) or _is_under_a_key(tree)
+            is_cut = source.calls(mapped, *TREE_MAPS) and _takes_element(function, counter)
+            return tree if is_part and is_cut else None
     return None
+
+
+def _is_under_a_key(tree: cst.BaseExpression) -> bool:
+    """`states["x"]`."""
+    match tree:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
+            return True
+    return False
 
 
 def _takes_element(function: cst.Lambda, counter: str) -> bool:
