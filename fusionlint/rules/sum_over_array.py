@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import as_argument, brief
+from fusionlint.patterns.calls import as_argument, as_operand, brief
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.how_many import how_many
@@ -54,9 +54,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _summed(array: cst.BaseExpression, source: Source) -> str:
     """`x.sum(0)`, `(x > 0).sum(0)`."""
-    code = source.code(array)
-    is_one = isinstance(array, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or bool(array.lpar)
-    return f"{code if is_one else f'({code})'}.sum(0)"
+    return f"{as_operand(array, source.code(array))}.sum(0)"
 
 
 def _is_short(array: cst.BaseExpression, source: Source) -> bool:
