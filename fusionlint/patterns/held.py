@@ -180,13 +180,11 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
 def _handed_to(value: cst.CSTNode, source: Source) -> cst.CSTNode:
     """The call that `value` is handed to, in a collection or not, and that may give it back: jax's own copy it. `value`
     where it is handed to none."""
-    above = source.parent(value)
-    while isinstance(above, cst.Element | cst.List | cst.Tuple):
-        above = source.parent(above)
-    call = source.parent(above) if isinstance(above, cst.Arg) else None
-    if not isinstance(call, cst.Call) or (source.qualified_name(call.func) or "").startswith(_COPIES):
-        return value
-    return call
+    whole = value
+    while isinstance(above := source.parent(whole), cst.Element | cst.List | cst.Tuple):
+        whole = above
+    call = source.handed_to(whole)
+    return value if call is None or (source.qualified_name(call.func) or "").startswith(_COPIES) else call
 
 
 def may_be_a_target(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:

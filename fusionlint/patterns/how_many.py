@@ -6,7 +6,7 @@ In: expressions of a Source. Out: a count; None wherever a part of it is not see
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 
 import libcst as cst
@@ -41,15 +41,13 @@ def how_many(value: cst.BaseExpression | None, source: Source, depth: int = _DEP
         case cst.Name():
             return _held_by(value, source, depth)
         case cst.Dict(elements=parts) if all(isinstance(part, cst.DictElement) for part in parts):
-            return _sum(how_many(part.value, source, depth - 1) for part in parts)
+            return _of_all((how_many(part.value, source, depth - 1) for part in parts), sum)
         case cst.List(elements=parts) | cst.Tuple(elements=parts):
-            return _sum(how_many(part.value, source, depth - 1) for part in parts)
+            return _of_all((how_many(part.value, source, depth - 1) for part in parts), sum)
         case cst.BinaryOperation(left=left, operator=operator, right=right):
             if isinstance(operator, cst.MatrixMultiply):
                 return None
-            sides = (how_many(left, source, depth - 1), how_many(right, source, depth - 1))
-            known = [side for side in sides if side is not None]
-            return max(known) if len(known) == len(sides) else None
+            return _of_all((how_many(side, source, depth - 1) for side in (left, right)), max)
         case cst.UnaryOperation(expression=inner):
             return how_many(inner, source, depth - 1)
         case cst.Call() if not hides_some(value):
@@ -103,9 +101,7 @@ def _product(shape: cst.BaseExpression | None, source: Source, depth: int) -> in
 
 
 def _counts(sizes: Iterable[cst.BaseExpression], source: Source, depth: int) -> int | None:
-    found = [whole_number(size, source, depth) for size in sizes]
-    known = [size for size in found if size is not None]
-    return prod(known) if len(known) == len(found) else None
+    return _of_all((whole_number(size, source, depth) for size in sizes), prod)
 
 
 def whole_number(value: cst.BaseExpression | None, source: Source, depth: int = _DEPTH) -> int | None:
@@ -136,7 +132,8 @@ def _computed(one: int, operator: cst.BaseBinaryOp, other: int) -> int | None:
     return None
 
 
-def _sum(parts: Iterable[int | None]) -> int | None:
-    found = list(parts)
-    known = [part for part in found if part is not None]
-    return sum(known) if len(known) == len(found) else None
+def _of_all(counts: Iterable[int | None], combined: Callable[[list[int]], int]) -> int | None:
+    """What comes of several counts; None where one of them is not known."""
+    found = list(counts)
+    known = [count for count in found if count is not None]
+    return combined(known) if len(known) == len(found) else None

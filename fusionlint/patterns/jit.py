@@ -15,7 +15,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import unpacked_at
 from fusionlint.source.answers import remembered
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
 from fusionlint.source.project import Place, Project
@@ -57,14 +57,10 @@ def _is_made_with_others(callee: cst.BaseExpression, source: Source) -> bool:
     make_functions(model)`."""
     if not isinstance(callee, cst.Name) or source.is_never_assigned(callee):
         return False
-    written = source.written(callee)
-    made = unpacked(written, source)
-    element = source.parent(written) if written is not None else None
-    several = source.parent(element) if element is not None else None
-    if not isinstance(made, cst.Call) or not isinstance(several, cst.Tuple):
-        return False
-    number = next(i for i, each in enumerate(several.elements) if each is element)
-    return number in _compiled_of(source.project, source.qualified_name(made.func), len(several.elements))
+    match unpacked_at(source.written(callee), source):
+        case cst.Call(func=factory), number, count:
+            return number in _compiled_of(source.project, source.qualified_name(factory), count)
+    return False
 
 
 def _compiled_of(project: Project, factory: str | None, count: int | None = None) -> frozenset[int]:

@@ -26,14 +26,20 @@ def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None
     return statement.value if isinstance(statement, cst.Assign) else None
 
 
+def unpacked_at(name: cst.Name | None, source: Source) -> tuple[cst.BaseExpression, int, int] | None:
+    """The same with the place that `name` has, counted from 0, and among how many."""
+    value, element = unpacked(name, source), source.parent(name) if name is not None else None
+    several = source.parent(element) if element is not None else None
+    if value is None or not isinstance(several, cst.Tuple):
+        return None
+    return value, next(i for i, each in enumerate(several.elements) if each is element), len(several.elements)
+
+
 def stored(read: cst.Name, source: Source) -> cst.BaseExpression | None:
     """What `read` stands for, in `a, b = x, y` too."""
     if source.is_never_assigned(read):
         return None
-    written = source.written(read)
-    value, element = unpacked(written, source), source.parent(written) if written is not None else None
-    names = source.parent(element) if isinstance(element, cst.Element) else None
-    match value, names:
-        case cst.Tuple(elements=values), cst.Tuple(elements=several) if len(values) == len(several):
-            return next(v.value for v, each in zip(values, several, strict=True) if each is element)
+    match unpacked_at(source.written(read), source):
+        case cst.Tuple(elements=values), place, count if len(values) == count:
+            return values[place].value
     return source.value(read)

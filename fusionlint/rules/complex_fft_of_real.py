@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements, inside, is_whole, names_read
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, as_argument
 from fusionlint.patterns.elementwise import worked_on
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -78,8 +78,7 @@ def _size(kind: str, forward: cst.Call, source: Source) -> str:
     if kind == "fft":
         return f"n={x}.shape[{-1 if axis is None else source.code(axis)}]"
     if axes is not None:
-        listed = source.code(axes)
-        return f"s=[{x}.shape[i] for i in {f'({listed})' if isinstance(axes, cst.Tuple) else listed}]"
+        return f"s=[{x}.shape[i] for i in {as_argument(axes, source)}]"
     return f"s={x}.shape[-2:]" if kind == "fft2" else f"s={x}.shape"
 
 

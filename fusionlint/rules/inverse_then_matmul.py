@@ -15,7 +15,7 @@ from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, small_matrix
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -182,13 +182,10 @@ def _substituted(matrix: cst.BaseExpression, found: _Product, source: Source) ->
 
 def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
     """Whether a decomposition gave the matrix: `values, vectors = jnp.linalg.eigh(a)`."""
-    written = source.written(matrix)
-    made, element = unpacked(written, source), source.parent(written) if written is not None else None
-    several = source.parent(element) if isinstance(element, cst.Element) else None
-    if not isinstance(made, cst.Call) or not isinstance(several, cst.Tuple):
-        return False
-    place = next(i for i, each in enumerate(several.elements) if each is element)
-    return place in _ORTHOGONAL.get(source.qualified_name(made.func) or "", ())
+    match unpacked_at(source.written(matrix), source):
+        case cst.Call(func=decomposition), place, _:
+            return place in _ORTHOGONAL.get(source.qualified_name(decomposition) or "", ())
+    return False
 
 
 def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:

@@ -12,7 +12,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.lands import lands
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import stored, unpacked_at
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -138,13 +138,11 @@ def _is_weight(array: cst.BaseExpression | None, source: Source, depth: int = _D
 
 
 def _is_reshaped(place: cst.CSTNode, source: Source) -> bool:
-    match above := source.parent(place):
+    match source.parent(place):
         case cst.Attribute(attr=cst.Name("reshape")):
             return True
-        case cst.Arg():
-            call = source.parent(above)
-            return isinstance(call, cst.Call) and source.calls(call, _RESHAPE, _COLLAPSE)
-    return False
+    call = source.handed_to(place)
+    return call is not None and source.calls(call, _RESHAPE, _COLLAPSE)
 
 
 def _rotates(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
@@ -163,7 +161,7 @@ def _picked(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> fr
         case cst.Name():
             if (of_pairs := _of_pairs(node, source)) is not None:
                 return frozenset([of_pairs])
-            value = _value(node, source)
+            value = stored(node, source)
             return _picked(value, source, depth - 1) if value is not None else frozenset()
         case cst.Subscript(value=array):
             parity = _parity(node, source)
@@ -174,30 +172,14 @@ def _picked(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> fr
 
 def _of_pairs(name: cst.Name, source: Source) -> tuple[str, int] | None:
     """The array and the place of `a` or `b` of `a, b = jnp.moveaxis(x.reshape(..., 2), -1, 0)`."""
-    written = source.written(name)
-    made, element = unpacked(written, source), source.parent(written) if written is not None else None
-    several = source.parent(element) if isinstance(element, cst.Element) else None
-    if not isinstance(made, cst.Call) or not isinstance(several, cst.Tuple) or not source.calls(made, _MOVEAXIS):
+    found = unpacked_at(source.written(name), source)
+    if found is None or not isinstance(made := found[0], cst.Call) or not source.calls(made, _MOVEAXIS):
         return None
     pairs, *axes = (argument(made, i, name) for i, name in enumerate(("a", "source", "destination")))
     moved = [constant(axis) if axis is not None else None for axis in axes]
     if pairs is None or moved != [-1, 0] or not _is_in_pairs(pairs, source):
         return None
-    return source.code(pairs), next(i for i, each in enumerate(several.elements) if each is element)
-
-
-def _value(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What `name` was written with, in `x1, x2 = x[..., ::2], x[..., 1::2]` too."""
-    written = source.written(name)
-    match source.parent(written) if written else None:
-        case cst.Element() as element:
-            match source.parent(element):
-                case cst.Tuple(elements=targets) as unpacked:
-                    assign = next((a for a in source.ancestors(unpacked) if isinstance(a, cst.Assign)), None)
-                    if assign and isinstance(assign.value, cst.Tuple) and len(assign.value.elements) == len(targets):
-                        return assign.value.elements[list(targets).index(element)].value
-            return None
-    return source.value(name)
+    return source.code(pairs), found[1]
 
 
 def _parity(node: cst.Subscript, source: Source) -> int | None:
