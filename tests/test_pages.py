@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -36,6 +38,18 @@ def findings(block: Block, rules: Scope = EVERYTHING) -> list[tuple[int, str]]:
     return [(f.location.line, f.rule) for f in found]
 
 
+def imported(code: str) -> set[str]:
+    """The packages that the code's import statements name, at any depth."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Import(names=aliases):
+                names.update(alias.name.split(".")[0] for alias in aliases)
+            case ast.ImportFrom(module=str(module)):
+                names.add(module.split(".")[0])
+    return names
+
+
 def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
     assert {path.stem for path in pages_folder().glob("*.md")} == set(RULES)
 
@@ -59,6 +73,12 @@ def test_quiet_examples_outnumber_loud_ones(name: str) -> None:
 def test_findings_of_a_bad_block_are_its_error_lines(name: str, block: Block) -> None:
     assert block.errors
     assert findings(block) == [(line, name) for line in block.errors]
+
+
+@of_blocks("bad", "good", "good-in-distribution")
+def test_what_is_measured_imports_nothing_beyond_the_core_install(name: str, block: Block) -> None:
+    if block.spec:
+        assert imported(block.code) <= {"jax", "numpy", *sys.stdlib_module_names}
 
 
 @of_blocks("good", "good-in-distribution", "quiet")
