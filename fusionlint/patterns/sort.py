@@ -69,7 +69,7 @@ class Taken:
 
 def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | None:
     """What is read of the sorted array that `call` makes, directly or by its name; None where that is not plain."""
-    found = _sorted_call(call, source)
+    found = sorted_call(call, source)
     if found is None:
         return None
     outer: cst.CSTNode = call
@@ -113,7 +113,7 @@ def _further(value: cst.CSTNode, found: Sorted, source: Source) -> tuple[cst.CST
     return None
 
 
-def _sorted_call(call: cst.Call, source: Source) -> Sorted | None:
+def sorted_call(call: cst.Call, source: Source) -> Sorted | None:
     array, axis = argument(call, 0, "a"), _axis(argument(call, 1, "axis"))
     if array is None or axis is None or not has_only(call, 2, "a", "axis", "descending", "stable", "kind"):
         return None

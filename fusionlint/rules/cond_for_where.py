@@ -126,7 +126,7 @@ def _is_for_nobody(found: Conditional, source: Source) -> bool:
         return True
     match source.meant(found.test):
         case cst.Call(func=cst.Attribute(attr=cst.Name("any"))):
-            return any(map(is_unchanged, found.branches))
+            return any(map(is_unchanged, found.branches)) and not all(map(is_unchanged, found.branches))
     return False
 
 

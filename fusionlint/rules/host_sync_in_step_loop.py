@@ -38,6 +38,8 @@ _BIG = regex(
     re.I,
 )
 _LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")
+# A part of what an episode left, one of many: `for rollout_data in buffer.get(batch_size)`.
+_PART = regex(r"(data|batch|minibatch)(es)?$", re.I)
 _KEYS = regex(r"rng|key", re.I)
 _FILES = regex(r"(^|\.)(open|File|ZipFile)$")
 
@@ -53,7 +55,7 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     ):
         return
     head = [loop.target] if isinstance(loop, cst.For) else []
-    if yields(loop) or any(_BIG.search(name) for node in head for name in read(node)):
+    if yields(loop) or any(_is_many_steps(name) for node in head for name in read(node)):
         return
     steps = [c for c in calls(loop.body) if source.loop(c) is loop and is_jitted(c.func, source)]
     # What is compiled for the CPU is where the host reads it: no device is kept waiting.
@@ -78,6 +80,10 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
             write="keep it on the device (sum it up in the step, or append it as it is); read it after the loop, "
             "or every so many steps",
         )
+
+
+def _is_many_steps(name: str) -> bool:
+    return bool(_BIG.search(name)) and not _PART.search(name)
 
 
 def _is_now_and_then(loop: Loop, source: Source) -> bool:

@@ -41,6 +41,7 @@ def lines(body: str) -> list[int]:
         "for x in a:\n    if b: print(x)\n    state, y = step(state, x)\n    c.append(float(y))",
         "for j in b:\n    for x in a:\n        state, y = step(state, x)\n        c.append(float(y))",
         "for x in a:\n    b += int(step(state, x)[1])",  # of the state too
+        "for rollout_data in a.get(b):\n    state, y = step(state, rollout_data)\n    c.append(y.item())",
         # A record that was copied before the loop.
         "z = np.array(c)\nfor x in a:\n    state, y = step(state, x)\n    z[0] = z[0] * y",
         "for x in a:\n    state, y = step(state, x)\n    logging.info('%d', b)\n    c.append(float(y))",

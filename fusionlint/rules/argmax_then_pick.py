@@ -1,0 +1,58 @@
+"""The largest or smallest value picked from where it was found: `d[jnp.argmin(d)]`, which is `jnp.min(d)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant
+from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.picked import Pick, is_unchanged_between, picks
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
+_LONG = 40
+
+
+@rule.source("Call", calls=_PLACES)
+def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Reads of an array at the place where it is largest or smallest."""
+    array, axis = argument(node, 0, "a"), argument(node, 1, "axis")
+    if array is None or not source.calls(node, *_PLACES) or not has_only(node, 2, "a", "axis", "keepdims"):
+        return
+    along = constant(axis) if axis is not None else None
+    if (axis is not None and along is None) or not source.is_traced(node):
+        return
+    found = [pick for pick in picks(node, along, source) if is_unchanged_between(array, pick.array, source)]
+    if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+        return
+    first = found[0]
+    text = _reduced(node, array, axis, first, source)
+    is_plain = len(found) == 1 and not source.has_comment(first.node)
+    yield source.finding(
+        first.node,
+        f"`{brief(source.code(array), _LONG, 'an array')}` is written to memory for a gather, of the value that a "
+        "reduction has at hand",
+        write=text,
+        edits=(source.replace(first.node, text),) if is_plain else (),
+    )
+
+
+def _reduced(
+    node: cst.Call, array: cst.BaseExpression, axis: cst.BaseExpression | None, pick: Pick, source: Source
+) -> str:
+    """`jnp.min(d, axis=1)`, with the user's own names."""
+    name = "max" if source.calls(node, _PLACES[0]) else "min"
+    arguments = [as_argument(array, source)]
+    if axis is not None:
+        arguments.append(f"axis={source.code(axis)}")
+    if pick.is_kept or argument(node, -1, "keepdims") is not None:
+        arguments.append("keepdims=True")
+    return f"{beside(node.func, name, source) or f'jnp.{name}'}({', '.join(arguments)})"

@@ -1,0 +1,69 @@
+"""A sorted array gathered by its own order, `order = jnp.argsort(x)`, `x[order]`: the sort has it at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.picked import Pick, is_unchanged_between, picks
+from fusionlint.patterns.sort import is_beside_a_decomposition, is_of_eigenvalues, sorted_call
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_ORDER = "jax.numpy.argsort"
+_LONG = 40
+_GATHERED = "the sort has `{}` in order at hand, and a gather puts it in order once more, row by row"
+
+
+@rule.source("Call", calls=(_ORDER,))
+def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`x[order]`, or `jnp.take_along_axis(x, order, axis)`, of an order of `x` itself or of `-x`."""
+    sort = sorted_call(node, source) if source.calls(node, _ORDER) and source.is_traced(node) else None
+    if sort is None or not isinstance(sort.axis, int):
+        return
+    if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
+        return
+    if is_for_a_picture(source.project, source.place(node)):
+        return
+    given = argument(node, 1, "axis")
+    shown = brief(source.code(sort.array), _LONG, "the array")
+    along = sort.axis if given is not None else None
+    every = [*picks(node, along, source), *(picks(node, -1, source) if along is None else ())]
+    own = list({id(pick.node): pick for pick in every if is_unchanged_between(sort.array, pick.array, source)}.values())
+    if own and not any(_is_cut(pick, source) for pick in own):
+        is_alone = len(own) == len(source.readers(node))
+        yield source.finding(
+            own[0].node, _GATHERED.format(shown), write=_instead(node, sort.array, source, is_alone=is_alone)
+        )
+
+
+def _is_cut(pick: Pick, source: Source) -> bool:
+    """Whether only some of what is gathered are read, `x[order][:k]`: of that argsort-prefix speaks."""
+    reads = [source.parent(read) for read in source.readers(pick.node)]
+    return bool(reads) and all(isinstance(read, cst.Subscript) for read in reads)
+
+
+def _instead(node: cst.Call, array: cst.BaseExpression, source: Source, *, is_alone: bool) -> str:
+    """`jnp.sort(x)` where nothing else is put in this order, else a sort of all that is."""
+    jnp, jax = source.alias("jax.numpy") or "jnp", source.alias("jax") or "jax"
+    axis = argument(node, 1, "axis")
+    falls = isinstance(argument(node, 0, "a"), cst.UnaryOperation) or argument(node, -1, "descending") is not None
+    if is_alone:
+        along = f", axis={source.code(axis)}" if axis is not None else ""
+        return (
+            f"{jnp}.sort({brief(as_argument(array, source), _LONG, 'x')}{along}{', descending=True' if falls else ''})"
+        )
+    x = brief(source.code(array), _LONG, "x")
+    along = f", dimension={source.code(axis)}" if axis is not None else ""
+    key, rest = (f"-{as_operand(array, x)}, {x}", "[1:]") if falls else (x, "")
+    return (
+        f"{jax}.lax.sort(({key}, y){along}, num_keys=1){rest}, where y is what else is put in this order and has the "
+        f"same shape; for the order itself an {jnp}.arange"
+    )
