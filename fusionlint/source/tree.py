@@ -322,12 +322,26 @@ class Source:
         return isinstance(node, cst.Call) and self.qualified_name(node.func) in names
 
     def assigned_name(self, node: cst.CSTNode) -> cst.Name | None:
-        """`x`, where `node` is all of the right-hand side of `x = node`."""
+        """`x`, where `node` is all of the right-hand side of `x = node`, or its part of it in `x, y = node, other`."""
         match self.parent(node):
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value) if value is node:
                 return name
             case cst.AnnAssign(target=cst.Name() as name, value=value) if value is node:
                 return name
+            case cst.Element() as element:
+                return self._opposite(element)
+        return None
+
+    def _opposite(self, element: cst.BaseElement) -> cst.Name | None:
+        """The name that an element of the right-hand side of `x, y = a, b` is given to."""
+        several = self.parent(element)
+        if not isinstance(several, cst.Tuple):
+            return None
+        match self.parent(several):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))]):
+                if _are_pairs(targets, several.elements):
+                    target = next(t.value for t, v in zip(targets, several.elements, strict=True) if v is element)
+                    return target if isinstance(target, cst.Name) else None
         return None
 
     def handed_to(self, node: cst.CSTNode) -> cst.Call | None:
@@ -442,6 +456,18 @@ class Source:
                 return statement.value if isinstance(statement, cst.Assign) else None
             case cst.AnnAssign(value=value) | cst.NamedExpr(value=value):
                 return value
+            case cst.Element() as element:
+                return self._given_to(element)
+        return None
+
+    def _given_to(self, element: cst.Element) -> cst.BaseExpression | None:
+        """The element of the right-hand side that a name on the left is given, `a` of `x, y = a, b`."""
+        several = self.parent(element)
+        target = self.parent(several) if isinstance(several, cst.Tuple) else None
+        match self.parent(target) if isinstance(target, cst.AssignTarget) else None:
+            case cst.Assign(value=cst.Tuple(elements=values)) if isinstance(several, cst.Tuple):
+                if _are_pairs(several.elements, values):
+                    return next(v.value for t, v in zip(several.elements, values, strict=True) if t is element)
         return None
 
     def meant(self, node: Node) -> Node | cst.BaseExpression:
@@ -513,6 +539,12 @@ class Source:
             scope = "" if self._walk.declared[scope, name.value] else scope.rpartition(".")[0]
         bound = self.facts.lookup(scope, name.value)
         return (bound[0] if bound else ""), name.value
+
+
+def _are_pairs(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:
+    """Whether each target takes one of the values: none is starred."""
+    starred = any(isinstance(each, cst.StarredElement) for each in (*targets, *values))
+    return len(targets) == len(values) and not starred
 
 
 def _parentheses(node: cst.CSTNode) -> list[cst.CSTNode]:
