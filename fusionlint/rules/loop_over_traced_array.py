@@ -24,6 +24,7 @@ _ARANGE = "jax.numpy.arange"
 _OVER_NAMES = regex(r"\s*for\b.*\bin\s+(zip\(\s*\w+(\s*,\s*\w+)*\s*\)|[^\W\d]\w*)\s*:")
 _OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.scipy.", "jax.random.", "jax.image.", "jax.vmap")
 _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
+_JOINS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "vstack", "concatenate"))
 # The page's pair about rows.
 _ROWS = 1
 
@@ -146,6 +147,43 @@ def rows_gone_through(loop: cst.For, source: Source) -> Iterator[Finding]:
         write=f"a product of matrices, or the sum along the first axis of {turns}" if is_sum else turns,
         pair=_ROWS,
     )
+
+
+@rule.source("Call", calls=_JOINS)
+def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The same in a comprehension: `jnp.stack([jnp.dot(w, row) for row in x])`."""
+    match node:
+        case cst.Call(args=[cst.Arg(value=cst.ListComp(elt=made, for_in=loop)), *_]) if source.calls(node, *_JOINS):
+            arrays = _gone_through(loop.iter, source) if not loop.ifs and loop.inner_for_in is None else ()
+        case _:
+            return
+    if not arrays or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+        return
+    if not all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays):
+        return
+    if any(source.calls(source.meant(array), _ARANGE) for array in arrays):
+        return  # told of as indices
+    own = {name.value for name in names_read(loop.target)}
+    is_work = not isinstance(made, cst.Name) and any(name.value in own for name in names_read(made))
+    if not is_work or not all((source.name_called(call) or "").startswith(_OF_ARRAYS) for call in calls(made)):
+        return
+    shown = ", ".join(array.value for array in arrays)
+    yield source.finding(
+        node,
+        f"each row of {shown} is cut out by itself, and worked on by operations of its own",
+        write=_at_all(made, arrays, source) or f"{source.alias('jax') or 'jax'}.vmap of what is made, over {shown}",
+        pair=_ROWS,
+    )
+
+
+def _at_all(made: cst.BaseExpression, arrays: Sequence[cst.Name], source: Source) -> str | None:
+    """`cov[places]` of `cov[place] for place in places`."""
+    match made:
+        case cst.Subscript(value=of, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name()))]) if (
+            len(arrays) == 1
+        ):
+            return f"{source.code(of)}[{arrays[0].value}]"
+    return None
 
 
 def _is_short(array: cst.Name, source: Source) -> bool:
