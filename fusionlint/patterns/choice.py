@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.under import LOOPS, under_loop
 from fusionlint.source.tree import Source
 
 CHOICE = "jax.random.choice"
@@ -25,6 +26,10 @@ _DATA = regex(
     r"[ -](data|data ?set|labels?)\b",
     re.I,
 )
+
+
+# From a draw to the loop that starts with it there are seldom more names.
+_STEPS = 3
 
 
 class Choice(NamedTuple):
@@ -74,11 +79,49 @@ def choice(call: cst.Call, source: Source, *, replace: bool = True) -> Choice | 
             is_replacing = True
         case cst.Name("False"):
             is_replacing = False
+        case cst.Name() | cst.Attribute() as chosen if _is_true_by_default(chosen, source):
+            is_replacing = True
         case _:
             return None
     if key is None or among is None or is_replacing is not replace:
         return None
     return Choice(key, among, argument(call, 2, "shape"), _given(argument(call, 4, "p")))
+
+
+def _is_true_by_default(chosen: cst.Name | cst.Attribute, source: Source) -> bool:
+    """Whether a parameter or a field of that name is True where nobody says otherwise, by what the file shows:
+    `def __init__(self, with_replacement: bool = True)`."""
+    name = chosen.value if isinstance(chosen, cst.Name) else chosen.attr.value
+    defaults = []
+    for node in source.nodes_with(name, cst.Param, cst.AnnAssign):
+        match node:
+            case (
+                cst.Param(name=cst.Name(named), default=default) | cst.AnnAssign(target=cst.Name(named), value=default)
+            ) if named == name:
+                defaults.append(default)
+    return bool(defaults) and all(isinstance(each, cst.Name) and each.value == "True" for each in defaults)
+
+
+def starts_a_loop(node: cst.CSTNode, source: Source) -> bool:
+    """Whether what is drawn is handed to a loop of jax that the same function runs, alone or with others: once, before
+    many steps. Who is called in each step of another loop draws in each of them."""
+    function = source.function(node)
+    if function is None or source.in_loop(node) or under_loop(node, source):
+        return False
+    loops = [call for call in source.calls_of(LOOPS) if source.function(call) is function]
+    return bool(loops) and _is_handed_to(node, loops, source, _STEPS)
+
+
+def _is_handed_to(node: cst.CSTNode, loops: list[cst.CSTNode], source: Source, depth: int) -> bool:
+    """Whether `node`, or what is made of it under another name, is an argument of one of the loops."""
+    for read in source.readers(node):
+        around = list(source.ancestors(read))
+        if any(loop in around for loop in loops):
+            return True
+        made = next((above for above in around if source.assigned_name(above) is not None), None)
+        if depth and made is not None and made is not node and _is_handed_to(made, loops, source, depth - 1):
+            return True
+    return False
 
 
 def _given(node: cst.BaseExpression | None) -> cst.BaseExpression | None:

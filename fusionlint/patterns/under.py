@@ -12,7 +12,7 @@ from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
 VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
-_LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
+LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
                     "flax.nnx.scan", "haiku.scan", "jax.lax.associative_scan"))  # fmt: skip
 _GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
                         "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
@@ -25,7 +25,7 @@ def under_vmap(node: cst.CSTNode, source: Source) -> bool:
 
 def under_loop(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is seen to run in every step of a loop of jax.lax."""
-    return _is_in(node, source, _LOOPS)
+    return _is_in(node, source, LOOPS)
 
 
 def under_gradient(node: cst.CSTNode, source: Source) -> bool:

@@ -18,6 +18,7 @@ from fusionlint.patterns.choice import (
     is_one,
     listed,
     number,
+    starts_a_loop,
     written_shape,
 )
 from fusionlint.patterns.concrete import is_concrete
@@ -43,7 +44,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if not _is_given(made.p, source) or is_drawn_once(node, source):
+    if not _is_given(made.p, source) or is_drawn_once(node, source) or starts_a_loop(node, source):
         return
     if _is_beside_a_factorization(node, source) or _is_mapped_over_keys(node, made.p, source):
         return

@@ -22,7 +22,7 @@ from fusionlint.patterns.at import (
 )
 from fusionlint.patterns.at_chain import chain, is_last
 from fusionlint.patterns.at_places import axes_before, diagonal, meant
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.two_axes import is_matrix
@@ -34,6 +34,7 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="fusion")
 
 _COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
+_FILL = "jax.numpy.fill_diagonal"
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
 # More axes than a matrix has.
@@ -61,6 +62,28 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         "a scatter writes the diagonal, by kernels of its own",
         write=_with_eye(write, length, source),
         edits=_fix(write, length, source),
+    )
+
+
+@rule.source("Call", calls=(_FILL,))
+def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`jnp.fill_diagonal(x, value, inplace=False)`, which makes a scatter of it."""
+    array, value = argument(node, 0, "a"), argument(node, 1, "val")
+    if array is None or value is None or not source.calls(node, _FILL) or not source.is_traced(node):
+        return
+    if argument(node, 2, "wrap") is not None or is_concrete(node, source) or _is_first(array, source):
+        return
+    jnp = source.alias_at(node, "jax.numpy") or "jnp"
+    shown, size = _shown(array, source), f"{_shown(array, source)}.shape[0]"
+    eye = f"{jnp}.eye({size}, dtype=bool)"
+    is_false = isinstance(value, cst.Name) and value.value == "False"
+    text = f"{shown} & ~{eye}" if is_false else f"{jnp}.where({eye}, {source.code(value)}, {shown})"
+    is_plain = isinstance(array, cst.Name) and is_literal(value) and not is_false and not source.has_comment(node)
+    yield source.finding(
+        node,
+        "a scatter writes the diagonal, by kernels of its own",
+        write=text,
+        edits=(source.replace(node, text),) if is_plain else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""argmax-then-pick and argsort-then-gather: which reads are those of the array that was searched, and what is advised."""
+"""argmax-then-pick and argsort-then-gather: which reads are of the array that was searched, and what is advised."""
 
 from __future__ import annotations
 
@@ -52,9 +52,12 @@ def test_what_a_search_found_is_given_by_a_reduction_or_a_sort(body: str, instea
         ("o = jnp.argsort(d)\nreturn d[o], x[o]", "jax.lax.sort((d, y), num_keys=1), where"),
         ("o = jnp.argsort(-d)\nreturn d[o], x[o]", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
         ("o = jnp.argsort(d, descending=True)\nreturn d[o], o", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
-        ("o = jnp.argsort(d, axis=0)\nreturn jnp.take_along_axis(d, o, 0), o", "jax.lax.sort((d, y), dimension=0, num_keys=1), where"),
+        (
+            "o = jnp.argsort(d, axis=0)\nreturn jnp.take_along_axis(d, o, 0), o",
+            "jax.lax.sort((d, y), dimension=0, num_keys=1), where",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_else_goes_by_the_order_is_sorted_along(body: str, instead: str) -> None:
     (only,) = advice(body)
     assert only.startswith(instead)

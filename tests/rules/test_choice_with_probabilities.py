@@ -134,3 +134,37 @@ def drawn(key, weights):
 def test_many_draws_of_one_table_sum_it_up_once(draw: str, count: int) -> None:
     code = f"import jax\nimport jax.numpy as jnp\n\ndef shots(keys, n, p, x):\n    return {draw}\n"
     assert len(check_text(code.encode(), "m.py", SCOPE)) == count
+
+
+@pytest.mark.parametrize(("default", "count"), [("True", 1), ("False", 0), ("None", 0)])
+def test_a_draw_is_with_replacement_where_that_is_the_default(default: str, count: int) -> None:
+    code = f"""\
+import jax
+
+class Selector:
+    def __init__(self, with_replacement: bool = {default}):
+        self.with_replacement = with_replacement
+
+    def select(self, key, cells, p):
+        return jax.random.choice(key, cells, p=p, replace=self.with_replacement)
+"""
+    assert len(check_text(code.encode(), "m.py", SCOPE)) == count
+
+
+@pytest.mark.parametrize(
+    ("drawn", "count"),
+    [
+        ("state = jax.random.choice(key, 8, p=p)", 0),  # the first carry
+        ("state = 0", 0),
+        ("state = jax.lax.scan(lambda c, k: (jax.random.choice(k, 8, p=p), c), 0, xs)[0]", 1),
+    ],
+)
+def test_one_draw_beside_a_scan_is_nothing_to_its_steps(drawn: str, count: int) -> None:
+    code = f"""\
+import jax
+
+def sampled(key, p, xs):
+    {drawn}
+    return jax.lax.scan(lambda carry, x: (carry + x, carry), state, xs)
+"""
+    assert len(check_text(code.encode(), "m.py", SCOPE)) == count
