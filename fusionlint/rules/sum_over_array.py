@@ -19,6 +19,8 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="compile-time")
 
 _FEW = 8
+# What says the same of an array.
+_REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
 _LONG = 40
 
 
@@ -49,6 +51,28 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         "Python's `sum` adds up an array one element at a time, each by operations of its own in the program",
         write=write if len(node.args) == 1 else f"{source.code(node.args[1].value)} + {write}",
         edits=(source.replace(node, _summed(array, source)),) if plain else (),
+    )
+
+
+@rule.source("Call", calls=tuple(_REDUCTIONS), where="any")
+def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`int(sum(x > 0))`, `max(x)`: in a function that makes a number of what a device holds."""
+    match node:
+        case cst.Call(func=cst.Name(builtin), args=[cst.Arg(value=array, keyword=None, star="")]):
+            if not source.calls(node, builtin) or kind(array, source) != "array" or _is_short(array, source):
+                return
+        case _:
+            return
+    if source.context(node) != "library" and not source.in_loop(node):
+        return  # what a script does once is done soon
+    if not is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+        return
+    jnp = source.alias("jax.numpy") or "jnp"
+    yield source.finding(
+        node,
+        f"Python's `{builtin}` takes an array of the device one element at a time, each by a dispatch of its own",
+        write=f"{jnp}.{_REDUCTIONS[builtin]}({brief(as_argument(array, source), _LONG, 'x')})",
+        pair=1,
     )
 
 

@@ -25,3 +25,18 @@ def test_what_is_more_than_a_name_stands_in_parentheses(summed: str, instead: st
     found = check_text(code.encode(), "m.py", scope)
     after = fix_text("m.py", code.encode(), found, scope, join({}), unsafe=True).after.decode()
     assert after == code.replace(f"sum({summed})", instead)
+
+
+@pytest.mark.parametrize(
+    ("body", "instead"),
+    [
+        ("    return float(sum(~jnp.isnan(x)))", ["jnp.sum(~jnp.isnan(x))"]),
+        ("    return int(max(jnp.abs(x))) + 1", ["jnp.max(jnp.abs(x))"]),
+        ("    return float(sorted(jnp.abs(x))[0])", ["jnp.sort(jnp.abs(x))"]),
+        ("    return int(max(x.shape)) + float(sum([1, 2])) + float(max(jnp.abs(x), 1))", []),
+    ],
+)
+def test_on_the_host_the_same_goes_for_other_builtins(body: str, instead: list[str]) -> None:
+    code = f"import jax.numpy as jnp\n\ndef f(x):\n{body}\n"
+    found = check_text(code.encode(), "m.py", Scope(("sum-over-array",)))
+    assert [f.suggestion.text for f in found if f.suggestion is not None] == instead
