@@ -45,7 +45,7 @@ def is_method(node: cst.CSTNode, source: Source) -> bool:
 
 def is_replaced(step: cst.FunctionDef, source: Source) -> bool:
     """Whether each `return` of `step` begins with a parameter that has other parts: `return self.replace(x=1)`."""
-    firsts = list(_firsts(step, source))
+    firsts = list(_returned_at(0, step, source))
     return bool(firsts) and all(_is_copy(first, source) for first in firsts)
 
 
@@ -72,9 +72,10 @@ def donates(jit: cst.Call) -> frozenset[int] | None:
     return found
 
 
-def goes_on(step: cst.FunctionDef, source: Source) -> int | None:
-    """The number of the parameter that `step` returns first, made anew: 0 of `return state.replace(step=1), loss`."""
-    firsts = list(_firsts(step, source))
+def goes_on(step: cst.FunctionDef, source: Source, place: int = 0) -> int | None:
+    """The number of the parameter that `step` returns first, or at another place, made anew: 0 of `return
+    state.replace(step=1), loss`."""
+    firsts = list(_returned_at(place, step, source))
     roots = {root for first in firsts for root in _roots(first, source, frozenset())}
     root = roots.pop() if len(roots) == 1 else None
     if root is None or any(first in source.reads(root) for first in firsts):
@@ -82,12 +83,15 @@ def goes_on(step: cst.FunctionDef, source: Source) -> int | None:
     return next((i for i, parameter in enumerate(step.params.params) if parameter.name is root), None)
 
 
-def _firsts(step: cst.FunctionDef, source: Source) -> Iterator[cst.BaseExpression | None]:
-    """What `step` returns first, in each of its returns."""
+def _returned_at(place: int, step: cst.FunctionDef, source: Source) -> Iterator[cst.BaseExpression | None]:
+    """What `step` returns at one place of a tuple, in each of its returns; the first is what stands alone, too."""
     for part in inside(step.body):
         if isinstance(part, cst.Return) and source.function(part) is step:
             values = part.value
-            yield values.elements[0].value if isinstance(values, cst.Tuple) and values.elements else values
+            if isinstance(values, cst.Tuple):
+                yield values.elements[place].value if place < len(values.elements) else None
+            else:
+                yield values if place == 0 else None
 
 
 def _is_returned(parent: cst.CSTNode | None) -> bool:

@@ -56,7 +56,8 @@ _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 _TWICE = "an array that the first state holds twice has to be copied before"
 # What calls itself so is written here and there.
 _CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
-_STATE = regex(r"(^|[._])(state|model|theta|variables)$", re.I)
+# One of several is called by a letter more, `state_f`.
+_STATE = regex(r"(^|[._])(state(_[a-z])?|model|theta|variables)$", re.I)
 # What an agent keeps of each of its networks, and the agent itself.
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
@@ -173,11 +174,14 @@ def _handed_back(
         return
     if is_state_dropped(step.name.value, source):
         return
+    others = {goes_on(step, source, place) for place in range(1, len(step.params.params))} - {None, number, *donated}
+    also = [i for i, each in enumerate(step.params.params) if i in others and _STATE.search(each.name.value)]
+    made = " and ".join(f"`{step.params.params[i].name.value}`" for i in (number, *also))
     yield source.finding(
         node,
-        f"each call makes a new `{name}` beside the old",
-        write=f"donate_argnums={number}, where callers go on with the new one alone: the old is gone after a call; "
-        f"{_TWICE}",
+        f"each call makes a new {made} beside the old",
+        write=f"{_donated((number, *also), 0)}, where callers go on with the new one alone: the old is gone after a "
+        f"call; {_TWICE}",
     )
 
 

@@ -32,7 +32,7 @@ def test_what_is_more_than_a_name_stands_in_parentheses(summed: str, instead: st
     [
         ("    return float(sum(~jnp.isnan(x)))", ["jnp.sum(~jnp.isnan(x))"]),
         ("    return int(max(jnp.abs(x))) + 1", ["jnp.max(jnp.abs(x))"]),
-        ("    return bool(any(jnp.isnan(x)))", ["jnp.any(jnp.isnan(x))"]),
+        ("    return float(min(jnp.abs(x)))", ["jnp.min(jnp.abs(x))"]),
         ("    return int(max(x.shape)) + float(sum([1, 2])) + float(max(jnp.abs(x), 1))", []),
     ],
 )
