@@ -56,8 +56,8 @@ def _joined(
         if at == 0:
             return f"{jnp}.concatenate([v, x]{along}), x and v what stands there, v with a length of one along the axis"
         return (
-            f"`before, after = {jnp}.split(x, [{at}]{along})`, then {jnp}.concatenate([before, v, after]{along}), x and "
-            "v what stands there, v with a length of one along the axis"
+            f"`before, after = {jnp}.split(x, [{at}]{along})`, then {jnp}.concatenate([before, v, after]{along}), x "
+            "and v what stands there, v with a length of one along the axis"
         )
     v = brief(source.code(values), _LONG, "v")
     is_number = is_literal(values) or kind(values, source) == "scalar"
