@@ -1,0 +1,165 @@
+"""Several networks alike, applied to one input by a Python loop: `[MLP(sizes)(x) for _ in range(2)]`, joined after."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.at import elements, inside, names_read
+from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.calls import brief
+from fusionlint.patterns.collected import collected, iterated_by, target_names
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.rule import Rule
+from fusionlint.source.project import Place
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp"
+_MODULE = frozenset(("flax.linen.Module",))
+_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.einsum", "jax.lax.dot_general")
+_ONE_LAYER = regex(r"(dense|linear|conv\w*|embs?|embed\w*|norm|projection)$", re.I)
+_LONG = 40
+_MESSAGE = "each of these networks multiplies by itself: products of matrices that could be one batch"
+
+
+def _counting(source: Source) -> Iterator[str]:
+    """The scopes that go over a `range`."""
+    return (place.scope for place, _ in source.called("range"))
+
+
+@rule.source("For", "ListComp", "GeneratorExp", when=_counting)
+def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
+    """Each turn applies a module that it makes, or a function to what stands at its number."""
+    over = iterated_by(loop)
+    if not isinstance(over, cst.Call) or not source.calls(over, "range") or not source.is_traced(loop):
+        return
+    if len(over.args) != 1 or source.code(over.args[0].value) == "1" or is_concrete(loop, source):
+        return
+    bound = target_names(loop) | _assigned_in(loop)
+    count = brief(source.code(over.args[0].value), _LONG, "n")
+    for value in collected(loop, source):
+        match value:
+            case cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)):
+                if _is_a_module(module, source) and _is_the_same(value, bound):
+                    yield source.finding(loop, _MESSAGE, write=_vmapped(source.code(module), count))
+                    return
+            case cst.Call(func=cst.Name() as function):
+                if _multiplies(function, source) and _is_of_its_number(value, target_names(loop), bound):
+                    jax = source.alias("jax") or "jax"
+                    write = f"{jax}.vmap({function.value}) over what is indexed, with in_axes=None for the rest"
+                    yield source.finding(loop, _MESSAGE, write=write)
+                    return
+
+
+def _of_modules(source: Source) -> Iterator[str]:
+    """The methods of the file's modules."""
+    for scope, function in source.facts.functions.items():
+        owner = source.facts.class_around(scope)
+        if function.owner and owner and source.project.inherits(Place(source.path, owner), _MODULE):
+            yield scope
+
+
+@rule.source("FunctionDef", where="any", when=_of_modules)
+def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """`q1 = MLP(sizes)(x)`, then `q2 = MLP(sizes)(x)`."""
+    if not source.is_traced(function.body):
+        return
+    alike: dict[str, list[cst.Call]] = defaultdict(list)
+    for part in inside(function.body):
+        match part:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Name())],
+                value=cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)) as call,
+            ) if not source.in_loop(call) and _is_a_module(module, source):
+                alike[_but_for_its_name(call, source)].append(call)
+    for calls in alike.values():
+        if len(calls) > 1 and not _is_changed_between(calls, source):
+            made = calls[0].func
+            name = source.code(made.func) if isinstance(made, cst.Call) else "MLP"
+            yield source.finding(calls[0], _MESSAGE, write=_vmapped(name, str(len(calls))))
+
+
+def _but_for_its_name(call: cst.Call, source: Source) -> str:
+    """What makes and calls a module, without what it is called."""
+    made = call.func
+    settings = [arg for arg in made.args if not _is_its_name(arg)] if isinstance(made, cst.Call) else []
+    return repr([*(source.code(arg).rstrip(", ") for arg in settings), *(source.code(arg) for arg in call.args)])
+
+
+def _is_its_name(setting: cst.Arg) -> bool:
+    return setting.keyword is not None and setting.keyword.value == "name"
+
+
+def _is_changed_between(calls: list[cst.Call], source: Source) -> bool:
+    """Whether something that the first is made of, or handed, is written anew before the last."""
+    names = (name for name in inside(calls[0]) if isinstance(name, cst.Name))
+    return any(use.is_write for name in names for use in source.uses_between(name, calls[0], calls[-1]))
+
+
+def _vmapped(module: str, count: str) -> str:
+    return (
+        f"flax.linen.vmap({module}, variable_axes={{'params': 0}}, split_rngs={{'params': True}}, in_axes=None, "
+        f"out_axes=-1, axis_size={count}): the parameters get an axis in front, so that saved ones have to be stacked"
+    )
+
+
+def _assigned_in(loop: _Loop) -> set[str]:
+    targets = (part.target for part in inside(loop) if isinstance(part, cst.AssignTarget))
+    return {name.value for target in targets for name in inside(target) if isinstance(name, cst.Name)}
+
+
+def _is_a_module(module: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a module of flax.linen that the project makes. Of single layers on one input, `nn.Dense`, a GPU's
+    compiler makes one product by itself."""
+    place = source.project.find(source.qualified_name(module))
+    if place is None or _ONE_LAYER.search(place.scope) or place.scope not in source.project.files[place.path].classes:
+        return False
+    return source.project.inherits(place, _MODULE)
+
+
+def _is_the_same(call: cst.Call, bound: set[str]) -> bool:
+    """Whether each turn makes the same network, but for its name, and hands it the same."""
+    made = call.func
+    settings = made.args if isinstance(made, cst.Call) else ()
+    told = [arg for arg in settings if not _is_its_name(arg)]
+    return bound.isdisjoint(name.value for arg in (*told, *call.args) for name in names_read(arg.value))
+
+
+def _multiplies(function: cst.Name, source: Source) -> bool:
+    """Whether the function of the file that is called multiplies matrices itself."""
+    found = function_named(function, source)
+    for part in inside(found.body) if found is not None else ():
+        if isinstance(part, cst.MatrixMultiply) or (isinstance(part, cst.Call) and source.calls(part, *_PRODUCTS)):
+            return True
+    return False
+
+
+def _is_of_its_number(call: cst.Call, counters: set[str], bound: set[str]) -> bool:
+    """Whether a turn's number says which of several parameters are taken, `f((w[i], b[i]), x)`, and nothing else."""
+    taken = 0
+    for arg in call.args:
+        indexed = [
+            part.value
+            for part in inside(arg.value)
+            if isinstance(part, cst.Subscript) and isinstance(part.value, cst.Name) and _is_by(part, counters)
+        ]
+        reads = [name.value for name in names_read(arg.value)]
+        if sum(name in counters for name in reads) != len(indexed) or any(name in bound - counters for name in reads):
+            return False
+        taken += len(indexed)
+    return taken > 1
+
+
+def _is_by(read: cst.Subscript, counters: set[str]) -> bool:
+    match elements(read.slice):
+        case [cst.Name(name)]:
+            return name in counters
+    return False

@@ -1,0 +1,65 @@
+"""networks-one-by-one: which networks are alike, and how many a vmap makes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("networks-one-by-one",))
+HEAD = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+class MLP(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(1)(nn.relu(nn.Dense(64)(x)))
+
+class NoisyDense(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x
+
+class Critic(nn.Module):
+    n: int
+    @nn.compact
+    def __call__(self, x, y):
+"""
+
+
+def counts(body: str) -> list[str]:
+    """What each finding says is to be made at once."""
+    code = HEAD + "".join(f"        {line}\n" for line in body.splitlines())
+    found = [f.suggestion.text for f in check_text(code.encode(), "m.py", ONLY) if f.suggestion is not None]
+    return [text.partition("axis_size=")[2].partition(")")[0] for text in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("q = [MLP()(x) for _ in range(self.n)]\nreturn jnp.stack(q)", "self.n"),
+        ("return jnp.concatenate([MLP(name=f'q{i}')(x) for i in range(4)], -1)", "4"),
+        ("q = []\nfor _ in range(2):\n    q.append(MLP()(x))\nreturn jnp.stack(q)", "2"),
+        ("a = MLP()(x)\nb = MLP()(x)\nc = MLP(name='c')(x)\nreturn a, b, c", "3"),
+    ],
+)
+def test_networks_alike_on_one_input(body: str, count: str) -> None:
+    assert counts(body) == [count]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "q = [MLP()(x[i]) for i in range(self.n)]\nreturn jnp.stack(q)",
+        "q = [MLP()(x) for _ in range(1)]\nreturn jnp.stack(q)",
+        "q = [NoisyDense()(x) for _ in range(4)]\nreturn jnp.stack(q)",
+        "q = []\nfor _ in range(2):\n    x = MLP()(x)\n    q.append(MLP()(x))\nreturn jnp.stack(q)",
+        "a = MLP()(x)\nb = MLP()(y)\nreturn a, b",
+        "a = MLP()(x)\nx = x + y\nb = MLP()(x)\nreturn a, b",
+        "a = NoisyDense()(x)\nb = NoisyDense()(x)\nreturn a * b",
+    ],
+)
+def test_others_are_left_alone(body: str) -> None:
+    assert counts(body) == []
