@@ -19,7 +19,7 @@ rule = Rule(__name__, harm="fusion")
 
 _ORDER = "jax.numpy.argsort"
 _LONG = 40
-_GATHERED = "the sort has `{}` in order at hand, and a gather puts it in order once more, row by row"
+_GATHERED = "the sort has `{}` in order at hand, and a gather puts it in order once more"
 
 
 @rule.source("Call", calls=(_ORDER,))
@@ -40,8 +40,16 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
     if own and not any(_is_cut(pick, source) for pick in own):
         is_alone = len(own) == len(source.readers(node))
         yield source.finding(
-            own[0].node, _GATHERED.format(shown), write=_instead(node, sort.array, source, is_alone=is_alone)
+            own[0].node,
+            _GATHERED.format(shown),
+            write=_instead(node, sort.array, source, is_alone=is_alone),
+            pair=1 if _falls(node) and not is_alone else 0,
         )
+
+
+def _falls(node: cst.Call) -> bool:
+    """Whether the order is that of `-x`, or said to be descending."""
+    return isinstance(argument(node, 0, "a"), cst.UnaryOperation) or argument(node, -1, "descending") is not None
 
 
 def _is_cut(pick: Pick, source: Source) -> bool:
@@ -54,7 +62,7 @@ def _instead(node: cst.Call, array: cst.BaseExpression, source: Source, *, is_al
     """`jnp.sort(x)` where nothing else is put in this order, else a sort of all that is."""
     jnp, jax = source.alias("jax.numpy") or "jnp", source.alias("jax") or "jax"
     axis = argument(node, 1, "axis")
-    falls = isinstance(argument(node, 0, "a"), cst.UnaryOperation) or argument(node, -1, "descending") is not None
+    falls = _falls(node)
     if is_alone:
         along = f", axis={source.code(axis)}" if axis is not None else ""
         return (
