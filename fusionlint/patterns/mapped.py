@@ -91,11 +91,14 @@ def _is_axis(call: cst.Call, position: int, source: Source) -> bool:
 
 
 def _handed(vmap: cst.CSTNode, position: int, source: Source) -> list[cst.BaseExpression]:
-    """What the function that `vmap` makes is called with at `position`, wherever that is seen in this file."""
+    """What the function that `vmap` makes is called with at `position`, wherever that is seen in this file: by itself,
+    or mapped once more, `vmap(vmap(f))`."""
     decorated = _decorated(vmap, source)
     made = source.readers(vmap) if decorated is None else source.reads(decorated)
     calls = [call for each in made if isinstance(call := source.parent(each), cst.Call) and call.func is each]
-    return [found for call in calls if (found := argument(call, position, "")) is not None]
+    found = [given for call in calls if (given := argument(call, position, "")) is not None]
+    outer = [call for each in made if (call := source.handed_to(each)) is not None and source.calls(call, "jax.vmap")]
+    return found + [given for call in outer for given in _handed(call, position, source)]
 
 
 def _decorated(vmap: cst.CSTNode, source: Source) -> cst.Name | None:

@@ -70,3 +70,25 @@ def rolled(board, shift):
 @pytest.mark.parametrize(("handed", "count"), [("action", 1), ("shifts[i]", 0), ("8", 0), ("*state.moves", 1)])
 def test_what_a_helper_of_a_game_is_handed(handed: str, count: int) -> None:
     assert len(check_text(GAME.replace("HANDED", handed).encode(), "m.py", Scope(("vmapped-roll",)))) == count
+
+
+@pytest.mark.parametrize(("rows", "count"), [("jnp.arange(5)", 0), ("places", 1)])
+def test_what_a_vmap_of_a_vmap_is_handed_is_seen(rows: str, count: int) -> None:
+    code = f"""\
+import jax
+import jax.numpy as jnp
+
+
+def fits(board, row, column):
+    return jnp.all(jax.lax.dynamic_slice(board, (row, column), (1, 3)) == 0)
+
+
+every = jax.vmap(jax.vmap(fits, in_axes=(None, 0, None)), in_axes=(None, None, 0))
+
+
+@jax.jit
+def placed(board, places):
+    return every(board, {rows}, {rows})
+"""
+    found = check_text(code.encode(), "m.py", Scope(("vmapped-dynamic-slice",)))
+    assert len(found) == count
