@@ -33,16 +33,15 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     found = [pick for pick in picks(node, along, source) if is_unchanged_between(array, pick.array, source)]
     if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
-    first = found[0]
-    text = _reduced(node, array, axis, first, source)
-    is_plain = len(found) == 1 and not source.has_comment(first.node)
-    yield source.finding(
-        first.node,
-        f"`{brief(source.code(array), _LONG, 'an array')}` is written to memory for a gather, of the value that a "
-        "reduction has at hand",
-        write=text,
-        edits=(source.replace(first.node, text),) if is_plain else (),
-    )
+    for pick in found:
+        text = _reduced(node, array, axis, pick, source)
+        yield source.finding(
+            pick.node,
+            f"`{brief(source.code(array), _LONG, 'an array')}` is written to memory for a gather, of the value that a "
+            "reduction has at hand",
+            write=text,
+            edits=(source.replace(pick.node, text),) if not source.has_comment(pick.node) else (),
+        )
 
 
 def _reduced(

@@ -46,6 +46,10 @@ def test_what_a_search_found_is_given_by_a_reduction_or_a_sort(body: str, instea
     assert advice(body) == [instead]
 
 
+def test_each_read_is_told_of() -> None:
+    assert advice("i = jnp.argmin(d)\nx = x + d[i]\nreturn x * d[i]") == ["jnp.min(d)", "jnp.min(d)"]
+
+
 @pytest.mark.parametrize(
     ("body", "instead"),
     [
