@@ -75,12 +75,6 @@ def test_findings_of_a_bad_block_are_its_error_lines(name: str, block: Block) ->
     assert findings(block) == [(line, name) for line in block.errors]
 
 
-@of_blocks("bad", "good", "good-in-distribution")
-def test_what_is_measured_imports_nothing_beyond_the_core_install(name: str, block: Block) -> None:
-    if block.spec:
-        assert imported(block.code) <= {"jax", "numpy", *sys.stdlib_module_names}
-
-
 @of_blocks("good", "good-in-distribution", "quiet")
 def test_good_and_quiet_blocks_are_silent_under_every_rule(name: str, block: Block) -> None:
     cst.parse_module(block.code)
@@ -161,6 +155,12 @@ def of_cells() -> pytest.MarkDecorator:
         ("name", "number", "target"),
         [pytest.param(*cell, id=":".join(map(str, cell)), marks=compilers.needed(cell[2])) for cell in found],
     )
+
+
+@of_pairs()
+def test_what_is_measured_imports_nothing_beyond_the_core_install(name: str, number: int) -> None:
+    pair = page(name).pairs[number]
+    assert imported(pair.bad.code) | imported(pair.good.code) <= {"jax", "numpy", *sys.stdlib_module_names}
 
 
 @of_pairs()

@@ -12,7 +12,6 @@ import libcst as cst
 
 from fusionlint.patterns.at import RANGES, inside
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.unpacked import stored
 from fusionlint.source.tree import Source
 
 FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
@@ -34,7 +33,7 @@ def sizes_of(array: cst.CSTNode, source: Source) -> Iterator[str]:
                 case cst.Call(args=args) if source.calls(node, *RANGES):
                     for arg in args:
                         yield from _plain(arg.value, source)
-                case cst.Name() if depth and (value := stored(node, source)) is not None and value not in followed:
+                case cst.Name() if depth and (value := source.value(node)) is not None and value not in followed:
                     followed.add(value)
                     todo.append((value, depth - 1))
 
@@ -43,7 +42,7 @@ def _plain(shape: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> It
     match shape:
         case cst.Name(value=name):
             yield name
-            made = stored(shape, source) if depth else None
+            made = source.value(shape) if depth else None
             if isinstance(made, cst.BinaryOperation):
                 yield from _plain(made, source, depth - 1)
         case cst.Attribute() | cst.Subscript(value=cst.Attribute()):

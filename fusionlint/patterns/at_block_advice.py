@@ -19,7 +19,7 @@ from fusionlint.patterns.at_seen import see
 from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
-from fusionlint.patterns.unpacked import assigned, stored
+from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
@@ -132,7 +132,7 @@ def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
         case cst.Call(args=[cst.Arg(value=each), *_]) if source.calls(value, "jax.lax.psum"):
             return is_literal(each)  # how many devices there are
         case cst.Name() if depth:
-            meant = stored(value, source)
+            meant = source.value(value)
             return _is_said_to_be_one(value, source) if meant is None else _is_number(meant, source, depth - 1)
         case cst.BinaryOperation(left=left, right=right) if depth:
             return all(_is_number(side, source, depth - 1) for side in (left, right))

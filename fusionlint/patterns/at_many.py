@@ -24,7 +24,7 @@ from fusionlint.patterns.at import (
     names_read,
 )
 from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.unpacked import stored, unpacked
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -164,7 +164,7 @@ def _is_joined(part: cst.Name, source: Source) -> bool:
             return source.calls(found, *_OF_AXES)
         case cst.GeneratorExp(elt=each) | cst.ListComp(elt=each):
             return _is_an_array_of_places(each, source)
-    made = stored(part, source)
+    made = source.value(part)
     return made is not None and (isinstance(made, cst.List | cst.ListComp) or _is_an_array_of_places(made, source))
 
 
@@ -215,7 +215,7 @@ def are_rows_of_ranges(writes: Sequence[Write], source: Source) -> bool:
 
 def _counts(part: Part, source: Source) -> bool:
     """`jnp.arange(n)`, a name for it, or that and a number."""
-    meant = stored(part, source) or part if isinstance(part, cst.Name) else part
+    meant = source.meant(part)
     match meant:
         case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
             return isinstance(right, cst.Integer) and _counts(left, source)

@@ -17,7 +17,6 @@ from fusionlint.patterns.at_axis import SLICES, is_called_a_slice, is_called_an_
 from fusionlint.patterns.at_many import is_many
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import loop_bodies
-from fusionlint.patterns.unpacked import stored
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -139,7 +138,7 @@ def is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH) 
 def _is_one_name(name: cst.Name, source: Source, depth: int) -> bool:
     """A counter, by its length; what a loop of jax.lax counts by; a parameter that is a number unless one is given; or
     a name for one number."""
-    value = stored(name, source)
+    value = source.value(name)
     if value is not None:
         return is_one_place(value, source, depth - 1)
     if name.value.isupper() and kind(name, source) is None:

@@ -5,7 +5,7 @@ In: a `for` or comprehension of a Source. Out: what each iteration adds, where n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import libcst as cst
@@ -40,6 +40,11 @@ def collected(loop: cst.For | Comprehension, source: Source) -> list[cst.BaseExp
             ) if source.loop(call) is loop and _is_joined_later(name, source):
                 found.append(source.meant(value))
     return found
+
+
+def counting(source: Source) -> Iterator[str]:
+    """The scopes that go over a `range`."""
+    return (place.scope for place, _ in source.called("range"))
 
 
 def is_few(iterated: cst.BaseExpression, source: Source) -> bool:

@@ -88,10 +88,8 @@ def _returned_at(place: int, step: cst.FunctionDef, source: Source) -> Iterator[
     for part in inside(step.body):
         if isinstance(part, cst.Return) and source.function(part) is step:
             values = part.value
-            if isinstance(values, cst.Tuple):
-                yield values.elements[place].value if place < len(values.elements) else None
-            else:
-                yield values if place == 0 else None
+            several = [each.value for each in values.elements] if isinstance(values, cst.Tuple) else [values]
+            yield several[place] if place < len(several) else None
 
 
 def _is_returned(parent: cst.CSTNode | None) -> bool:

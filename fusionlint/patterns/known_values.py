@@ -28,7 +28,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.counts import is_counted, is_counted_on
 from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.records import is_made_of_defaults
-from fusionlint.patterns.unpacked import assigned, stored
+from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -139,7 +139,7 @@ class Reader(NamedTuple):
 
     def _is_variable(self, name: cst.Name, depth: int) -> bool:
         """Whether all that is stored in a variable is known, loops included: each goes on with what is known."""
-        value = stored(name, self.source)
+        value = self.source.value(name)
         if value is not None:
             return self.is_array(value, depth - 1)
         writes = [use.node for use in self.source.writes(name)]

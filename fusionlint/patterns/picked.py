@@ -46,7 +46,7 @@ def _picks_at(read: cst.CSTNode, axis: int | None, source: Source) -> Iterator[P
             if isinstance(node, cst.Call) and source.calls(node, _TAKE) and argument(node, 1, "indices") is index:
                 array, along = argument(node, 0, "arr"), argument(node, 2, "axis")
                 found = constant(along) if along is not None else -1
-                if array is not None and _is_same_axis(found, axis):
+                if array is not None and is_same_axis(found, axis):
                     yield Pick(node, array, is_kept=index is not read)
 
 
@@ -77,9 +77,14 @@ def _is_along(parts: tuple[Part, ...], read: cst.CSTNode, axis: int | None, sour
     return False
 
 
-def _is_same_axis(one: int | None, other: int | None) -> bool:
+def is_same_axis(one: int | None, other: int | None) -> bool:
     """Whether two axes may be the same: -1 is the last, of however many."""
     return one is not None and (other is None or one == other or (-1 in (one, other) and max(one, other) > 0))
+
+
+def is_written_between(node: cst.CSTNode, first: cst.CSTNode, last: cst.CSTNode, source: Source) -> bool:
+    """Whether a name that `node` reads is written anew after one node and before another."""
+    return any(use.is_write for name in names_read(node) for use in source.uses_between(name, first, last))
 
 
 def is_unchanged_between(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
@@ -88,8 +93,7 @@ def is_unchanged_between(one: cst.BaseExpression, other: cst.BaseExpression, sou
     text = source.code(one)
     if text != source.code(other) or any(isinstance(part, cst.Call) for part in inside(one)):
         return False
-    between = (use for name in names_read(one) for use in source.uses_between(name, one, other))
-    if any(use.is_write for use in between):
+    if is_written_between(one, one, other, source):
         return False
     function = source.function(one)
     targets = (part.target for part in inside(function.body) if isinstance(part, cst.AssignTarget)) if function else ()

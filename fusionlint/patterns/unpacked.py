@@ -33,13 +33,3 @@ def unpacked_at(name: cst.Name | None, source: Source) -> tuple[cst.BaseExpressi
     if value is None or not isinstance(several, cst.Tuple):
         return None
     return value, next(i for i, each in enumerate(several.elements) if each is element), len(several.elements)
-
-
-def stored(read: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What `read` stands for, in `a, b = x, y` too."""
-    if source.is_never_assigned(read):
-        return None
-    match unpacked_at(source.written(read), source):
-        case cst.Tuple(elements=values), place, count if len(values) == count:
-            return values[place].value
-    return source.value(read)

@@ -11,7 +11,7 @@ from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.picked import Pick, is_unchanged_between, picks
-from fusionlint.patterns.sort import is_beside_a_decomposition, is_of_eigenvalues, sorted_call
+from fusionlint.patterns.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -34,22 +34,16 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
         return
     given = argument(node, 1, "axis")
     shown = brief(source.code(sort.array), _LONG, "the array")
-    along = sort.axis if given is not None else None
-    every = [*picks(node, along, source), *(picks(node, -1, source) if along is None else ())]
-    own = list({id(pick.node): pick for pick in every if is_unchanged_between(sort.array, pick.array, source)}.values())
+    every = picks(node, sort.axis if given is not None else None, source)
+    own = [pick for pick in every if is_unchanged_between(sort.array, pick.array, source)]
     if own and not any(_is_cut(pick, source) for pick in own):
         is_alone = len(own) == len(source.readers(node))
         yield source.finding(
             own[0].node,
             _GATHERED.format(shown),
-            write=_instead(node, sort.array, source, is_alone=is_alone),
-            pair=1 if _falls(node) and not is_alone else 0,
+            write=_instead(node, sort, source, is_alone=is_alone),
+            pair=1 if sort.descending and not is_alone else 0,
         )
-
-
-def _falls(node: cst.Call) -> bool:
-    """Whether the order is that of `-x`, or said to be descending."""
-    return isinstance(argument(node, 0, "a"), cst.UnaryOperation) or argument(node, -1, "descending") is not None
 
 
 def _is_cut(pick: Pick, source: Source) -> bool:
@@ -58,19 +52,17 @@ def _is_cut(pick: Pick, source: Source) -> bool:
     return bool(reads) and all(isinstance(read, cst.Subscript) for read in reads)
 
 
-def _instead(node: cst.Call, array: cst.BaseExpression, source: Source, *, is_alone: bool) -> str:
+def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) -> str:
     """`jnp.sort(x)` where nothing else is put in this order, else a sort of all that is."""
     jnp, jax = source.alias("jax.numpy") or "jnp", source.alias("jax") or "jax"
-    axis = argument(node, 1, "axis")
-    falls = _falls(node)
+    array, axis = sort.array, argument(node, 1, "axis")
     if is_alone:
         along = f", axis={source.code(axis)}" if axis is not None else ""
-        return (
-            f"{jnp}.sort({brief(as_argument(array, source), _LONG, 'x')}{along}{', descending=True' if falls else ''})"
-        )
+        falls = ", descending=True" if sort.descending else ""
+        return f"{jnp}.sort({brief(as_argument(array, source), _LONG, 'x')}{along}{falls})"
     x = brief(source.code(array), _LONG, "x")
     along = f", dimension={source.code(axis)}" if axis is not None else ""
-    key, rest = (f"-{as_operand(array, x)}, {x}", "[1:]") if falls else (x, "")
+    key, rest = (f"-{as_operand(array, x)}, {x}", "[1:]") if sort.descending else (x, "")
     return (
         f"{jax}.lax.sort(({key}, y){along}, num_keys=1){rest}, where y is what else is put in this order and has the "
         f"same shape; for the order itself an {jnp}.arange"

@@ -15,7 +15,6 @@ from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements,
 from fusionlint.patterns.calls import brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES
-from fusionlint.patterns.unpacked import stored
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -170,7 +169,7 @@ def _is_named_a_matrix(name: cst.Name, source: Source, depth: int) -> bool:
         return len(axes) != 1
     if _SAYS_MATRIX.search(name.value) or any(_reads_a_matrix(use.node, source) for use in source.uses(name)):
         return True
-    value = stored(name, source)
+    value = source.value(name)
     return value is not None and _is_a_matrix(value, source, depth - 1)
 
 

@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.picked import is_same_axis
 from fusionlint.patterns.softmax import LOG_SOFTMAX
 from fusionlint.patterns.under import under_gradient
 from fusionlint.rule import Rule
@@ -58,7 +59,7 @@ def _is_pick(read: cst.CSTNode, along: int, source: Source) -> bool:
                 return False
             taken = argument(call, 2, "axis")
             axis = -1 if taken is None else constant(taken)
-            return axis is not None and (axis == along or (-1 in (axis, along) and max(axis, along) > 0))
+            return is_same_axis(axis, along)
         case cst.Subscript(value=value, slice=slices) if value is read and along in (-1, 1):
             match elements(slices):
                 case [cst.Call() as rows, cst.Name() | cst.Attribute()]:

@@ -25,6 +25,7 @@ _OVER_NAMES = regex(r"\s*for\b.*\bin\s+(zip\(\s*\w+(\s*,\s*\w+)*\s*\)|[^\W\d]\w*
 _OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.scipy.", "jax.random.", "jax.image.", "jax.vmap")
 _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
 _JOINS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "vstack", "concatenate"))
+_CUT = "each row of {} is cut out by itself, and worked on by operations of its own"
 # The page's pair about rows.
 _ROWS = 1
 
@@ -132,9 +133,7 @@ def _working_in_loops(source: Source) -> Iterator[str]:
 def rows_gone_through(loop: cst.For, source: Source) -> Iterator[Finding]:
     """The same work on every row of an array, or of several, put in a list or added up: no turn needs another."""
     arrays = _gone_through(loop.iter, source)
-    if not arrays or not source.is_traced(loop) or is_for_a_picture(source.project, source.place(loop)):
-        return
-    if not all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays):
+    if not _are_cut_in_a_trace(arrays, loop, source):
         return
     is_sum = _is_of_turns_apart(loop, source)
     if is_sum is None:
@@ -143,7 +142,7 @@ def rows_gone_through(loop: cst.For, source: Source) -> Iterator[Finding]:
     turns = f"{source.alias('jax') or 'jax'}.vmap of what a turn makes, over {shown}"
     yield source.finding(
         loop,
-        f"each row of {shown} is cut out by itself, and worked on by operations of its own",
+        _CUT.format(shown),
         write=f"a product of matrices, or the sum along the first axis of {turns}" if is_sum else turns,
         pair=_ROWS,
     )
@@ -157,9 +156,7 @@ def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]
             arrays = _gone_through(loop.iter, source) if not loop.ifs and loop.inner_for_in is None else ()
         case _:
             return
-    if not arrays or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
-        return
-    if not all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays):
+    if not _are_cut_in_a_trace(arrays, node, source):
         return
     if any(source.calls(source.meant(array), _ARANGE) for array in arrays):
         return  # told of as indices
@@ -170,10 +167,17 @@ def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]
     shown = ", ".join(array.value for array in arrays)
     yield source.finding(
         node,
-        f"each row of {shown} is cut out by itself, and worked on by operations of its own",
+        _CUT.format(shown),
         write=_at_all(made, arrays, source) or f"{source.alias('jax') or 'jax'}.vmap of what is made, over {shown}",
         pair=_ROWS,
     )
+
+
+def _are_cut_in_a_trace(arrays: Sequence[cst.Name], node: cst.CSTNode, source: Source) -> bool:
+    """Whether what is gone through at `node` are arrays of more than a few rows, in traced code."""
+    if not arrays or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+        return False
+    return all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays)
 
 
 def _at_all(made: cst.BaseExpression, arrays: Sequence[cst.Name], source: Source) -> str | None:

@@ -14,8 +14,9 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import elements, inside, names_read
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import brief
-from fusionlint.patterns.collected import collected, iterated_by, target_names
+from fusionlint.patterns.collected import collected, counting, iterated_by, target_names
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.picked import is_written_between
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -30,12 +31,7 @@ _LONG = 40
 _MESSAGE = "each of these networks multiplies by itself: products of matrices that could be one batch"
 
 
-def _counting(source: Source) -> Iterator[str]:
-    """The scopes that go over a `range`."""
-    return (place.scope for place, _ in source.called("range"))
-
-
-@rule.source("For", "ListComp", "GeneratorExp", when=_counting)
+@rule.source("For", "ListComp", "GeneratorExp", when=counting)
 def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
     """Each turn applies a module that it makes, or a function to what stands at its number."""
     over = iterated_by(loop)
@@ -72,36 +68,29 @@ def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding
     """`q1 = MLP(sizes)(x)`, then `q2 = MLP(sizes)(x)`."""
     if not source.is_traced(function.body):
         return
-    alike: dict[str, list[cst.Call]] = defaultdict(list)
+    alike: dict[tuple[str, ...], list[cst.Call]] = defaultdict(list)
     for part in inside(function.body):
         match part:
             case cst.Assign(
                 targets=[cst.AssignTarget(target=cst.Name())],
                 value=cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)) as call,
             ) if not source.in_loop(call) and _is_a_module(module, source):
-                alike[_but_for_its_name(call, source)].append(call)
-    for calls in alike.values():
-        if len(calls) > 1 and not _is_changed_between(calls, source):
-            made = calls[0].func
-            name = source.code(made.func) if isinstance(made, cst.Call) else "MLP"
+                alike[_but_for_its_name(source.code(module), call, source)].append(call)
+    for (name, *_), calls in alike.items():
+        if len(calls) > 1 and not is_written_between(calls[0], calls[0], calls[-1], source):
             yield source.finding(calls[0], _MESSAGE, write=_vmapped(name, str(len(calls))))
 
 
-def _but_for_its_name(call: cst.Call, source: Source) -> str:
-    """What makes and calls a module, without what it is called."""
-    made = call.func
-    settings = [arg for arg in made.args if not _is_its_name(arg)] if isinstance(made, cst.Call) else []
-    return repr([*(source.code(arg).rstrip(", ") for arg in settings), *(source.code(arg) for arg in call.args)])
+def _but_for_its_name(module: str, call: cst.Call, source: Source) -> tuple[str, ...]:
+    """A module, and what it is made of and handed, without what it is called."""
+    settings = (source.code(arg).rstrip(", ") for arg in _settings(call))
+    return module, *settings, *(source.code(arg) for arg in call.args)
 
 
-def _is_its_name(setting: cst.Arg) -> bool:
-    return setting.keyword is not None and setting.keyword.value == "name"
-
-
-def _is_changed_between(calls: list[cst.Call], source: Source) -> bool:
-    """Whether something that the first is made of, or handed, is written anew before the last."""
-    names = (name for name in inside(calls[0]) if isinstance(name, cst.Name))
-    return any(use.is_write for name in names for use in source.uses_between(name, calls[0], calls[-1]))
+def _settings(call: cst.Call) -> list[cst.Arg]:
+    """What the module that is called here is made of, without its name: `sizes` of `MLP(sizes, name="q")(x)`."""
+    made = call.func.args if isinstance(call.func, cst.Call) else ()
+    return [arg for arg in made if arg.keyword is None or arg.keyword.value != "name"]
 
 
 def _vmapped(module: str, count: str) -> str:
@@ -127,10 +116,7 @@ def _is_a_module(module: cst.BaseExpression, source: Source) -> bool:
 
 def _is_the_same(call: cst.Call, bound: set[str]) -> bool:
     """Whether each turn makes the same network, but for its name, and hands it the same."""
-    made = call.func
-    settings = made.args if isinstance(made, cst.Call) else ()
-    told = [arg for arg in settings if not _is_its_name(arg)]
-    return bound.isdisjoint(name.value for arg in (*told, *call.args) for name in names_read(arg.value))
+    return bound.isdisjoint(name.value for arg in (*_settings(call), *call.args) for name in names_read(arg.value))
 
 
 def _multiplies(function: cst.Name, source: Source) -> bool:

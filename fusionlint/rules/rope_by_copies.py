@@ -12,7 +12,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.lands import lands
-from fusionlint.patterns.unpacked import stored, unpacked_at
+from fusionlint.patterns.unpacked import unpacked_at
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -161,7 +161,7 @@ def _picked(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> fr
         case cst.Name():
             if (of_pairs := _of_pairs(node, source)) is not None:
                 return frozenset([of_pairs])
-            value = stored(node, source)
+            value = source.value(node)
             return _picked(value, source, depth - 1) if value is not None else frozenset()
         case cst.Subscript(value=array):
             parity = _parity(node, source)

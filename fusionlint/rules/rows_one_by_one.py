@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import elements, inside, is_whole
 from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.collected import Comprehension, is_few
+from fusionlint.patterns.collected import Comprehension, counting, is_few
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.turns import writes_kernels
@@ -32,12 +32,7 @@ def _may_count(call: Call) -> bool:
     return not given or given[0] == NOTHING or given[0].name.isidentifier()
 
 
-def _counting(source: Source) -> Iterator[str]:
-    """The scopes that go over a `range`."""
-    return (place.scope for place, _ in source.called("range"))
-
-
-@rule.source("Call", calls=_JOINS, like=_may_count, when=_counting)
+@rule.source("Call", calls=_JOINS, like=_may_count, when=counting)
 def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Elementwise work on the rows, or columns, of one array or several, each by its number, and a stack of it all."""
     loop = _comprehension(argument(node, 0, "arrays") or argument(node, 0, "object"), source)

@@ -15,7 +15,6 @@ from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, small_matrix
 from fusionlint.patterns.quadratic import is_of, is_quadratic
-from fusionlint.patterns.unpacked import stored
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -70,7 +69,7 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
     if is_idle(source.project, source.place(node)) or is_concrete(node, source):
         return
     text = source.code(matrix)
-    made = stored(matrix, source) if isinstance(matrix, cst.Name) else None
+    made = source.value(matrix) if isinstance(matrix, cst.Name) else None
     if _FACTOR.search(text) or (made is not None and _FACTOR.search(source.code(made))) or _is_small(matrix, source):
         return
     solves = [

@@ -329,19 +329,21 @@ class Source:
             case cst.AnnAssign(target=cst.Name() as name, value=value) if value is node:
                 return name
             case cst.Element() as element:
-                return self._opposite(element)
+                target, given = self._pair(element) or (None, None)
+                return target if given is node and isinstance(target, cst.Name) else None
         return None
 
-    def _opposite(self, element: cst.BaseElement) -> cst.Name | None:
-        """The name that an element of the right-hand side of `x, y = a, b` is given to."""
+    def _pair(self, element: cst.BaseElement) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+        """The two sides that an element of either is one of, `x` and `a` of `x, y = a, b`."""
         several = self.parent(element)
-        if not isinstance(several, cst.Tuple):
-            return None
-        match self.parent(several):
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))]):
-                if _are_pairs(targets, several.elements):
-                    target = next(t.value for t, v in zip(targets, several.elements, strict=True) if v is element)
-                    return target if isinstance(target, cst.Name) else None
+        above = self.parent(several) if isinstance(several, cst.Tuple) else None
+        match self.parent(above) if isinstance(above, cst.AssignTarget) else above:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))], value=cst.Tuple(elements=values)
+            ) if len(targets) == len(values):
+                if not any(isinstance(each, cst.StarredElement) for each in (*targets, *values)):
+                    pairs = zip(targets, values, strict=True)
+                    return next((one.value, other.value) for one, other in pairs if element in (one, other))
         return None
 
     def handed_to(self, node: cst.CSTNode) -> cst.Call | None:
@@ -457,17 +459,8 @@ class Source:
             case cst.AnnAssign(value=value) | cst.NamedExpr(value=value):
                 return value
             case cst.Element() as element:
-                return self._given_to(element)
-        return None
-
-    def _given_to(self, element: cst.Element) -> cst.BaseExpression | None:
-        """The element of the right-hand side that a name on the left is given, `a` of `x, y = a, b`."""
-        several = self.parent(element)
-        target = self.parent(several) if isinstance(several, cst.Tuple) else None
-        match self.parent(target) if isinstance(target, cst.AssignTarget) else None:
-            case cst.Assign(value=cst.Tuple(elements=values)) if isinstance(several, cst.Tuple):
-                if _are_pairs(several.elements, values):
-                    return next(v.value for t, v in zip(several.elements, values, strict=True) if t is element)
+                pair = self._pair(element)
+                return pair[1] if pair is not None else None
         return None
 
     def meant(self, node: Node) -> Node | cst.BaseExpression:
@@ -539,12 +532,6 @@ class Source:
             scope = "" if self._walk.declared[scope, name.value] else scope.rpartition(".")[0]
         bound = self.facts.lookup(scope, name.value)
         return (bound[0] if bound else ""), name.value
-
-
-def _are_pairs(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:
-    """Whether each target takes one of the values: none is starred."""
-    starred = any(isinstance(each, cst.StarredElement) for each in (*targets, *values))
-    return len(targets) == len(values) and not starred
 
 
 def _parentheses(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -39,6 +39,7 @@ def advice(body: str) -> list[str]:
         ("i = jnp.argmin(state.cost)\nx = x[i]\nreturn x, state.cost[i]", "jnp.min(state.cost)"),
         ("o = jnp.argsort(d)\nreturn d[o]", "jnp.sort(d)"),
         ("return d[jnp.argsort(-d)]", "jnp.sort(d, descending=True)"),
+        ("return d[jnp.argsort(d, descending=False)]", "jnp.sort(d)"),
         ("o = jnp.argsort(d, axis=0)\nreturn jnp.take_along_axis(d, o, axis=0)", "jnp.sort(d, axis=0)"),
     ],
 )

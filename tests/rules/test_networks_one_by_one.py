@@ -57,6 +57,7 @@ def test_networks_alike_on_one_input(body: str, count: str) -> None:
         "q = [NoisyDense()(x) for _ in range(4)]\nreturn jnp.stack(q)",
         "q = []\nfor _ in range(2):\n    x = MLP()(x)\n    q.append(MLP()(x))\nreturn jnp.stack(q)",
         "a = MLP()(x)\nb = MLP()(y)\nreturn a, b",
+        "a = MLP()(x)\nb = Critic()(x)\nreturn a, b",
         "a = MLP()(x)\nx = x + y\nb = MLP()(x)\nreturn a, b",
         "a = NoisyDense()(x)\nb = NoisyDense()(x)\nreturn a * b",
     ],
