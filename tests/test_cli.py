@@ -132,6 +132,13 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_run_goes_on(
     assert result.exit_code == 1
 
 
+def test_a_pipe_is_no_file_and_nothing_is_called_clean(folder: Path) -> None:
+    os.mkfifo("piped.py")
+    result = run("check", "piped.py", "env.py")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "piped.py: no file that can be read twice; `fusionlint check -` reads a text from stdin" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

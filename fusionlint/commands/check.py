@@ -107,7 +107,7 @@ def check(
     if typed:
         context.with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
     with one_line_errors():
-        _refuse_notebooks(paths)
+        _refuse_what_is_no_file(paths)
         config = read_config(common_folder(paths))
         unused = warn_unused_ignores or config.warn_unused_ignores
         seen = only_seen or config.only_seen
@@ -149,11 +149,14 @@ def check(
     sys.exit(1 if said.findings or said.problems else 0)
 
 
-def _refuse_notebooks(paths: Sequence[Path]) -> None:
-    """ConfigError for the first notebook: as Python its JSON is one value, in which nothing is found."""
+def _refuse_what_is_no_file(paths: Sequence[Path]) -> None:
+    """ConfigError for the first notebook, as Python one value of JSON, in which nothing is found, and for the first
+    pipe, `<(cat f.py)`: it can be read once, and a file is read by whoever asks about it."""
     for path in paths:
         if path.suffix == ".ipynb":
             raise ConfigError(f"{path}: notebooks are not read; `jupyter nbconvert --to script` writes one as .py")
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path}: no file that can be read twice; `fusionlint check -` reads a text from stdin")
 
 
 def _files_of(paths: Sequence[Path], config: Config, *, typed: bool, force: bool) -> list[Path]:
