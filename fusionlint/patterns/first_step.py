@@ -49,10 +49,12 @@ def _counts(counter: cst.Name, source: Source) -> bool:
 
 def _handed_first(name: cst.Name, source: Source) -> Function | None:
     """The function around whose first parameter `name` is."""
-    function, written = source.function(name), source.written(name)
-    while function is not None and written is not None and counter_name(function) != name.value:
+    if source.parameter(name) is None:
+        return None
+    function = source.function(name)
+    while function is not None and counter_name(function) != name.value:
         function = source.function(function)
-    return function if written is not None and isinstance(source.parent(written), cst.Param) else None
+    return function
 
 
 def _is_a_body(function: Function, source: Source) -> bool:

@@ -27,10 +27,8 @@ def _is_compiled(name: cst.Name, source: Source) -> bool:
     shows of the function around hand to it."""
     if _is_returned(name, source):
         return True
-    written = source.written(name)
-    parameter = source.parent(written) if written is not None else None
-    function = source.function(name)
-    if not isinstance(parameter, cst.Param) or not isinstance(function, cst.FunctionDef):
+    parameter, function = source.parameter(name), source.function(name)
+    if parameter is None or not isinstance(function, cst.FunctionDef):
         return False
     place = Place(source.path, source.body_scope(function))
     position = next((i for i, one in enumerate(function.params.params) if one is parameter), None)

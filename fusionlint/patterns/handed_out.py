@@ -52,8 +52,8 @@ def is_replaced(step: cst.FunctionDef, source: Source) -> bool:
 def _is_copy(node: cst.BaseExpression | None, source: Source) -> bool:
     match source.meant(node) if node is not None else None:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("replace" | "_replace"))):
-            written = source.written(owner) if isinstance(owner, cst.Name) else None
-            return isinstance(source.parent(written) if written else None, cst.Param) or _is_copy(owner, source)
+            is_handed = isinstance(owner, cst.Name) and source.parameter(owner) is not None
+            return is_handed or _is_copy(owner, source)
     return False
 
 

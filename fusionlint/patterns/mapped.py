@@ -64,8 +64,8 @@ def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
 def counts_elements(name: cst.Name, source: Source) -> bool:
     """Whether `name` is a parameter for which each vmap of its function is handed whole numbers one by one, as
     `vmap(f)(jnp.arange(n))` does: it stands for one place."""
-    parameter = source.parent(written) if (written := source.written(name)) is not None else None
-    around = source.ancestors(parameter) if isinstance(parameter, cst.Param) else ()
+    parameter = source.parameter(name)
+    around = source.ancestors(parameter) if parameter is not None else ()
     function = next((a for a in around if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
     names = [p.name.value for p in parameters(function)] if function is not None else []
     if function is None or name.value not in names:
@@ -158,10 +158,9 @@ def _name_differs(name: cst.Name, source: Source, depth: int) -> bool:
 
 def _is_of_an_array(owner: cst.BaseExpression, source: Source) -> bool:
     """Whether `owner.field` is read of an argument under a `vmap` that is said to be an array: no field of a model."""
-    written = source.written(owner) if isinstance(owner, cst.Name) else None
-    parameter = source.parent(written) if written is not None else None
+    parameter = source.parameter(owner) if isinstance(owner, cst.Name) else None
     function = source.function(owner)
-    if not isinstance(parameter, cst.Param) or function is None or _SHARED.match(parameter.name.value):
+    if parameter is None or function is None or _SHARED.match(parameter.name.value):
         return False
     said = parameter.annotation
     if said is None or annotated(said.annotation, parameter.name.value, parameter, source) != "array":

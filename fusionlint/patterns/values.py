@@ -128,9 +128,8 @@ class _Reader(NamedTuple):
         if owner.value == "self":
             around = (a for a in self.source.ancestors(owner) if isinstance(a, cst.ClassDef))
             return self._declared(next(around, None), name)
-        written = self.source.written(owner)
-        parameter = self.source.parent(written) if written is not None else None
-        if isinstance(parameter, cst.Param) and parameter.annotation is not None:
+        parameter = self.source.parameter(owner)
+        if parameter is not None and parameter.annotation is not None:
             meant = dotted(parameter.annotation.annotation)
             scopes = (scope for scope in self.source.facts.raw.classes if meant and last_name(scope) == meant)
             classes = (c for c in map(self.source.definition, scopes) if isinstance(c, cst.ClassDef))

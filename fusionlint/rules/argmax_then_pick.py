@@ -19,6 +19,8 @@ rule = Rule(__name__, harm="fusion")
 
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _LONG = 40
+# The page's pair about an array that is there already.
+_THERE = 1
 
 
 @rule.source("Call", calls=_PLACES)
@@ -33,14 +35,19 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     found = [pick for pick in picks(node, along, source) if is_unchanged_between(array, pick.array, source)]
     if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
+    is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and source.parameter(array) is not None)
+    shown = brief(source.code(array), _LONG, "an array")
     for pick in found:
         text = _reduced(node, array, axis, pick, source)
+        message = (
+            f"`{shown}` is read once more, by a gather" if is_there else f"`{shown}` is written to memory for a gather"
+        )
         yield source.finding(
             pick.node,
-            f"`{brief(source.code(array), _LONG, 'an array')}` is written to memory for a gather, of the value that a "
-            "reduction has at hand",
+            f"{message}, for the value that a reduction has at hand",
             write=text,
             edits=(source.replace(pick.node, text),) if not source.has_comment(pick.node) else (),
+            pair=_THERE if is_there else 0,
         )
 
 

@@ -120,8 +120,7 @@ def _is_of_an_array(node: cst.Call, source: Source) -> bool:
     """Whether the conditions are an argument, and the choices are not written out: of nobody knows how many no nest can
     be written."""
     given, choices = argument(node, 0, "condlist"), argument(node, 1, "choicelist")
-    written = source.written(given) if isinstance(given, cst.Name) else None
-    is_argument = written is not None and isinstance(source.parent(written), cst.Param)
+    is_argument = isinstance(given, cst.Name) and source.parameter(given) is not None
     return is_argument and not isinstance(choices, cst.List | cst.Tuple)
 
 

@@ -463,6 +463,12 @@ class Source:
                 return pair[1] if pair is not None else None
         return None
 
+    def parameter(self, read: cst.Name) -> cst.Param | None:
+        """The parameter of a function around whose value `read` is, where it is nothing else."""
+        written = self.written(read)
+        above = self.parent(written) if written is not None else None
+        return above if isinstance(above, cst.Param) else None
+
     def meant(self, node: Node) -> Node | cst.BaseExpression:
         """The right-hand side that a name stands for; whatever else `node` is, or where that is not seen, itself."""
         return (self.value(node) or node) if isinstance(node, cst.Name) else node
