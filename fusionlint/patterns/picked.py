@@ -26,13 +26,14 @@ class Pick(NamedTuple):
     is_kept: bool
 
 
-def picks(places: cst.Call, axis: int | None, source: Source) -> Iterator[Pick]:
-    """The reads of any array at `places`, which were found along `axis` (None: in an array of one axis)."""
+def picks(places: cst.Call, axis: int | None, source: Source, *, default: int | None = None) -> Iterator[Pick]:
+    """The reads of any array at `places`, which were found along `axis`; along the `default` one where none is said
+    (None: in all of the array), which is all that an array of one axis has."""
     for read in source.readers(places):
-        yield from _picks_at(read, axis, source)
+        yield from _picks_at(read, axis, default, source)
 
 
-def _picks_at(read: cst.CSTNode, axis: int | None, source: Source) -> Iterator[Pick]:
+def _picks_at(read: cst.CSTNode, axis: int | None, default: int | None, source: Source) -> Iterator[Pick]:
     """`d[i]`, `d[jnp.arange(n), i]`, `jnp.take_along_axis(d, i[:, None], 1)`."""
     index = _spread(read, source)
     above = source.parent(index)
@@ -46,7 +47,7 @@ def _picks_at(read: cst.CSTNode, axis: int | None, source: Source) -> Iterator[P
             if isinstance(node, cst.Call) and source.calls(node, _TAKE) and argument(node, 1, "indices") is index:
                 array, along = argument(node, 0, "arr"), argument(node, 2, "axis")
                 found = constant(along) if along is not None else -1
-                if array is not None and is_same_axis(found, axis):
+                if array is not None and is_same_axis(found, default if axis is None else axis):
                     yield Pick(node, array, is_kept=index is not read)
 
 

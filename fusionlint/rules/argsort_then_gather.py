@@ -34,7 +34,7 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
         return
     given = argument(node, 1, "axis")
     shown = brief(source.code(sort.array), _LONG, "the array")
-    every = picks(node, sort.axis if given is not None else None, source)
+    every = picks(node, sort.axis if given is not None else None, source, default=-1)
     own = [pick for pick in every if is_unchanged_between(sort.array, pick.array, source)]
     if own and not any(_is_cut(pick, source) for pick in own):
         is_alone = len(own) == len(source.readers(node))

@@ -82,6 +82,7 @@ def test_what_else_goes_by_the_order_is_sorted_along(body: str, instead: str) ->
         "o = jnp.argsort(d)\nreturn d[o][:k], o",
         "o = jnp.argsort(d)[::-1]\nreturn d[o]",
         "o = jnp.argsort(d, axis=None)\nreturn d[o]",
+        "o = jnp.argsort(d)\nreturn jnp.take_along_axis(d, o, 0)",  # an order of rows, by columns
         "w, v = jnp.linalg.eigh(d)\no = jnp.argsort(w)\nreturn w[o], v[:, o]",
     ],
 )
