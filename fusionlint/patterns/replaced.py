@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import names_read
 from fusionlint.patterns.calls import hides_some
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
@@ -180,22 +180,21 @@ def _written_later(store: cst.Assign, call: cst.Call, source: Source) -> Iterato
         return
     first = next(i for i, each in enumerate(block.body) if each is line)
     last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
-    between = [node for each in block.body[first + 1 : last] for node in inside(each)]
+    between = [read for each in block.body[first + 1 : last] for read in names_read(each)]
     stored = [name for each in store.targets for name in _names(each.target)] if last > first else []
-    yield from (name for name in stored if not any(_is_read_as(node, name, source) for node in between))
+    yield from (name for name in stored if not any(_is_read_as(read, name, source) for read in between))
 
 
-def _is_read_as(node: cst.CSTNode, name: str, source: Source) -> bool:
-    """Whether `node` reads what is called `name`, or all that holds it."""
-    match node:
-        case cst.Name(value=value) if value == name.partition(".")[0]:
-            whole: cst.CSTNode = node
-            while isinstance(above := source.parent(whole), cst.Attribute) and above.value is whole:
-                whole = above
-            written = dotted(whole)
-            is_target = isinstance(source.parent(whole), cst.AssignTarget)
-            return not is_target and (f"{written}.".startswith(f"{name}.") or f"{name}.".startswith(f"{written}."))
-    return False
+def _is_read_as(read: cst.Name, name: str, source: Source) -> bool:
+    """Whether what begins with `read` is called `name`, or is all that holds it."""
+    if read.value != name.partition(".")[0]:
+        return False
+    whole: cst.CSTNode = read
+    while isinstance(above := source.parent(whole), cst.Attribute) and above.value is whole:
+        whole = above
+    written = dotted(whole)
+    is_target = isinstance(source.parent(whole), cst.AssignTarget)
+    return not is_target and (f"{written}.".startswith(f"{name}.") or f"{name}.".startswith(f"{written}."))
 
 
 def _names(target: cst.CSTNode) -> Iterator[str]:

@@ -398,6 +398,7 @@ class Learner:
 TAKEN_OUT = {
     "at once": ("state = out.state", 1),
     "after a line that does not read it": ("print(out.loss)\n        state = out.state", 1),
+    "after a line that reads the new one": ("save(out.state.params, state=0)\n        state = out.state", 1),
     "a part is read in between": ("evaluate(state.params)\n        state = out.state", 0),
     "in a block of its own": ("if batch: state = out.state", 0),
 }
@@ -406,11 +407,11 @@ TAKEN_OUT = {
 @pytest.mark.parametrize(("lines", "times"), TAKEN_OUT.values(), ids=TAKEN_OUT)
 def test_what_a_later_line_takes_out_of_the_result_replaces_the_old(lines: str, times: int) -> None:
     code = f"""
-def train(train_state, batches):
+def train(state, batches):
     step = jax.jit(_step)
     for batch in batches:
-        out = step(train_state, batch)
-        {lines.replace("state", "train_state").replace("out.train_", "out.")}
+        out = step(state, batch)
+        {lines}
 """
     assert len(findings(code)) == times
 
