@@ -12,7 +12,7 @@ import libcst as cst
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.calls import hides_some
 from fusionlint.patterns.values import kind
-from fusionlint.source.project import Place
+from fusionlint.source.project import JIT, Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -104,7 +104,8 @@ def _unpacked(call: cst.Call, returned: tuple[int, int], source: Source) -> cst.
 
 
 def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Call] | None:
-    """Every call of `self.step` in the class around `place`; None where it goes anywhere else."""
+    """Every call of `self.step` in the class around `place`; None where it goes anywhere else than into what takes its
+    name, `self.step = jax.jit(self.step)`."""
     owner = source.facts.class_around(place.scope)
     found: list[cst.Call] = []
     for node in source.fields_called(attribute, owner):
@@ -113,9 +114,18 @@ def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Ca
                 found.append(parent)
             case cst.AssignTarget() | cst.Attribute():
                 continue
+            case cst.Arg() if _takes_its_name(parent, attribute, source):
+                continue
             case _:
                 return None
     return found
+
+
+def _takes_its_name(arg: cst.Arg, attribute: str, source: Source) -> bool:
+    """Whether a jit is handed `arg`, and what it makes is called the same."""
+    jit = source.parent(arg)
+    statement = source.parent(jit) if jit is not None and source.name_called(jit) in JIT else None
+    return isinstance(statement, cst.Assign) and any(dotted(each.target) == attribute for each in statement.targets)
 
 
 def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Call] | None:

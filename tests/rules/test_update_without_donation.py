@@ -639,3 +639,29 @@ def train(model, batches):
         evaluate(model.params)
 """
     assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(
+    ("made", "times"),
+    [
+        ("self._update = jax.pmap(self._update)", 1),
+        ("self._update = wrapped(self._update)\n        self._step = jax.pmap(self._update)", 0),
+        ("self._update = jax.pmap(self._update)\n        self.others = [self._update]", 0),
+    ],
+)
+def test_a_method_that_its_own_object_compiles(made: str, times: int) -> None:
+    code = f"""
+class Experiment:
+    def __init__(self, wrapped):
+        {made}
+        self._params = first()
+
+    def step(self, batch):
+        self._params, self._opt_state = self._update(self._params, self._opt_state, batch)
+
+    def _update(self, params, opt_state, batch):
+        grads = jax.grad(lambda p: (p @ batch).sum())(params)
+        updates, opt_state = optimizer.update(grads, opt_state)
+        return optax.apply_updates(params, updates), opt_state
+"""
+    assert len(findings(code)) == times
