@@ -47,7 +47,7 @@ _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit
 _PMAPS = frozenset(("jax.pmap",))
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
-    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
+    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
     re.I,
 )
 # Of a state that holds the parameters these are asked for.
@@ -164,13 +164,13 @@ def _handed_back(
     if _is_mapped_over_devices(node, step, source):
         return  # what is donated inside of another program is not: that one may donate it
     number = goes_on(step, source) if donated is not None else None
-    if donated is None or number is None or number in donated or not trains(node, source):
+    if donated is None or number is None or number in donated:
         return
     name = step.params.params[number].name.value
     if is_method(step, source):
-        if number or not is_replaced(step, source):
+        if number or not is_replaced(step, source) or not trains(node, source):
             return
-    elif not (_LARGE.search(name) or _STATE.search(name)):
+    elif not (_LARGE.search(name) or (_STATE.search(name) and trains(node, source))):
         return
     if is_state_dropped(step.name.value, source):
         return

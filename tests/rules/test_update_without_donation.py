@@ -292,6 +292,49 @@ def make(options, keep):
     assert len(findings(code)) == times
 
 
+LOOPS = {
+    "unpacked at once": ("(state, _), losses = jax.lax.scan(one, (state, 0), batch)", "state, losses", 1),
+    "by itself": ("state, losses = jax.lax.scan(one, state, batch)", "state, losses", 1),
+    "by a name": ("first = (state, 0)\n        (new, n), losses = jax.lax.scan(one, init=first)", "new, n", 1),
+    "what is made before": ("state = jax.lax.fori_loop(0, 9, lambda i, state: state, _step(state, batch))", "state", 0),
+    "carried twice": (
+        "state = jax.lax.fori_loop(0, 9, later, state)\n        state, n = jax.lax.scan(one, state, batch)",
+        "state",
+        1,
+    ),
+    "another place": ("(n, state), losses = jax.lax.scan(one, (state, 0), batch)", "state, losses", 0),
+    "what is collected": ("_, state = jax.lax.scan(one, state, batch)", "state", 0),
+    "something else": ("(state, _), losses = loop(one, (state, 0), batch)", "state, losses", 0),
+    "what is copied": ("state, losses = jax.lax.scan(one, copy(state), batch)", "state, losses", 0),
+}
+
+
+@pytest.mark.parametrize(("lines", "returned", "times"), LOOPS.values(), ids=LOOPS)
+def test_what_a_loop_carries_is_handed_back_anew(lines: str, returned: str, times: int) -> None:
+    code = f"""
+def make(loop, copy, later):
+    def one(state, batch):
+        return _step(state, batch), 0
+    def train(state, batch):
+        {lines}
+        return {returned}
+    return jax.pmap(train)
+"""
+    assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(("name", "times"), [("repertoire", 1), ("state", 0), ("things", 0)])
+def test_what_is_large_by_its_name_need_not_be_trained(name: str, times: int) -> None:
+    code = f"""
+def make(one):
+    def update({name}, key):
+        {name}, scores = jax.lax.scan(one, {name}, key)
+        return {name}, scores
+    return jax.pmap(update)
+"""
+    assert len(findings(code)) == times
+
+
 METHODS = {
     "returned anew": ("@jax.jit", "return agent.replace(state=state), 0", 1),
     "with a setting": ("@functools.partial(jax.jit, static_argnames='n')", "return agent.replace(state=state)", 1),
