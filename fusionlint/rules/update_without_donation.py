@@ -25,6 +25,7 @@ from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.narrow import are_all_narrow
 from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.replaced import (
     calls_of_function,
     calls_of_method,
@@ -167,7 +168,7 @@ def _handed_back(
     if donated is None or number is None or number in donated:
         return
     name = step.params.params[number].name.value
-    if is_method(step, source):
+    if is_method(step, source) and not _is_beside_itself(number, step, source):
         if number or not is_replaced(step, source) or not trains(node, source):
             return
     elif not (_LARGE.search(name) or (_STATE.search(name) and trains(node, source))):
@@ -183,6 +184,11 @@ def _handed_back(
         write=f"{_donated((number, *also), 0)}, where callers go on with the new one alone: the old is gone after a "
         f"call; {_TWICE}",
     )
+
+
+def _is_beside_itself(number: int, method: cst.FunctionDef, source: Source) -> bool:
+    """Whether what a method hands back is an argument, and its object a constant: `static_argnums=0`."""
+    return number == 1 and method.params.params[0].name.value in static_names(method, source)
 
 
 @rule.source("FunctionDef", where="any", when=_compiled)

@@ -335,6 +335,33 @@ def make(one):
     assert len(findings(code)) == times
 
 
+OF_CONSTANTS = {
+    "by number": ("functools.partial(jax.jit, static_argnums=(0,))", "state", "donate_argnums=1"),
+    "by name": ("functools.partial(jax.jit, static_argnames='self')", "state", "donate_argnums=1"),
+    "of a pmap": ("functools.partial(jax.pmap, static_broadcasted_argnums=0)", "state", "donate_argnums=1"),
+    "the object is data": ("jax.jit", "state", None),
+    "something small": ("functools.partial(jax.jit, static_argnums=(0,))", "sample", None),
+}
+
+
+@pytest.mark.parametrize(("above", "name", "donated"), OF_CONSTANTS.values(), ids=OF_CONSTANTS)
+def test_a_method_of_a_constant_is_told_to_donate_the_state_that_it_is_handed(
+    above: str, name: str, donated: str | None
+) -> None:
+    code = f"""
+import functools
+
+class Model:
+    @{above}
+    def step(self, {name}, batch):
+        return {name}.apply_gradients(grads=batch)
+"""
+    if donated is None:
+        assert not findings(code)
+    else:
+        assert advice(code).startswith(f"{donated}, where callers")
+
+
 METHODS = {
     "returned anew": ("@jax.jit", "return agent.replace(state=state), 0", 1),
     "with a setting": ("@functools.partial(jax.jit, static_argnames='n')", "return agent.replace(state=state)", 1),
