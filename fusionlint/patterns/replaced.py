@@ -132,12 +132,14 @@ def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Cal
     """Every call of a def; None where files call it that are not seen here, or where it goes anywhere else."""
     place = Place(source.path, source.body_scope(function))
     name = source.project.name_of(place)
-    others = (p for p, _ in source.project.calls_of(name) if p.path != source.path)
-    if any(not is_idle(source.project, other) for other in others):
+    callers = source.project.callers(name)
+    if any(caller.path != source.path and not is_idle(source.project, caller) for caller in callers):
         return None
     if not source.facts.functions[place.scope].owner:
         return calls_of_name(function.name, source)
-    return calls_of_method(f"self.{function.name.value}", place, source)
+    calls = calls_of_method(f"self.{function.name.value}", place, source)
+    is_all = calls is not None and len(calls) >= sum(caller.path == source.path for caller in callers)
+    return calls if is_all else None  # else the class itself, or one that is derived from it, calls it too
 
 
 def replaced(call: cst.Call, source: Source) -> dict[int | str, str]:

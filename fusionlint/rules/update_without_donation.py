@@ -46,6 +46,8 @@ rule = Rule(__name__, harm="memory")
 
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
 _PMAPS = frozenset(("jax.pmap",))
+# What stands above a method that is handed no object.
+_WITHOUT_AN_OBJECT = frozenset(("staticmethod", "classmethod"))
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
     r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
@@ -66,15 +68,16 @@ _RANDOM = regex(r"(^|[._])(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s
 
 
 def _compiled(source: Source) -> Iterator[str]:
-    """The functions of the file that are decorated with a jit alone, and called again and again, for all that the facts
-    show."""
+    """The functions of the file that are decorated with a jit alone, or of a class without an object, and called again
+    and again, for all that the facts show."""
     project = source.project
     for function in source.facts.functions.values():
-        if len(function.decorators) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
+        above = [each for each in function.decorators if each.name not in _WITHOUT_AN_OBJECT]
+        if len(above) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
             continue
         place = Place(source.path, function.scope)
         is_in_use = not is_idle(project, place) and _is_repeated(place, source)
-        if is_in_use and not _says_of_donation(function.decorators[0]):
+        if is_in_use and not _says_of_donation(above[0]):
             yield function.scope
 
 
@@ -197,10 +200,12 @@ def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
     facts = source.facts.functions.get(source.body_scope(node))
     if facts is None or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
         return
-    decorators = [d.decorator for d in node.decorators]
-    if any(isinstance(d, cst.Call) and _donates(d.args) for d in decorators) or len(decorators) != 1:
+    above = {dotted(each.decorator): each.decorator for each in node.decorators}
+    decorators = [decorator for name, decorator in above.items() if name not in _WITHOUT_AN_OBJECT]
+    if len(decorators) != 1 or (isinstance(decorators[0], cst.Call) and _donates(decorators[0].args)):
         return
-    yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if facts.owner else 0)
+    is_bound = bool(facts.owner) and "staticmethod" not in above
+    yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if is_bound else 0)
 
 
 def _may_donate(call: Call) -> bool:

@@ -735,3 +735,39 @@ class Experiment:
         return optax.apply_updates(params, updates), opt_state
 """
     assert len(findings(code)) == times
+
+
+WITHOUT_AN_OBJECT = {
+    "static": ("@staticmethod\n    @jax.jit\n    def step(state, batch)", "donate_argnums=0"),
+    "of the class": (
+        "@classmethod\n    @functools.partial(jax.jit, static_argnums=0)\n    def step(cls, state, batch)",
+        "donate_argnums=1",
+    ),
+    "donated": (
+        "@staticmethod\n    @functools.partial(jax.jit, donate_argnums=0)\n    def step(state, batch)",
+        None,
+    ),
+    "called by its class too": (
+        "def warm(self): return Agent.step(self.state)\n\n    @staticmethod\n    @jax.jit\n    def step(state, batch)",
+        None,
+    ),
+    "under something else": ("@checked\n    @jax.jit\n    def step(self, state, batch)", None),
+}
+
+
+@pytest.mark.parametrize(("above", "donated"), WITHOUT_AN_OBJECT.values(), ids=WITHOUT_AN_OBJECT)
+def test_a_compiled_method_that_is_handed_no_object(above: str, donated: str | None) -> None:
+    code = f"""
+import functools
+
+class Agent:
+    def __init__(self, state):
+        self.state = state
+
+    def update(self, batch):
+        self.state = self.step(self.state, batch)
+
+    {above}:
+        return _step(state, batch)
+"""
+    assert advice(code).startswith(f"{donated}: ") if donated else not findings(code)
