@@ -59,8 +59,8 @@ _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 _TWICE = "an array that the first state holds twice has to be copied before"
 # What calls itself so is written here and there.
 _CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
-# One of several is called by a letter more, `state_f`.
-_STATE = regex(r"(^|[._])(state(_[a-z])?|model|theta|variables)$", re.I)
+# One of several is called by a letter or a word more, `state_f`.
+_STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 # What an agent keeps of each of its networks, and the agent itself.
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)

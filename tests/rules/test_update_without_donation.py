@@ -339,6 +339,7 @@ OF_CONSTANTS = {
     "by number": ("functools.partial(jax.jit, static_argnums=(0,))", "state", "donate_argnums=1"),
     "by name": ("functools.partial(jax.jit, static_argnames='self')", "state", "donate_argnums=1"),
     "of a pmap": ("functools.partial(jax.pmap, static_broadcasted_argnums=0)", "state", "donate_argnums=1"),
+    "one of several": ("functools.partial(jax.jit, static_argnums=0)", "state_of_the_network", "donate_argnums=1"),
     "the object is data": ("jax.jit", "state", None),
     "something small": ("functools.partial(jax.jit, static_argnums=(0,))", "sample", None),
 }
