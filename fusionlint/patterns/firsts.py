@@ -13,12 +13,12 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import Write, is_fresh, is_static
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import FIRSTS
 from fusionlint.source.facts import last_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_LOOPS = {"jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val"), "jax.lax.scan": (1, "init")}
 _RESET = regex(r"^_?(reset|init(ial)?_(state|particles|positions?)|domain_randomi[sz]e)(_|$)")
 # So many writes count wherever they stand.
 _MANY = 5
@@ -57,7 +57,7 @@ def _is_taken_on(read: cst.Name, source: Source) -> bool:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=state):
                 return read in _parts(state) and any(_is_taken_on(again, source) for again in source.reads(name))
             case cst.Call():
-                given = _LOOPS.get(_jaxs(source.qualified_name(above.func) or ""))
+                given = FIRSTS.get(_jaxs(source.qualified_name(above.func) or ""))
                 first = argument(above, *given) if given else None
                 if first is None and _is_record(above.func):
                     continue

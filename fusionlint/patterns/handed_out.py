@@ -6,11 +6,13 @@ the step hands back anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.loop_bodies import FIRSTS
 from fusionlint.patterns.replaced import calls_of_name
 from fusionlint.source.tree import Source
 
@@ -100,6 +102,8 @@ def _roots(node: cst.BaseExpression | None, source: Source, seen: frozenset[cst.
     """The parameters that a value is made from by methods, `state.apply_gradients(grads=grads).replace(step=0)`; None
     among them where it may be made from anything else."""
     match node:
+        case cst.Call() if (first := _carried_from(node, (), source)) is not None:
+            return _roots(first, source, seen)
         case cst.Call(func=cst.Attribute(value=owner)):
             return _roots(owner, source, seen)
         case cst.Name():
@@ -117,4 +121,35 @@ def _bound(name: cst.Name, source: Source, seen: frozenset[cst.Name]) -> set[cst
         case cst.AssignTarget():
             statement = source.parent(target)
             return _roots(statement.value, source, seen) if isinstance(statement, cst.Assign) else {None}
+        case cst.Element():
+            return _roots(_unpacked_of_a_loop(target, source), source, seen)
     return {None}
+
+
+def _unpacked_of_a_loop(part: cst.Element, source: Source) -> cst.BaseExpression | None:
+    """What a loop of jax.lax begins with in the place that `part` has of what it ends with: `state` of `(new, n), ys =
+    jax.lax.scan(f, (state, 0), xs)` for `new`."""
+    above: cst.CSTNode | None = part
+    path: list[int] = []
+    while isinstance(above, cst.Element) and isinstance(several := source.parent(above), cst.Tuple):
+        path.insert(0, next(i for i, each in enumerate(several.elements) if each is above))
+        above = source.parent(several)
+    statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
+    return _carried_from(statement.value, path, source) if isinstance(statement, cst.Assign) else None
+
+
+def _carried_from(loop: cst.BaseExpression, path: Sequence[int], source: Source) -> cst.BaseExpression | None:
+    """What stands in a place of the tuples that a loop begins with, where it ends with `path`."""
+    name = source.name_called(loop)
+    given = FIRSTS.get(name or "")
+    if given is None or not isinstance(loop, cst.Call):
+        return None
+    if name == "jax.lax.scan":  # which returns what it has collected, too
+        if path[:1] != [0]:
+            return None
+        path = path[1:]
+    first = argument(loop, *given)
+    for place in path:
+        meant = source.meant(first) if first is not None else None
+        first = meant.elements[place].value if isinstance(meant, cst.Tuple) and place < len(meant.elements) else None
+    return first

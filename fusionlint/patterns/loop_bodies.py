@@ -18,6 +18,8 @@ from fusionlint.source.tree import Source
 
 # Which argument is the body.
 BODIES = {"jax.lax.scan": (0, "f"), "jax.lax.fori_loop": (2, "body_fun")}
+# Which argument is what it carries first.
+FIRSTS = {"jax.lax.scan": (1, "init"), "jax.lax.fori_loop": (3, "init_val"), "jax.lax.while_loop": (2, "init_val")}
 _RUN = {**BODIES, "jax.lax.map": (0, "f"), "jax.lax.while_loop": (1, "body_fun")}
 # What runs a function again and again.
 LOOPS = frozenset(_RUN)

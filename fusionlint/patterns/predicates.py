@@ -22,6 +22,8 @@ from fusionlint.source.walk import dotted
 _PYTHON = frozenset(("bool", "int", "str"))
 _COUNTS = ("len", "int", "bool", "isinstance", "hasattr")
 _DEPTH = 4
+# What says which arguments are static by number: of a jit, of a pmap.
+_STATIC = ("static_argnums", "static_broadcasted_argnums")
 
 
 def is_of_python(test: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
@@ -176,9 +178,9 @@ def static_names(function: cst.FunctionDef, source: Source) -> frozenset[str]:
         call = decorator.decorator
         if not isinstance(call, cst.Call) or not _jits(call, source):
             continue
-        named, numbered = (_written(_keyword(call, name)) for name in ("static_argnames", "static_argnums"))
+        named, *counted = (_written(_keyword(call, name)) for name in ("static_argnames", *_STATIC))
         names += [str(said.evaluated_value) for said in named if isinstance(said, cst.SimpleString)]
-        places = [said.evaluated_value for said in numbered if isinstance(said, cst.Integer)]
+        places = [said.evaluated_value for each in counted for said in each if isinstance(said, cst.Integer)]
         names += [parameters[place] for place in places if place < len(parameters)]
     return frozenset(names)
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import names_read
 from fusionlint.patterns.calls import hides_some
 from fusionlint.patterns.values import kind
-from fusionlint.source.project import Place
+from fusionlint.source.project import JIT, Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -104,7 +104,8 @@ def _unpacked(call: cst.Call, returned: tuple[int, int], source: Source) -> cst.
 
 
 def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Call] | None:
-    """Every call of `self.step` in the class around `place`; None where it goes anywhere else."""
+    """Every call of `self.step` in the class around `place`; None where it goes anywhere else than into what takes its
+    name, `self.step = jax.jit(self.step)`."""
     owner = source.facts.class_around(place.scope)
     found: list[cst.Call] = []
     for node in source.fields_called(attribute, owner):
@@ -113,21 +114,32 @@ def calls_of_method(attribute: str, place: Place, source: Source) -> list[cst.Ca
                 found.append(parent)
             case cst.AssignTarget() | cst.Attribute():
                 continue
+            case cst.Arg() if _takes_its_name(parent, attribute, source):
+                continue
             case _:
                 return None
     return found
+
+
+def _takes_its_name(arg: cst.Arg, attribute: str, source: Source) -> bool:
+    """Whether a jit is handed `arg`, and what it makes is called the same."""
+    jit = source.parent(arg)
+    statement = source.parent(jit) if jit is not None and source.name_called(jit) in JIT else None
+    return isinstance(statement, cst.Assign) and any(dotted(each.target) == attribute for each in statement.targets)
 
 
 def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Call] | None:
     """Every call of a def; None where files call it that are not seen here, or where it goes anywhere else."""
     place = Place(source.path, source.body_scope(function))
     name = source.project.name_of(place)
-    others = (p for p, _ in source.project.calls_of(name) if p.path != source.path)
-    if any(not is_idle(source.project, other) for other in others):
+    callers = source.project.callers(name)
+    if any(caller.path != source.path and not is_idle(source.project, caller) for caller in callers):
         return None
     if not source.facts.functions[place.scope].owner:
         return calls_of_name(function.name, source)
-    return calls_of_method(f"self.{function.name.value}", place, source)
+    calls = calls_of_method(f"self.{function.name.value}", place, source)
+    is_all = calls is not None and len(calls) >= sum(caller.path == source.path for caller in callers)
+    return calls if is_all else None  # else the class itself, or one that is derived from it, calls it too
 
 
 def replaced(call: cst.Call, source: Source) -> dict[int | str, str]:
@@ -180,22 +192,21 @@ def _written_later(store: cst.Assign, call: cst.Call, source: Source) -> Iterato
         return
     first = next(i for i, each in enumerate(block.body) if each is line)
     last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
-    between = [node for each in block.body[first + 1 : last] for node in inside(each)]
+    between = [read for each in block.body[first + 1 : last] for read in names_read(each)]
     stored = [name for each in store.targets for name in _names(each.target)] if last > first else []
-    yield from (name for name in stored if not any(_is_read_as(node, name, source) for node in between))
+    yield from (name for name in stored if not any(_is_read_as(read, name, source) for read in between))
 
 
-def _is_read_as(node: cst.CSTNode, name: str, source: Source) -> bool:
-    """Whether `node` reads what is called `name`, or all that holds it."""
-    match node:
-        case cst.Name(value=value) if value == name.partition(".")[0]:
-            whole: cst.CSTNode = node
-            while isinstance(above := source.parent(whole), cst.Attribute) and above.value is whole:
-                whole = above
-            written = dotted(whole)
-            is_target = isinstance(source.parent(whole), cst.AssignTarget)
-            return not is_target and (f"{written}.".startswith(f"{name}.") or f"{name}.".startswith(f"{written}."))
-    return False
+def _is_read_as(read: cst.Name, name: str, source: Source) -> bool:
+    """Whether what begins with `read` is called `name`, or is all that holds it."""
+    if read.value != name.partition(".")[0]:
+        return False
+    whole: cst.CSTNode = read
+    while isinstance(above := source.parent(whole), cst.Attribute) and above.value is whole:
+        whole = above
+    written = dotted(whole)
+    is_target = isinstance(source.parent(whole), cst.AssignTarget)
+    return not is_target and (f"{written}.".startswith(f"{name}.") or f"{name}.".startswith(f"{written}."))
 
 
 def _names(target: cst.CSTNode) -> Iterator[str]:

@@ -25,6 +25,7 @@ from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.narrow import are_all_narrow
 from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.replaced import (
     calls_of_function,
     calls_of_method,
@@ -45,9 +46,11 @@ rule = Rule(__name__, harm="memory")
 
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
 _PMAPS = frozenset(("jax.pmap",))
+# What stands above a method that is handed no object.
+_WITHOUT_AN_OBJECT = frozenset(("staticmethod", "classmethod"))
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
-    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|cache|kv|buffer(_state)?)$",
+    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
     re.I,
 )
 # Of a state that holds the parameters these are asked for.
@@ -56,8 +59,8 @@ _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 _TWICE = "an array that the first state holds twice has to be copied before"
 # What calls itself so is written here and there.
 _CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
-# One of several is called by a letter more, `state_f`.
-_STATE = regex(r"(^|[._])(state(_[a-z])?|model|theta|variables)$", re.I)
+# One of several is called by a letter or a word more, `state_f`.
+_STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 # What an agent keeps of each of its networks, and the agent itself.
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
@@ -65,15 +68,16 @@ _RANDOM = regex(r"(^|[._])(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s
 
 
 def _compiled(source: Source) -> Iterator[str]:
-    """The functions of the file that are decorated with a jit alone, and called again and again, for all that the facts
-    show."""
+    """The functions of the file that are decorated with a jit alone, or of a class without an object, and called again
+    and again, for all that the facts show."""
     project = source.project
     for function in source.facts.functions.values():
-        if len(function.decorators) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
+        above = [each for each in function.decorators if each.name not in _WITHOUT_AN_OBJECT]
+        if len(above) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
             continue
         place = Place(source.path, function.scope)
         is_in_use = not is_idle(project, place) and _is_repeated(place, source)
-        if is_in_use and not _says_of_donation(function.decorators[0]):
+        if is_in_use and not _says_of_donation(above[0]):
             yield function.scope
 
 
@@ -164,13 +168,13 @@ def _handed_back(
     if _is_mapped_over_devices(node, step, source):
         return  # what is donated inside of another program is not: that one may donate it
     number = goes_on(step, source) if donated is not None else None
-    if donated is None or number is None or number in donated or not trains(node, source):
+    if donated is None or number is None or number in donated:
         return
     name = step.params.params[number].name.value
-    if is_method(step, source):
-        if number or not is_replaced(step, source):
+    if is_method(step, source) and not _is_beside_itself(number, step, source):
+        if number or not is_replaced(step, source) or not trains(node, source):
             return
-    elif not (_LARGE.search(name) or _STATE.search(name)):
+    elif not (_LARGE.search(name) or (_STATE.search(name) and trains(node, source))):
         return
     if is_state_dropped(step.name.value, source):
         return
@@ -185,16 +189,23 @@ def _handed_back(
     )
 
 
+def _is_beside_itself(number: int, method: cst.FunctionDef, source: Source) -> bool:
+    """Whether what a method hands back is an argument, and its object a constant: `static_argnums=0`."""
+    return number == 1 and method.params.params[0].name.value in static_names(method, source)
+
+
 @rule.source("FunctionDef", where="any", when=_compiled)
 def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above the step."""
     facts = source.facts.functions.get(source.body_scope(node))
     if facts is None or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
         return
-    decorators = [d.decorator for d in node.decorators]
-    if any(isinstance(d, cst.Call) and _donates(d.args) for d in decorators) or len(decorators) != 1:
+    above = {dotted(each.decorator): each.decorator for each in node.decorators}
+    decorators = [decorator for name, decorator in above.items() if name not in _WITHOUT_AN_OBJECT]
+    if len(decorators) != 1 or (isinstance(decorators[0], cst.Call) and _donates(decorators[0].args)):
         return
-    yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if facts.owner else 0)
+    is_bound = bool(facts.owner) and "staticmethod" not in above
+    yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if is_bound else 0)
 
 
 def _may_donate(call: Call) -> bool:

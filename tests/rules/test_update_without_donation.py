@@ -292,6 +292,77 @@ def make(options, keep):
     assert len(findings(code)) == times
 
 
+LOOPS = {
+    "unpacked at once": ("(state, _), losses = jax.lax.scan(one, (state, 0), batch)", "state, losses", 1),
+    "by itself": ("state, losses = jax.lax.scan(one, state, batch)", "state, losses", 1),
+    "by a name": ("first = (state, 0)\n        (new, n), losses = jax.lax.scan(one, init=first)", "new, n", 1),
+    "what is made before": ("state = jax.lax.fori_loop(0, 9, lambda i, state: state, _step(state, batch))", "state", 0),
+    "carried twice": (
+        "state = jax.lax.fori_loop(0, 9, later, state)\n        state, n = jax.lax.scan(one, state, batch)",
+        "state",
+        1,
+    ),
+    "another place": ("(n, state), losses = jax.lax.scan(one, (state, 0), batch)", "state, losses", 0),
+    "what is collected": ("_, state = jax.lax.scan(one, state, batch)", "state", 0),
+    "something else": ("(state, _), losses = loop(one, (state, 0), batch)", "state, losses", 0),
+    "what is copied": ("state, losses = jax.lax.scan(one, copy(state), batch)", "state, losses", 0),
+}
+
+
+@pytest.mark.parametrize(("lines", "returned", "times"), LOOPS.values(), ids=LOOPS)
+def test_what_a_loop_carries_is_handed_back_anew(lines: str, returned: str, times: int) -> None:
+    code = f"""
+def make(loop, copy, later):
+    def one(state, batch):
+        return _step(state, batch), 0
+    def train(state, batch):
+        {lines}
+        return {returned}
+    return jax.pmap(train)
+"""
+    assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(("name", "times"), [("repertoire", 1), ("state", 0), ("things", 0)])
+def test_what_is_large_by_its_name_need_not_be_trained(name: str, times: int) -> None:
+    code = f"""
+def make(one):
+    def update({name}, key):
+        {name}, scores = jax.lax.scan(one, {name}, key)
+        return {name}, scores
+    return jax.pmap(update)
+"""
+    assert len(findings(code)) == times
+
+
+OF_CONSTANTS = {
+    "by number": ("functools.partial(jax.jit, static_argnums=(0,))", "state", "donate_argnums=1"),
+    "by name": ("functools.partial(jax.jit, static_argnames='self')", "state", "donate_argnums=1"),
+    "of a pmap": ("functools.partial(jax.pmap, static_broadcasted_argnums=0)", "state", "donate_argnums=1"),
+    "one of several": ("functools.partial(jax.jit, static_argnums=0)", "state_of_the_network", "donate_argnums=1"),
+    "the object is data": ("jax.jit", "state", None),
+    "something small": ("functools.partial(jax.jit, static_argnums=(0,))", "sample", None),
+}
+
+
+@pytest.mark.parametrize(("above", "name", "donated"), OF_CONSTANTS.values(), ids=OF_CONSTANTS)
+def test_a_method_of_a_constant_is_told_to_donate_the_state_that_it_is_handed(
+    above: str, name: str, donated: str | None
+) -> None:
+    code = f"""
+import functools
+
+class Model:
+    @{above}
+    def step(self, {name}, batch):
+        return {name}.apply_gradients(grads=batch)
+"""
+    if donated is None:
+        assert not findings(code)
+    else:
+        assert advice(code).startswith(f"{donated}, where callers")
+
+
 METHODS = {
     "returned anew": ("@jax.jit", "return agent.replace(state=state), 0", 1),
     "with a setting": ("@functools.partial(jax.jit, static_argnames='n')", "return agent.replace(state=state)", 1),
@@ -398,6 +469,7 @@ class Learner:
 TAKEN_OUT = {
     "at once": ("state = out.state", 1),
     "after a line that does not read it": ("print(out.loss)\n        state = out.state", 1),
+    "after a line that reads the new one": ("save(out.state.params, state=0)\n        state = out.state", 1),
     "a part is read in between": ("evaluate(state.params)\n        state = out.state", 0),
     "in a block of its own": ("if batch: state = out.state", 0),
 }
@@ -406,11 +478,11 @@ TAKEN_OUT = {
 @pytest.mark.parametrize(("lines", "times"), TAKEN_OUT.values(), ids=TAKEN_OUT)
 def test_what_a_later_line_takes_out_of_the_result_replaces_the_old(lines: str, times: int) -> None:
     code = f"""
-def train(train_state, batches):
+def train(state, batches):
     step = jax.jit(_step)
     for batch in batches:
-        out = step(train_state, batch)
-        {lines.replace("state", "train_state").replace("out.train_", "out.")}
+        out = step(state, batch)
+        {lines}
 """
     assert len(findings(code)) == times
 
@@ -638,3 +710,65 @@ def train(model, batches):
         evaluate(model.params)
 """
     assert len(findings(code)) == times
+
+
+@pytest.mark.parametrize(
+    ("made", "times"),
+    [
+        ("self._update = jax.pmap(self._update)", 1),
+        ("self._update = wrapped(self._update)\n        self._step = jax.pmap(self._update)", 0),
+        ("self._update = jax.pmap(self._update)\n        self.others = [self._update]", 0),
+    ],
+)
+def test_a_method_that_its_own_object_compiles(made: str, times: int) -> None:
+    code = f"""
+class Experiment:
+    def __init__(self, wrapped):
+        {made}
+        self._params = first()
+
+    def step(self, batch):
+        self._params, self._opt_state = self._update(self._params, self._opt_state, batch)
+
+    def _update(self, params, opt_state, batch):
+        grads = jax.grad(lambda p: (p @ batch).sum())(params)
+        updates, opt_state = optimizer.update(grads, opt_state)
+        return optax.apply_updates(params, updates), opt_state
+"""
+    assert len(findings(code)) == times
+
+
+WITHOUT_AN_OBJECT = {
+    "static": ("@staticmethod\n    @jax.jit\n    def step(state, batch)", "donate_argnums=0"),
+    "of the class": (
+        "@classmethod\n    @functools.partial(jax.jit, static_argnums=0)\n    def step(cls, state, batch)",
+        "donate_argnums=1",
+    ),
+    "donated": (
+        "@staticmethod\n    @functools.partial(jax.jit, donate_argnums=0)\n    def step(state, batch)",
+        None,
+    ),
+    "called by its class too": (
+        "def warm(self): return Agent.step(self.state)\n\n    @staticmethod\n    @jax.jit\n    def step(state, batch)",
+        None,
+    ),
+    "under something else": ("@checked\n    @jax.jit\n    def step(self, state, batch)", None),
+}
+
+
+@pytest.mark.parametrize(("above", "donated"), WITHOUT_AN_OBJECT.values(), ids=WITHOUT_AN_OBJECT)
+def test_a_compiled_method_that_is_handed_no_object(above: str, donated: str | None) -> None:
+    code = f"""
+import functools
+
+class Agent:
+    def __init__(self, state):
+        self.state = state
+
+    def update(self, batch):
+        self.state = self.step(self.state, batch)
+
+    {above}:
+        return _step(state, batch)
+"""
+    assert advice(code).startswith(f"{donated}: ") if donated else not findings(code)
