@@ -21,7 +21,12 @@ _CHANGES = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "r
 def reads_back(writes: Sequence[Write], source: Source) -> bool:
     """Whether a value is made of what an earlier write left in the array."""
     names = [source.assigned_name(write.call) for write in writes[:-1]]
-    reads = ([read for read in source.reads(name) if not is_about(read, source)] for name in names if name is not None)
+    end = source.order(writes[-1].call)  # what is behind reads that of the path that goes round it
+    reads = (
+        [read for read in source.reads(name) if not is_about(read, source) and source.order(read) < end]
+        for name in names
+        if name is not None
+    )
     return any(len(found) > 1 for found in reads)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import libcst as cst
 
 from fusionlint.patterns.at import Write, at_write, column, constant, elements, place_of
+from fusionlint.patterns.paths import is_behind_ifs, never_both, stored_before
+from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -29,6 +34,19 @@ def is_last(write: Write, source: Source) -> bool:
     name = source.assigned_name(write.call)
     reads = source.reads(name) if name is not None else []
     return not any(_goes_on(write, reads, write_on(read, source), source) for read in reads)
+
+
+def path(last: Write, source: Source) -> list[Write]:
+    """The same for one path through `if`s, each taken that can be; none where `last` is not the end of it, or where a
+    later branch, instead of one of these, is told of."""
+    writes = [last]
+    while (before := _before_by_ifs(writes, source)) is not None and before not in writes:
+        writes.append(before)
+    writes.reverse()
+    is_ended = not _goes_on_by_ifs(last, source) and not any(
+        _goes_on_by_ifs(before, source, instead_of=after) for before, after in pairwise(writes)
+    )
+    return writes if is_ended else []
 
 
 def is_columns(writes: list[Write]) -> bool:
@@ -102,6 +120,49 @@ def _before(write: Write, source: Source) -> Write | None:
     if before is None or stored is None:
         return None
     return before if _goes_on(before, source.reads(stored), write, source) else None
+
+
+def _before_by_ifs(path: Sequence[Write], source: Source) -> Write | None:
+    """The write before the last one of `path`, which is written from its end."""
+    write = path[-1]
+    if (nested := at_write(write.array)) is not None or not isinstance(write.array, cst.Name):
+        return nested
+    value, stored = source.value(write.array), source.written(write.array)
+    if stored is None and (stored := stored_before(write.array, [each.call for each in path], source)) is not None:
+        value = assigned(stored, source)
+    before = at_write(value)
+    if before is None or stored is None:
+        return None
+    return before if _goes_on(before, _reads_on_the_way(stored, write, source), write, source) else None
+
+
+def _goes_on_by_ifs(write: Write, source: Source, instead_of: Write | None = None) -> bool:
+    """Whether a write goes on from this one, behind an `if` too; or a later one in another branch than `instead_of`."""
+    if isinstance(source.parent(write.call), cst.Attribute):
+        return instead_of is None and _is_nested(write, source)
+    name = source.assigned_name(write.call)
+    if name is None:
+        return False
+    after = (found for read in source.reads(name) if (found := write_on(read, source)) is not None)
+    if instead_of is not None:
+        least = source.order(instead_of.call)
+        others = [found for found in after if source.order(found.call) > least]
+        after = (found for found in others if never_both(found.call, instead_of.call, source))
+    return any(_goes_on(write, _reads_on_the_way(name, found, source), found, source) for found in after)
+
+
+def _reads_on_the_way(stored: cst.Name, write: Write, source: Source) -> list[cst.Name]:
+    """The reads of what `stored` is given that are on a path to `write`, behind it too where that is given another
+    name; what a function inside reads may be asked for at any time."""
+    reads, end = source.reads(stored), outermost(write, source).call
+    if not is_behind_ifs(stored, end, source):
+        return reads
+    name = source.assigned_name(end)
+    if name is not None and name.value == stored.value:
+        first, last = source.order(stored), source.order(end)
+        own = source.scope(stored)
+        reads = [read for read in reads if source.scope(read) != own or first < source.order(read) <= last]
+    return [read for read in reads if not never_both(read, end, source)]
 
 
 def _goes_on(before: Write, reads: list[cst.Name], write: Write | None, source: Source) -> bool:

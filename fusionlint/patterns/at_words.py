@@ -1,9 +1,12 @@
-"""Words of advice that hold for any writes: masks compared with the places.
+"""Words of advice that hold for any writes: masks compared with the places, and where to write them.
 
 In: what jax.numpy is called, and whether a value is more than one number. Out: a clause.
 """
 
 from __future__ import annotations
+
+# Where one path through `if`s writes again and again.
+BEHIND_IFS = "behind the `if`s, which choose the places and the values: "
 
 
 def masked(jnp: str, *, is_padded: bool) -> str:

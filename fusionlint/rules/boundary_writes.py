@@ -8,13 +8,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_literal, is_whole
-from fusionlint.patterns.at_chain import chain, is_last, root
+from fusionlint.patterns.at_chain import path, root
 from fusionlint.patterns.at_places import edge, is_boundary, is_slice
-from fusionlint.patterns.at_words import masked
+from fusionlint.patterns.at_words import BEHIND_IFS, masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.paths import go_through_ifs
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -27,21 +28,23 @@ _LONG = 30
 def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more edges of an array, each by its own write."""
     last = at_write(node)
-    if last is None or edge(last) is None or not source.is_traced(node) or not is_last(last, source):
+    if last is None or edge(last) is None or not source.is_traced(node):
         return
-    writes = chain(last, source)
+    writes = path(last, source)
     if not is_boundary(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
     if are_few_firsts(writes, source):
         return
     array = root(writes[0])
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
+    is_path = go_through_ifs([write.call for write in writes], source)
+    on_a_path = " on one path" if is_path else ""
     subject = f"the edges of `{name.value}`" if name else "the edges of an array"
     yield source.finding(
         writes[0].call,
-        f"{subject} are written one by one, each by a kernel of its own",
+        f"{subject} are written one by one{on_a_path}, each by a kernel of its own",
         until=node,
-        write=_advice(writes, source),
+        write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
     )
 
 

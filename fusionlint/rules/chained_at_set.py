@@ -33,7 +33,7 @@ from fusionlint.patterns.at_beside import (
     is_of_the_host,
     is_taken_to_the_host,
 )
-from fusionlint.patterns.at_chain import chain, is_columns, is_last, is_never_read, root
+from fusionlint.patterns.at_chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.at_entries import are_entries
 from fusionlint.patterns.at_heavy import is_made_by_heavy_work
 from fusionlint.patterns.at_loop import Piecewise, piecewise
@@ -45,12 +45,14 @@ from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_bou
 from fusionlint.patterns.at_ragged import are_of_their_own, is_ragged
 from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.at_windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
+from fusionlint.patterns.at_words import BEHIND_IFS
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.paths import go_through_ifs
 from fusionlint.patterns.readers import first_uses, value_of, writer_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -72,9 +74,12 @@ _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more writes in a straight line that one could do."""
     last = at_write(node)
-    if last is None or not source.is_traced(node) or not is_for_traces(node, source) or not is_last(last, source):
+    if last is None or not source.is_traced(node) or not is_for_traces(node, source):
         return
-    writes = of_one_rank(_of_one_kind(_behind_a_fill(chain(last, source)), source))
+    written = path(last, source)
+    if len(written) < 2:
+        return
+    writes = of_one_rank(_of_one_kind(_behind_a_fill(written), source))
     writes = writes[_folded_first(writes, source) :]
     if len(writes) < 2 or not _could_be_one(writes, source) or is_set_up(writes, source):
         return
@@ -99,11 +104,13 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
+    is_path = go_through_ifs([write.call for write in writes], source)
+    on_a_path = " on one path" if is_path else ""
     yield source.finding(
         writes[0].call,
-        f"{subject} is written {len(writes)} times in a row, each time by kernels of its own",
+        f"{subject} is written {len(writes)} times in a row{on_a_path}, each time by kernels of its own",
         until=writes[-1].call,
-        write=instead.text,
+        write=f"{BEHIND_IFS if is_path else ''}{instead.text}",
         pair=instead.pair,
     )
 

@@ -29,9 +29,6 @@ def rules(code: str) -> list[str]:
         pytest.param("y = x.at[i].set(1)\n    f = lambda: y\n    return f, y.at[j].set(2)", id="kept by a closure"),
         pytest.param("return x.at[i].set(1), x.at[j].set(2)", id="two results"),
         pytest.param(
-            "x = x.at[i].set(1)\n    if c:\n        x = x.at[j].set(2)\n    return x", id="one write more in a branch"
-        ),
-        pytest.param(
             "x = x.at[i].set(1)\n    x = jnp.sort(x)\n    return x.at[j].set(2)", id="something else in between"
         ),
         pytest.param("x = x.at[i].set(1)\n    return x.at[j].set(x.max())", id="all of it is needed"),

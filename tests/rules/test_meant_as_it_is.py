@@ -236,7 +236,6 @@ CASES = {
     "a loop that was tried as a scan": ("unrolled-steps", TRIED, ("Tested jax", "Never got jax")),
     "for numpy": ("default-searchsorted", RESAMPLED, ("np.asarray(", "jnp.abs(")),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
-    "a branch that returns": ("chained-at-set", FIRST, ("        return table\n    table", "    table")),
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
     "rows in chunks": ("lax-map-for-vmap", IN_CHUNKS, ("reshape(-1, chunk)", "reshape(-1, 3)")),
     "rows of several in chunks": ("lax-map-for-vmap", SEVERAL, ("reshape(-1, chunk)", "reshape(-1, 3)")),
