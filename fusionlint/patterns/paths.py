@@ -12,9 +12,6 @@ import libcst as cst
 
 from fusionlint.source.tree import Source
 
-# What may run another number of times than what is around it, or elsewhere.
-_LOOPS_AND_MORE = (cst.For, cst.While, cst.Try, cst.TryStar, cst.Match, cst.FunctionDef, cst.Lambda, cst.ClassDef)
-
 
 def stored_before(read: cst.Name, path: Sequence[cst.CSTNode], source: Source) -> cst.Name | None:
     """The write that `read` reads where all of `path` runs and each branch before it that may: the last one in the text
@@ -26,9 +23,14 @@ def stored_before(read: cst.Name, path: Sequence[cst.CSTNode], source: Source) -
 
 def is_behind_ifs(one: cst.CSTNode, other: cst.CSTNode, source: Source) -> bool:
     """Whether both run once, or never, in the code that is around both: each on its side stands in `if`s alone."""
-    around, around_other = [*source.ancestors(one)], [*source.ancestors(other)]
-    apart = {*around} ^ {*around_other}
-    return not any(isinstance(above, _LOOPS_AND_MORE) for above in apart)
+    apart = {*source.ancestors(one)} ^ {*source.ancestors(other)}
+    return not any(map(_may_run_otherwise, apart))
+
+
+def _may_run_otherwise(block: cst.CSTNode) -> bool:
+    """Whether what is in it may run another number of times than what is around it, or elsewhere."""
+    several = cst.For | cst.While | cst.Try | cst.TryStar | cst.Match
+    return isinstance(block, several | cst.FunctionDef | cst.Lambda | cst.ClassDef)
 
 
 def go_through_ifs(nodes: Sequence[cst.CSTNode], source: Source) -> bool:

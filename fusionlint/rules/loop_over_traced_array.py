@@ -15,6 +15,7 @@ from fusionlint.patterns.collected import is_few, statements_of
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import NOTHING
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -25,6 +26,9 @@ _OVER_NAMES = regex(r"\s*for\b.*\bin\s+(zip\(\s*\w+(\s*,\s*\w+)*\s*\)|[^\W\d]\w*
 _OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.scipy.", "jax.random.", "jax.image.", "jax.vmap")
 _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
 _JOINS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "vstack", "concatenate"))
+_FOR = regex(r"\bfor\b.*\bin\b")
+# In so many more lines the head of a comprehension stands.
+_LINES = 3
 _CUT = "each row of {} is cut out by itself, and worked on by operations of its own"
 # The page's pair about rows.
 _ROWS = 1
@@ -148,7 +152,16 @@ def rows_gone_through(loop: cst.For, source: Source) -> Iterator[Finding]:
     )
 
 
-@rule.source("Call", calls=_JOINS)
+def _listing(source: Source) -> Iterator[str]:
+    """The scopes that hand a join what is no name and no list, with a `for` in the lines that it begins with."""
+    for name in _JOINS:
+        for place, call in source.called(name):
+            lines = source.pieces.lines[call[3] - 1 : call[3] + _LINES]
+            if source.whole(call).value.arguments[:1] == (NOTHING,) and any(map(_FOR.search, lines)):
+                yield place.scope
+
+
+@rule.source("Call", when=_listing, needs=_JOINS)
 def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The same in a comprehension: `jnp.stack([jnp.dot(w, row) for row in x])`."""
     match node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -26,22 +26,37 @@ rule = Rule(__name__, harm="fusion")
 _Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp"
 _MODULE = frozenset(("flax.linen.Module",))
 _PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.einsum", "jax.lax.dot_general")
+_PRODUCT = regex(r"\S @ ")
 _ONE_LAYER = regex(r"(dense|linear|conv\w*|embs?|embed\w*|norm|projection)$", re.I)
 _LONG = 40
 _MESSAGE = "each of these networks multiplies by itself: products of matrices that could be one batch"
 
 
-@rule.source("For", "ListComp", "GeneratorExp", when=counting)
+def _applying(source: Source) -> Iterator[str]:
+    """The scopes that go over a `range` and call a module of the project in a loop, or a function of the file, where
+    any of those may multiply: asked of the facts and of the text."""
+    are_products = any(source.called(name) for name in _PRODUCTS) or any(map(_PRODUCT.search, source.pieces.lines))
+    counted = {*counting(source)}
+    for place, name, (_, _, loops, _) in source.project.named_calls(source.path) if counted else ():
+        found = source.project.find(name) if loops and place.scope in counted else None
+        if found is not None and (_is_a_module_at(found, source) or (are_products and found.path == source.path)):
+            yield place.scope
+
+
+@rule.source("For", "ListComp", "GeneratorExp", when=_applying)
 def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
     """Each turn applies a module that it makes, or a function to what stands at its number."""
     over = iterated_by(loop)
     if not isinstance(over, cst.Call) or not source.calls(over, "range") or not source.is_traced(loop):
         return
-    if len(over.args) != 1 or source.code(over.args[0].value) == "1" or is_concrete(loop, source):
+    if len(over.args) != 1 or source.code(over.args[0].value) == "1":
         return
     bound = target_names(loop) | _assigned_in(loop)
     count = brief(source.code(over.args[0].value), _LONG, "n")
-    for value in collected(loop, source):
+    values = collected(loop, source)
+    if not values or is_concrete(loop, source):
+        return
+    for value in values:
         match value:
             case cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)):
                 if _is_a_module(module, source) and _is_the_same(value, bound):
@@ -55,15 +70,19 @@ def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
                     return
 
 
-def _of_modules(source: Source) -> Iterator[str]:
-    """The methods of the file's modules."""
-    for scope, function in source.facts.functions.items():
-        owner = source.facts.class_around(scope)
-        if function.owner and owner and source.project.inherits(Place(source.path, owner), _MODULE):
-            yield scope
+def _made_twice(source: Source) -> Iterator[str]:
+    """The methods of the file's modules that make a module of one class more than once."""
+    made = Counter((place.scope, name) for place, name, _ in source.project.named_calls(source.path) if name)
+    for (scope, name), count in made.items():
+        function = source.facts.functions.get(scope) if count > 1 else None
+        owner = source.facts.class_around(scope) if function is not None and function.owner else ""
+        if owner and source.project.inherits(Place(source.path, owner), _MODULE):
+            found = source.project.find(name)
+            if found is not None and _is_a_module_at(found, source):
+                yield scope
 
 
-@rule.source("FunctionDef", where="any", when=_of_modules)
+@rule.source("FunctionDef", where="any", when=_made_twice)
 def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`q1 = MLP(sizes)(x)`, then `q2 = MLP(sizes)(x)`."""
     if not source.is_traced(function.body):
@@ -109,7 +128,11 @@ def _is_a_module(module: cst.BaseExpression, source: Source) -> bool:
     """Whether this is a module of flax.linen that the project makes. Of single layers on one input, `nn.Dense`, a GPU's
     compiler makes one product by itself."""
     place = source.project.find(source.qualified_name(module))
-    if place is None or _ONE_LAYER.search(place.scope) or place.scope not in source.project.files[place.path].classes:
+    return place is not None and _is_a_module_at(place, source)
+
+
+def _is_a_module_at(place: Place, source: Source) -> bool:
+    if _ONE_LAYER.search(place.scope) or place.scope not in source.project.files[place.path].classes:
         return False
     return source.project.inherits(place, _MODULE)
 

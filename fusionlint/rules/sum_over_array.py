@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.calls import as_argument, as_operand, brief
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.concrete import is_concrete
@@ -14,6 +15,8 @@ from fusionlint.patterns.how_many import how_many
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Value, last_name
+from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="compile-time")
@@ -21,10 +24,47 @@ rule = Rule(__name__, harm="compile-time")
 _FEW = 8
 # What says the same of an array.
 _REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
+# What a line says of what is handed over: that Python made it, that it is a comprehension, and one over a single thing.
+_OF_PYTHON = regex(r"\s*[\"'\[{]")
+_FOR = regex(r"\bfor\b")
+_OVER_ONE = regex(r"\bfor\s+\w+\s+in\s+([\w.]+|\w*np\..*)\s*[\])]")
+# What methods return that Python goes through.
+_LISTS = frozenset(("items", "keys", "values", "split", "splitlines", "glob", "iterdir", "listdir"))
 _LONG = 40
 
 
-@rule.source("Call", calls=("sum",))
+def _may_sum(source: Source) -> Iterator[str]:
+    """The scopes that sum one thing up, or what is made of each part of a thing with a name."""
+    handed = _handed("sum", 2, source)
+    return (place.scope for place, rest in handed if not _FOR.search(rest) or _OVER_ONE.search(rest))
+
+
+def _may_reduce(source: Source) -> Iterator[str]:
+    """The scopes that hand one thing to a builtin of Python."""
+    handed = (each for name in _REDUCTIONS for each in _handed(name, 1, source))
+    return (place.scope for place, rest in handed if not _FOR.search(rest))
+
+
+def _handed(builtin: str, most: int, source: Source) -> Iterator[tuple[Place, str]]:
+    """Where a builtin is handed what may be an array, by the facts and by the line of the call, with `most` arguments,
+    and the rest of that line: most go over what Python makes, `sorted(d.items())`, `any(f(x) for x in xs)`."""
+    for place, call in source.called(builtin):
+        value = source.whole(call).value
+        if not 0 < len(value.arguments) <= most or value.keywords or not _may_be_an_array(value.arguments[0]):
+            continue
+        _, _, rest = source.pieces.lines[call[3] - 1].partition(f"{builtin}(")
+        if ")" in rest and not _OF_PYTHON.match(rest):
+            yield place, rest
+
+
+def _may_be_an_array(given: Value) -> bool:
+    """Whether an argument is no tuple, no shape, and what no function of Python returns."""
+    if given.callee is not None:
+        return "." in given.callee.name and last_name(given.callee.name) not in _LISTS
+    return last_name(given.name) != "shape" and (bool(given.name) or not given.arguments)
+
+
+@rule.source("Call", when=_may_sum, needs=("sum",))
 def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`sum(x)` of what is seen to be an array, or `sum(f(row) for row in x)`."""
     if not source.calls(node, "sum") or not node.args or not source.is_traced(node):
@@ -54,12 +94,14 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-@rule.source("Call", calls=tuple(_REDUCTIONS), where="any")
+@rule.source("Call", where="any", when=_may_reduce, needs=tuple(_REDUCTIONS))
 def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`int(sum(x > 0))`, `max(x)`: in a function that makes a number of what a device holds."""
     match node:
         case cst.Call(func=cst.Name(builtin), args=[cst.Arg(value=array, keyword=None, star="")]):
-            if not source.calls(node, builtin) or kind(array, source) != "array" or _is_short(array, source):
+            if builtin not in _REDUCTIONS or not source.calls(node, builtin):
+                return
+            if kind(array, source) != "array" or _is_short(array, source):
                 return
         case _:
             return
