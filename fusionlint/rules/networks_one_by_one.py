@@ -35,12 +35,19 @@ _MESSAGE = "each of these networks multiplies by itself: products of matrices th
 def _applying(source: Source) -> Iterator[str]:
     """The scopes that go over a `range` and call a module of the project in a loop, or a function of the file, where
     any of those may multiply: asked of the facts and of the text."""
-    are_products = any(source.called(name) for name in _PRODUCTS) or any(map(_PRODUCT.search, source.pieces.lines))
     counted = {*counting(source)}
-    for place, name, (_, _, loops, _) in source.project.named_calls(source.path) if counted else ():
-        found = source.project.find(name) if loops and place.scope in counted else None
-        if found is not None and (_is_a_module_at(found, source) or (are_products and found.path == source.path)):
-            yield place.scope
+    calls = source.project.named_calls(source.path) if counted else ()
+    called = {
+        (place.scope, name) for place, name, (_, _, loops, _) in calls if name and loops and place.scope in counted
+    }
+    found = [(scope, place) for scope, name in called if (place := source.project.find(name)) is not None]
+    functions = {scope for scope, place in found if place.path == source.path}
+    yield from (scope for scope, place in found if _is_a_module_at(place, source))
+    yield from functions if functions and _has_products(source) else ()
+
+
+def _has_products(source: Source) -> bool:
+    return any(source.called(name) for name in _PRODUCTS) or any(map(_PRODUCT.search, source.pieces.lines))
 
 
 @rule.source("For", "ListComp", "GeneratorExp", when=_applying)
@@ -72,14 +79,15 @@ def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
 
 def _made_twice(source: Source) -> Iterator[str]:
     """The methods of the file's modules that make a module of one class more than once."""
-    made = Counter((place.scope, name) for place, name, _ in source.project.named_calls(source.path) if name)
+    modules = {name for name in source.facts.raw.classes if source.project.inherits(Place(source.path, name), _MODULE)}
+    if not modules:
+        return
+    calls = source.project.named_calls(source.path)
+    made = Counter((place.scope, name) for place, name, _ in calls if name and place.outer.scope in modules)
     for (scope, name), count in made.items():
-        function = source.facts.functions.get(scope) if count > 1 else None
-        owner = source.facts.class_around(scope) if function is not None and function.owner else ""
-        if owner and source.project.inherits(Place(source.path, owner), _MODULE):
-            found = source.project.find(name)
-            if found is not None and _is_a_module_at(found, source):
-                yield scope
+        found = source.project.find(name) if count > 1 else None
+        if found is not None and _is_a_module_at(found, source):
+            yield scope
 
 
 @rule.source("FunctionDef", where="any", when=_made_twice)
