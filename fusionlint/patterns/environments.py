@@ -25,7 +25,12 @@ _BASE = regex(r"(^|\.|[a-z])Env(ironment)?$")
 def in_environment(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is part of an environment, or called by one."""
     function = source.function(node)
-    return function is not None and Place(source.path, source.body_scope(function)) in _games(source.project)
+    return function is not None and is_in_environment(source.project, Place(source.path, source.body_scope(function)))
+
+
+def is_in_environment(project: Project, place: Place) -> bool:
+    """The same of a function."""
+    return place in _games(project)
 
 
 def is_observed(project: Project, place: Place) -> bool:

@@ -13,16 +13,17 @@ from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import columns, fit
 from fusionlint.patterns.elementwise import worked_on
-from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.environments import is_in_environment
 from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.round import copied, fills, goes_round, is_random, joiners, joins, shifts
 from fusionlint.patterns.turns import WHILE
-from fusionlint.patterns.under import under_loop
+from fusionlint.patterns.under import LOOPS
 from fusionlint.rule import Rule
-from fusionlint.source.project import JIT
+from fusionlint.source.project import JIT, Place
+from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -36,7 +37,21 @@ _LONG = 60
 _NO_STEPS = JIT | {"jax.numpy.vectorize"}
 
 
-@rule.source("Call", calls=JOINS, like=lists_parts)
+def _stacking_in_steps(source: Source) -> Iterator[str]:
+    """The functions of the file that list parts of an array and are run again and again, by the facts."""
+    called = (each for name in JOINS for each in source.called(name))
+    for place in {place for place, call in called if lists_parts(source.whole(call))}:
+        if _is_run_again(place, source):
+            yield place.scope
+
+
+def _is_run_again(place: Place, source: Source) -> bool:
+    if place in reached_from(source.project, LOOPS) or is_in_environment(source.project, place):
+        return True
+    return runs_often(source.project, place)
+
+
+@rule.source("Call", when=_stacking_in_steps, needs=JOINS)
 def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A stack that a step gives back where it took an array of which it reads nothing but columns."""
     if source.qualified_name(node.func) not in JOINS or not source.is_traced(node):
@@ -44,7 +59,7 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     function = source.function(node)
     if function is None or _is_no_step(function, source) or not builds_array(node, source):
         return
-    if not (under_loop(node, source) or runs_often(source.project, source.place(node)) or in_environment(node, source)):
+    if not _is_run_again(Place(source.path, source.body_scope(function)), source):
         return
     state = _state(node, function, source)
     if state is None:
