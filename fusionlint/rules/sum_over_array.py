@@ -24,10 +24,12 @@ rule = Rule(__name__, harm="compile-time")
 _FEW = 8
 # What says the same of an array.
 _REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
-# What a line says of what is handed over: that Python made it, that it is a comprehension, and one over a single thing.
+# What the text of a call says of what is handed over: that Python made it, that it is a comprehension, over one thing.
 _OF_PYTHON = regex(r"\s*[\"'\[{]")
 _FOR = regex(r"\bfor\b")
 _OVER_ONE = regex(r"\bfor\s+\w+\s+in\s+([\w.]+|\w*np\..*)\s*[\])]")
+# So many more lines of a call are looked at that is not closed on its own.
+_LINES = 3
 # What methods return that Python goes through.
 _LISTS = frozenset(("items", "keys", "values", "split", "splitlines", "glob", "iterdir", "listdir"))
 _LONG = 40
@@ -46,15 +48,17 @@ def _may_reduce(source: Source) -> Iterator[str]:
 
 
 def _handed(builtin: str, most: int, source: Source) -> Iterator[tuple[Place, str]]:
-    """Where a builtin is handed what may be an array, by the facts and by the line of the call, with `most` arguments,
-    and the rest of that line: most go over what Python makes, `sorted(d.items())`, `any(f(x) for x in xs)`."""
+    """Where a builtin is handed what may be an array, by the facts and by the text of the call, with `most` arguments,
+    and that text: most go over what Python makes, `sorted(d.items())`, `any(f(x) for x in xs)`."""
     for place, call in source.called(builtin):
         value = source.whole(call).value
         if not 0 < len(value.arguments) <= most or value.keywords or not _may_be_an_array(value.arguments[0]):
             continue
-        _, _, rest = source.pieces.lines[call[3] - 1].partition(f"{builtin}(")
-        if ")" in rest and not _OF_PYTHON.match(rest):
-            yield place, rest
+        line, *more = source.pieces.lines[call[3] - 1 : call[3] + _LINES]
+        _, _, rest = line.partition(f"{builtin}(")
+        said = rest if ")" in rest else " ".join((rest, *more))
+        if not _OF_PYTHON.match(said):
+            yield place, said
 
 
 def _may_be_an_array(given: Value) -> bool:

@@ -33,6 +33,7 @@ def test_what_is_more_than_a_name_stands_in_parentheses(summed: str, instead: st
         ("    return float(sum(~jnp.isnan(x)))", ["jnp.sum(~jnp.isnan(x))"]),
         ("    return int(max(jnp.abs(x))) + 1", ["jnp.max(jnp.abs(x))"]),
         ("    return float(min(jnp.abs(x)))", ["jnp.min(jnp.abs(x))"]),
+        ("    return float(\n        sum(\n            ~jnp.isnan(x)\n        )\n    )", ["jnp.sum(~jnp.isnan(x))"]),
         ("    return int(max(x.shape)) + float(sum([1, 2])) + float(max(jnp.abs(x), 1))", []),
     ],
 )
@@ -40,3 +41,10 @@ def test_on_the_host_the_same_goes_for_other_builtins(body: str, instead: list[s
     code = f"import jax.numpy as jnp\n\ndef f(x):\n{body}\n"
     found = check_text(code.encode(), "m.py", Scope(("sum-over-array",)))
     assert [f.suggestion.text for f in found if f.suggestion is not None] == instead
+
+
+def test_a_sum_that_is_written_over_several_lines_is_one() -> None:
+    code = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(x: jax.Array, c):\n"
+    code += "    return sum(\n        jnp.dot(c, row)\n        for row in x\n    )\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("sum-over-array",)))
+    assert found.location.line == 6
