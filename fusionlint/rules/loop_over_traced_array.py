@@ -28,7 +28,7 @@ _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
 _JOINS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "vstack", "concatenate"))
 _FOR = regex(r"\bfor\b.*\bin\b")
 # In so many more lines the head of a comprehension stands.
-_LINES = 3
+_LINES = 9
 _CUT = "each row of {} is cut out by itself, and worked on by operations of its own"
 # The page's pair about rows.
 _ROWS = 1
