@@ -90,7 +90,7 @@ def check(
 ) -> None:
     """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one, or - for stdin."""
     context = click.get_current_context()
-    gc.disable()  # to load modules makes no garbage, and looking for some is a tenth of the run of one file
+    gc.disable()  # there is little garbage before the end, and looking for some is a tenth of the run of one file
     context.call_on_close(gc.enable)
     from fusionlint.checking import baseline_of, chosen, evidence_of, outcome, rewritten, scope_of, weighed
     from fusionlint.report import text
@@ -117,7 +117,6 @@ def check(
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
         files = _files_of(paths, config, typed=typed, force=force_exclude)
-        gc.enable()
         run = partial(check_files, files, scope, jobs, cache)
         with Counter(sys.stderr) as progress:
             found = run(progress)

@@ -85,6 +85,7 @@ def judge(
             rest = [*large, *small[len(first) :]]
             yield from map_files(_judge_one, rest, jobs, _died, lambda n, _: progress(len(first) + n, len(todo)))
     finally:
+        gc.unfreeze()
         _joined.cache_clear()
 
 

@@ -164,16 +164,11 @@ def _run(
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Little that a run makes is garbage before it ends: to look for some again and again takes a fifth of its time.
-    What it leaves behind is looked through when there is another run; most processes end before."""
+    """Little that a run makes is garbage before it ends: to look for some again and again takes a fifth of its time."""
     was_on = gc.isenabled()
     gc.disable()
-    if gc.get_freeze_count():
-        gc.unfreeze()
-        gc.collect()
     try:
         yield
     finally:
-        gc.freeze()
         if was_on:
             gc.enable()
