@@ -12,7 +12,7 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
 from fusionlint.hlo.limits import limits
-from fusionlint.hlo.lines import Lines, lines, lines_of_kernels
+from fusionlint.hlo.lines import Lines, lines, lines_of_kernels, written_in
 from fusionlint.hlo.lost import Lost, lost
 from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
 from fusionlint.hlo.sites import at_their_calls
@@ -95,6 +95,7 @@ class Report:
     # was optimized away then counts as never compiled), and of the work inside each kernel, by its name.
     lines: Lines = field(default_factory=dict)
     lines_of_kernels: Mapping[str, Lines] = field(default_factory=dict)
+    written_in: Mapping[str, Lines] = field(default_factory=dict)  # of those, where the work itself is written
 
     @property
     def launches(self) -> Count:
@@ -168,6 +169,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         notes=(*limits(after, every, platform, artifacts.attached), *_unread(artifacts, platform, found, every, said)),
         lines=said,
         lines_of_kernels=lines_of_kernels(after, every),
+        written_in=written_in(after, every),
     )
 
 

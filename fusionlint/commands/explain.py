@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
 @names("Compile for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
-@click.option("--output-format", type=click.Choice(["full", "json"]), default="full", show_default=True)
+@click.option("--output-format", type=click.Choice(["full", "json", "html"]), default="full", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
 @click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
 @options.timeout
@@ -58,6 +58,7 @@ def explain(
     """
     from fusionlint.compiling.jobs import end_workers_with_us
     from fusionlint.report.explain_json import report_json
+    from fusionlint.report.explain_page import explain_page
     from fusionlint.report.explain_text import report_text
     from fusionlint.tasks import Failure
 
@@ -75,6 +76,8 @@ def explain(
         reports.append(result)
     if output_format == "json":
         click.echo(report_json(reports, *_told(failures)))
+    if output_format == "html":
+        click.echo(explain_page(reports, [one.message for one in failures]), nl=False)
     explained = any(barrier.rule for report in reports for barrier in report.barriers)
     sys.exit(2 if failures else 1 if explained else 0)
 

@@ -21,7 +21,7 @@ from fusionlint.config import ConfigError
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARG]...")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")
 @names("Explain for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output-format", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there, not to stderr."
 )
@@ -52,6 +52,7 @@ def run(
     from fusionlint.recorded import to_save
     from fusionlint.recording import recording_json
     from fusionlint.report.run_json import run_json
+    from fusionlint.report.run_page import run_page
     from fusionlint.report.run_text import run_text
 
     targets = targets_here(split(target))
@@ -65,6 +66,8 @@ def run(
     said = told(ran.recording, targets, timeout)
     if output_format == "json":
         text = run_json(ran.recording, said, ran.status) + "\n"
+    elif output_format == "html":
+        text = run_page(ran.recording, said, everything)
     else:
         text = run_text(ran.recording, said, everything)
     if not output or not _written(output, text):

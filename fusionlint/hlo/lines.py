@@ -26,6 +26,15 @@ def lines_of_kernels(module: hlo.Module, kernels: Iterable[Kernel]) -> dict[str,
     return found
 
 
+def written_in(module: hlo.Module, kernels: Iterable[Kernel]) -> dict[str, Lines]:
+    """For each kernel, by name, the lines that the work inside is written on, without those that only call it."""
+    found = {}
+    for kernel in kernels:
+        step = module.computations[kernel.computation].instructions[kernel.name]
+        found[kernel.name] = _of_frames({one.stack[0] for one in _inside(module, step) if one.stack})
+    return found
+
+
 def _inside(module: hlo.Module, step: hlo.Instruction) -> Iterator[hlo.Instruction]:
     yield step
     for name in step.called:
@@ -34,8 +43,12 @@ def _inside(module: hlo.Module, step: hlo.Instruction) -> Iterator[hlo.Instructi
 
 
 def _lines(steps: Iterable[hlo.Instruction]) -> Lines:
+    return _of_frames({frame for stack in {step.stack for step in steps} for frame in stack})
+
+
+def _of_frames(frames: Iterable[hlo.Frame]) -> Lines:
     found: defaultdict[str, set[int]] = defaultdict(set)
-    for frame in {frame for stack in {step.stack for step in steps} for frame in stack}:
+    for frame in frames:
         found[frame.path].add(frame.line)
     return {path: _stretches(found[path]) for path in sorted(found)}
 

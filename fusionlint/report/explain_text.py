@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
+from typing import NamedTuple
 
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
@@ -73,9 +74,29 @@ def barrier_blocks(report: Report, *, everything: bool = False, limit: int = SHO
     groups = _grouped(report.barriers)
     shown = groups if everything else groups[:limit]
     for number, group in enumerate(shown, 1):
-        yield [*_group(number, group, report.totals)]
+        yield [*_lines_of(_block(number, group, report.totals))]
     if len(shown) < len(groups):
         yield [f"… and {len(groups) - len(shown)} more; --all shows them"]
+
+
+class Block(NamedTuple):
+    """What is said of the barriers of one cause at one line; `number` counts them, dearest first. `frame` is None where
+    no line is known, `excerpt` empty where the file is not there. Writers and readers are names of kernels."""
+
+    number: int
+    cause: str
+    place: str
+    cost: str
+    frame: hlo.Frame | None
+    excerpt: tuple[str, ...]
+    said: tuple[str, ...]
+    writers: frozenset[str]
+    readers: frozenset[str]
+
+
+def blocks(report: Report) -> list[Block]:
+    """All that is said of the report's barriers, dearest first."""
+    return [_block(number, group, report.totals) for number, group in enumerate(_grouped(report.barriers), 1)]
 
 
 def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:
@@ -93,25 +114,45 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
     return -group.microseconds, -group.bytes, -group.launches
 
 
-def _group(number: int, group: _Group, totals: Totals) -> Iterator[str]:
-    first = group.members[0]
-    barrier = first.barrier
-    left = f"{number}. {barrier.cause}"
-    details = [member.barrier.detail for member in group.members if member.barrier.detail]
-    left += f" ({', '.join(dict.fromkeys(details))})" if details else ""
-    left += f" (x{len(group.members)})" if len(group.members) > 1 else ""
-    callers = dict.fromkeys(filter(None, (_caller(member.barrier.stack) for member in group.members)))
+def _block(number: int, group: _Group, totals: Totals) -> Block:
+    first, members = group.members[0], [member.barrier for member in group.members]
+    stack = first.barrier.stack
+    verdicts = (barrier.verdict for barrier in members)
+    reasons = dict.fromkeys(_reason(verdict, first.rule) for verdict in verdicts if verdict is not None)
+    advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
+    return Block(
+        number,
+        _cause(group),
+        _place(group),
+        _cost(group, totals),
+        stack[0] if stack else None,
+        tuple(_excerpt(stack[0])) if stack else (),
+        (*(line for lines in reasons for line in lines), *advice),
+        frozenset(barrier.writer for barrier in members),
+        frozenset(reader for barrier in members for reader in barrier.readers),
+    )
+
+
+def _lines_of(block: Block) -> Iterator[str]:
+    yield f"{block.number}. {block.cause}  {block.place}".ljust(COST_COLUMN) + f"  {block.cost}"
+    yield from (f"   {line}" for line in (*block.excerpt, *block.said))
+
+
+def _cause(group: _Group) -> str:
+    """`library call (cublas) (x2)`."""
+    details = dict.fromkeys(member.barrier.detail for member in group.members if member.barrier.detail)
+    said = group.members[0].barrier.cause + (f" ({', '.join(details)})" if details else "")
+    return said + (f" (x{len(group.members)})" if len(group.members) > 1 else "")
+
+
+def _place(group: _Group) -> str:
+    """`env.py:4:11 in step, from rollout:120`."""
+    barrier, stacks = group.members[0].barrier, [member.barrier.stack for member in group.members]
+    callers = dict.fromkeys(filter(None, map(_caller, stacks)))
     called = f", from {listed([*callers])}" if callers else ""
-    own = dict.fromkeys(filter(None, (_own_call(member.barrier.stack) for member in group.members)))
+    own = dict.fromkeys(filter(None, map(_own_call, stacks)))
     called += f", called at {listed([*own])}" if own else ""
-    yield f"{left}  {_where(barrier.stack, barrier.value)}{called}".ljust(COST_COLUMN) + f"  {_cost(group, totals)}"
-    if barrier.stack:
-        yield from _excerpt(barrier.stack[0])
-    verdicts = (member.barrier.verdict for member in group.members)
-    for lines in dict.fromkeys(_reason(verdict, first.rule) for verdict in verdicts if verdict is not None):
-        yield from lines
-    if first.advice:
-        yield f"   {first.rule}: {first.advice}"
+    return f"{_where(barrier.stack, barrier.value)}{called}"
 
 
 def barrier_line(explained: ExplainedBarrier) -> str:
@@ -137,7 +178,7 @@ def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
     frame = stack[0]
     column = f":{frame.column}" if frame.column else ""
     function = f" in {_function(frame)}" if frame.function else ""
-    return f"{_path(frame.path)}:{frame.line}{column}{function}"
+    return f"{short_path(frame.path)}:{frame.line}{column}{function}"
 
 
 def _caller(stack: tuple[hlo.Frame, ...]) -> str:
@@ -153,22 +194,27 @@ def _callers(stack: tuple[hlo.Frame, ...]) -> Iterator[hlo.Frame]:
 def _own_call(stack: tuple[hlo.Frame, ...]) -> str:
     """`train.py:31`: where the user's code calls the library that the line and its caller belong to; "" if one of them
     is the user's own."""
-    if not all(_INSTALLED.search(frame.path) for frame in (*stack[:1], *islice(_callers(stack), 1))):
+    if not all(is_installed(frame.path) for frame in (*stack[:1], *islice(_callers(stack), 1))):
         return ""
-    own = next((frame for frame in stack if not _INSTALLED.search(frame.path)), None)
-    return f"{_path(own.path)}:{own.line}" if own else ""
+    own = next((frame for frame in stack if not is_installed(frame.path)), None)
+    return f"{short_path(own.path)}:{own.line}" if own else ""
 
 
 def _function(frame: hlo.Frame) -> str:
-    return frame.function.replace("<locals>.", "") or _path(frame.path)
+    return frame.function.replace("<locals>.", "") or short_path(frame.path)
 
 
-def _path(path: str) -> str:
+def short_path(path: str) -> str:
     """From the working directory, or from where packages are installed: the folders above that say nothing."""
     relative = os.path.relpath(path)
-    if relative.startswith("..") or _INSTALLED.search(relative):
+    if relative.startswith("..") or is_installed(relative):
         return _INSTALLED.split(path)[-1]
     return relative
+
+
+def is_installed(path: str) -> bool:
+    """Whether the file is a library's, by where it lies."""
+    return bool(_INSTALLED.search(path))
 
 
 def _excerpt(frame: hlo.Frame) -> Iterator[str]:
@@ -183,8 +229,8 @@ def _excerpt(frame: hlo.Frame) -> Iterator[str]:
             end = min(end, frame.end_column - 1)
     # Tabs stay tabs, so that the caret stands where the text stands.
     indent = "".join(char if char == "\t" else " " for char in text[:start])
-    yield f"   {frame.line:>4} | {text}"
-    yield f"        | {indent}{'^' * max(1, end - start)}"
+    yield f"{frame.line:>4} | {text}"
+    yield f"     | {indent}{'^' * max(1, end - start)}"
 
 
 def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
@@ -192,13 +238,13 @@ def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
     cost = ""
     if verdict.us_fused is not None and verdict.us_unfused is not None:
         cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
-    said = "   XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
+    said = "XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
     entry = known(verdict.reason)
     lines = [said]
     if words := plain_words(verdict.reason, verdict.consumers):
-        lines.append(f"        that is: {words}")
+        lines.append(f"     that is: {words}")
     if entry and entry.rewrite and not rule:
-        lines.append(f"        instead: {entry.rewrite}")
+        lines.append(f"     instead: {entry.rewrite}")
     return tuple(lines)
 
 

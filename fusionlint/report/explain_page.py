@@ -1,0 +1,187 @@
+"""[Report] -> one HTML page that needs nothing else: the totals, and of each report which line went into which kernel.
+
+The lines of the source stand beside a column for each kernel, and what is said of a barrier below its line. A column is
+as high as its kernel takes long. To look at a column, or a barrier, marks the kernels that write and read. What stands
+between the tags is well-formed XML.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+
+from fusionlint.explained import Report
+from fusionlint.report.explain_head import head
+from fusionlint.report.explain_text import Block, blocks, short_path
+from fusionlint.report.fusion_map import Column, File, Map, Row, fusion_map
+from fusionlint.report.units import counted, duration, size
+
+_OPEN = 5  # barriers whose lines are shown unasked
+_HEIGHT = 56  # pixels, of the dearest kernel
+_FUSIONS = ("loop", "input", "output", "custom")
+_OTHERS = ("library call", "custom call", "copy", "collective", "scalar")
+
+
+def explain_page(
+    reports: Sequence[Report], errors: Sequence[str] = (), title: str = "fusionlint explain", text: str = ""
+) -> str:
+    """The page of some reports, after a `text` of any length; and what could not be reported on, in a line each."""
+    parts = [f"<pre>{escape(text)}</pre>"] if text else []
+    parts += [f'<p class="error">{escape(error)}</p>' for error in errors]
+    parts += _contents(reports) if len(reports) > 1 else ()
+    parts += (part for number, report in enumerate(reports) for part in _section(number, report))
+    style, script = (files(__package__).joinpath(f"explain_page.{end}").read_text("utf-8") for end in ("css", "js"))
+    first = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
+    top = f"<title>{escape(title)}</title>\n<style>\n{style}</style></head><body>"
+    return "\n".join((first, top, *parts, f"<script>\n{script}</script></body></html>", ""))
+
+
+def _contents(reports: Sequence[Report]) -> Iterator[str]:
+    """One table of all totals."""
+    heads = ("function", "target", "launches", "bytes", "time", "barriers")
+    yield f'<table class="totals"><tr>{"".join(f"<th>{name}</th>" for name in heads)}</tr>'
+    for number, report in enumerate(reports):
+        totals = report.totals
+        again = f" + {totals.launches_per_iteration} per iteration" if totals.launches_per_iteration else ""
+        time = "" if totals.microseconds is None else duration(totals.microseconds)
+        said = (report.target, f"{totals.launches}{again}", size(totals.bytes), time, str(len(report.barriers)))
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in said)
+        yield f'<tr><td><a href="#r{number}">{escape(report.entry)}</a></td>{cells}</tr>'
+    yield "</table>"
+
+
+def _section(number: int, report: Report) -> Iterator[str]:
+    first, totals, *lines = head(report)
+    told, drawn = blocks(report), fusion_map(report)
+    yield f'<section id="r{number}"><h1>{escape(first)}</h1><p class="sum">{escape(totals)}</p>'
+    yield from (f"<p>{escape(line)}</p>" for line in lines)
+    if drawn.columns:
+        yield _legend(drawn)
+        yield '<table class="map"><thead>'
+        yield from _header(drawn)
+        yield "</thead>"
+        for file in drawn.files:
+            yield from _file(file, drawn.columns, told)
+        yield "</table>"
+    nowhere = [block for block in told if block.frame is None]
+    yield from (f"<h2>{escape(block.place)}</h2>{_barrier(block)}" for block in nowhere)
+    yield "</section>"
+
+
+def _legend(drawn: Map) -> str:
+    more = f", {counted(drawn.left_out, 'cheaper one', 'cheaper ones')} left out" if drawn.left_out else ""
+    said = f"A column is a kernel, as high as it takes long; they are launched in this order{more}. "
+    said += "Full: work that is written on the line; hollow: work that it calls; red: a value comes out."
+    kinds = dict.fromkeys(map(_kind, drawn.columns))
+    named = "".join(f' <span><i class="{kind.replace(" ", "-")}"></i> {escape(kind)}</span>' for kind in kinds)
+    return f'<p class="legend">{said}{named}</p>'
+
+
+def _header(drawn: Map) -> Iterator[str]:
+    """The loops around the columns, then a bar for each kernel."""
+    for depth in sorted({span.depth for span in drawn.spans}):
+        yield f'<tr class="loops"><td></td>{_loops_at(depth, drawn)}<td></td></tr>'
+    most = max(column.share for column in drawn.columns) or 1.0
+    bars = ""
+    for column in drawn.columns:
+        height = max(2, round(_HEIGHT * column.share / most))
+        bar = f'<i class="{_class(column)}" style="height:{height}px"></i><b>{column.number}</b>'
+        bars += f'<td {_name(column)} title="{escape(_told(column))}">{bar}</td>'
+    yield f'<tr class="bars"><td></td>{bars}<td></td></tr>'
+
+
+def _loops_at(depth: int, drawn: Map) -> str:
+    cells, place = "", 0
+    for span in (span for span in drawn.spans if span.depth == depth):
+        text = escape(span.text)
+        cells += "<td></td>" * (span.first - place)
+        cells += f'<td class="turns" colspan="{span.last - span.first + 1}" title="{text}"><span>{text}</span></td>'
+        place = span.last + 1
+    return cells + "<td></td>" * (len(drawn.columns) - place)
+
+
+def _file(file: File, columns: Sequence[Column], told: Sequence[Block]) -> Iterator[str]:
+    here: defaultdict[int, list[Block]] = defaultdict(list)
+    for block in told:
+        if block.frame and block.frame.path == file.path:
+            here[block.frame.line].append(block)
+    kind = ' class="installed"' if file.installed else ""
+    yield f'<tbody{kind}><tr class="file"><td colspan="{len(columns) + 2}">{escape(short_path(file.path))}</td></tr>'
+    for number, stretch in enumerate(file.stretches):
+        if number:
+            yield f'<tr><td class="n">⋯</td>{_cells(columns, {})}<td></td></tr>'
+        for row in stretch:
+            yield from _row(row, columns, here.get(row.line, ()))
+    yield "</tbody>"
+
+
+def _row(row: Row, columns: Sequence[Column], told: Sequence[Block]) -> Iterator[str]:
+    """The line, and below it what is said of its barriers."""
+    writers = frozenset[str]().union(*(block.writers for block in told))
+    marks: dict[int, str] = {column.number: mark for column, mark in zip(columns, row.marks, strict=True) if mark}
+    for column in columns:
+        # A copy has no line of its own: it stands where the value is made that it copies.
+        if column.kernel.name in writers:
+            marks[column.number] = f"{marks.get(column.number, 'called')} out"
+    kind = ' class="barrier"' if told else ""
+    code = f'<td class="code">{_code(row, told)}</td>'
+    yield f'<tr{kind}><td class="n">{row.line}</td>{_cells(columns, marks)}{code}</tr>'
+    for block in told:
+        yield f'<tr class="said"><td></td>{_cells(columns, {})}<td>{_barrier(block)}</td></tr>'
+
+
+def _cells(columns: Sequence[Column], marks: Mapping[int, str]) -> str:
+    """A cell in each column, marked where `marks` has the column's number."""
+    cells = ""
+    for column in columns:
+        mark = marks.get(column.number)
+        cells += f"<td {_name(column)}>" + (f'<i class="{mark} {_class(column)}"></i>' if mark else "") + "</td>"
+    return cells
+
+
+def _code(row: Row, told: Sequence[Block]) -> str:
+    """The text of the line, what the first barrier is about underlined."""
+    frame = told[0].frame if told else None
+    if frame is None or not frame.column or frame.column > len(row.text):
+        return escape(row.text)
+    start = frame.column - 1
+    end = frame.end_column - 1 if frame.end_column and frame.end_line in (None, frame.line) else len(row.text)
+    return f"{escape(row.text[:start])}<u>{escape(row.text[start:end])}</u>{escape(row.text[end:])}"
+
+
+def _barrier(block: Block) -> str:
+    names = " ".join(
+        f'data-{word}="{escape(" ".join(sorted(kernels)))}"'
+        for word, kernels in (("writers", block.writers), ("readers", block.readers))
+    )
+    caller = block.place.partition(", ")[2]
+    said = "".join(f"<p>{escape(line.strip())}</p>" for line in (*filter(None, (caller,)), *block.said))
+    summary = f"<b>{block.number}. {escape(block.cause)}</b> <span>{escape(block.cost)}</span>"
+    opened = ' open=""' if block.number <= _OPEN else ""
+    return f"<details{opened} {names}><summary>{summary}</summary>{said}</details>"
+
+
+def _name(column: Column) -> str:
+    return f'data-kernel="{escape(column.kernel.name)}"'
+
+
+def _told(column: Column) -> str:
+    """`7. input_concatenate_fusion, input: slice, concatenate; 1000 launches, 98 kB and 2.5 us each; 45 % of all`."""
+    kernel = column.kernel
+    often = counted(kernel.launches, "launch", "launches") + (" per iteration" if kernel.per_iteration else "")
+    takes = f" and {duration(kernel.microseconds)}" if kernel.microseconds is not None else ""
+    each = f"{size(kernel.bytes_read + kernel.bytes_written)}{takes}" + (" each" if kernel.launches > 1 else "")
+    what = f"{column.number}. {kernel.name}, {kernel.kind}: {', '.join(kernel.opcodes)}"
+    return f"{what}; {often}, {each}; {100 * column.share:.0f} % of all"
+
+
+def _kind(column: Column) -> str:
+    """As the legend says it: there are as many kinds of unfused operations as there are opcodes."""
+    kind = column.kernel.kind
+    return f"{kind} fusion" if kind in _FUSIONS else kind if kind in _OTHERS else "one operation"
+
+
+def _class(column: Column) -> str:
+    return _kind(column).replace(" ", "-")
