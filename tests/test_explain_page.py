@@ -136,7 +136,12 @@ def test_loops_stand_above_the_columns_of_what_they_hold() -> None:
         kernel("third", "copy", 1, "inner"),
     )
     found = fusion_map(replace(report("env.py", *kernels), loops=(LOOP, inner)))
-    assert found.spans == (Span(1, 2, 0, "10 times (line 9)"), Span(2, 2, 1, "? times"))
+    assert found.spans == (Span(1, 2, 0, LOOP), Span(2, 2, 1, inner))
+
+
+def test_a_loops_turns_are_said_with_its_line(file: str) -> None:
+    (turns,) = body(explain_page([small(file)])).iterfind(".//td[@class='turns']")
+    assert ("".join(turns.itertext()), turns.get("title"), turns.get("colspan")) == ("10×", "10 times, line 9", "1")
 
 
 def test_of_many_kernels_the_dearest_have_columns_in_the_order_of_their_launches(file: str) -> None:

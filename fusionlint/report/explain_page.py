@@ -95,9 +95,11 @@ def _header(drawn: Map) -> Iterator[str]:
 def _loops_at(depth: int, drawn: Map) -> str:
     cells, place = "", 0
     for span in (span for span in drawn.spans if span.depth == depth):
-        text = escape(span.text)
+        trips = "?" if span.loop.trip_count is None else str(span.loop.trip_count)
+        line = f", line {span.loop.frame.line}" if span.loop.frame else ""
+        told = f'colspan="{span.last - span.first + 1}" title="{trips} times{line}"'
         cells += "<td></td>" * (span.first - place)
-        cells += f'<td class="turns" colspan="{span.last - span.first + 1}" title="{text}"><span>{text}</span></td>'
+        cells += f'<td class="turns" {told}><span>{trips}×</span></td>'
         place = span.last + 1
     return cells + "<td></td>" * (len(drawn.columns) - place)
 

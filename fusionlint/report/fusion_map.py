@@ -32,12 +32,12 @@ class Column(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The columns `first` to `last` of what a loop or a conditional's branch holds; `depth` 0 is outermost."""
+    """The columns `first` to `last` of what a loop holds; `depth` 0 is outermost."""
 
     first: int
     last: int
     depth: int
-    text: str
+    loop: Loop
 
 
 class Row(NamedTuple):
@@ -88,18 +88,13 @@ def _spans(columns: Sequence[Column], loops: Iterable[Loop]) -> Iterator[Span]:
             inside.setdefault(loop.name, []).append(place)
     for name, places in inside.items():
         depth = sum(1 for _ in _around(by_name[name].parent, by_name))
-        yield Span(places[0], places[-1], depth, _turns(by_name[name]))
+        yield Span(places[0], places[-1], depth, by_name[name])
 
 
 def _around(name: str | None, by_name: dict[str, Loop]) -> Iterator[Loop]:
     while name in by_name:
         yield by_name[name]
         name = by_name[name].parent
-
-
-def _turns(loop: Loop) -> str:
-    line = f" (line {loop.frame.line})" if loop.frame else ""
-    return f"{loop.trip_count if loop.trip_count is not None else '?'} times{line}"
 
 
 def _files(report: Report, columns: Sequence[Column]) -> tuple[File, ...]:
