@@ -1,13 +1,14 @@
 """How often `check` is right, by what people said of its findings in public repositories.
 
-    python benchmarks/verdicts.py benchmarks/read/round19.jsonl FOLDER [--show wrong]
+    python benchmarks/verdicts.py benchmarks/read/round*.jsonl FOLDER [--show wrong] [--page docs/precision.md]
 
-A line of the first file is a finding that somebody read at its place: repo, commit, path, line, rule, why, and the
+A line of these files is a finding that somebody read at its place: repo, commit, path, line, rule, why, and the
 verdict: "act" on it, "agree" but it is small, or "wrong". FOLDER holds a checkout of each repository at its commit,
-called by the last part of its name; what is missing is named and left out. Prints what was said of all that was read,
-and of what is still found, in all and without what assumes how its code runs (as with --only-seen): since rules are
-mended by what was read, only the first says how right `check` was on code that nobody had looked at. Exit status 2
-where no checkout is there, or `check` fails.
+called by the last part of its name; what is missing is named and left out. Prints by file and by rule what was said of
+all that was read, and of what is still found, in all and without what assumes how its code runs (as with --only-seen):
+since rules are mended by what was read, only the first says how right `check` was on code that nobody had looked at.
+Of a place that was read more than once the last verdict counts for what is still found. `--page` writes the tables.
+Exit status 2 where no checkout is there, or `check` fails.
 """
 
 from __future__ import annotations
@@ -17,19 +18,41 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from os import cpu_count
 from pathlib import Path
 from typing import NamedTuple
 
 VERDICTS = ("act", "agree", "wrong")
 # The script, as users call it: `python -m` would first look for modules among the files that are checked.
-CHECK = (str(Path(sys.executable).with_name("fusionlint")), "check", ".", "--no-cache", "--output-format", "json")
+SCRIPT = str(Path(sys.executable).with_name("fusionlint"))
+CHECK = (SCRIPT, "check", ".", "--no-cache", "--jobs", "1", "--output-format", "json")
+PAGE = """\
+# How often is `check` right?
+
+Findings in public repositories, read one by one at their places by somebody who had not seen them before, with the
+code around them, its callers and the rule's page: would an engineer who knows XLA act on it ("act"), agree that it is
+so though it is small ("agree"), or is it wrong: not so, advice that does not fit, or code of which nobody minds the
+speed ("wrong": dead, run once, a demonstration, tiny beside the work around it). Each verdict stands with its reason in
+[benchmarks/read/](../benchmarks/read). {date}; with checkouts of the repositories in FOLDER, the tables are made by
+
+    python benchmarks/verdicts.py {files} FOLDER --page docs/precision.md
+
+What was read first is the honest figure for code that fusionlint has not met: rules were mended by it afterwards, so
+that what is still found is right more often than it will be in yours. Readers differ: the same kind of finding was
+called right nine times of ten by one and six of ten by another.
+
+{tables}
+"""
 
 
 class Read(NamedTuple):
-    """A finding that somebody read: where it stands in a repository, the rule, and what was said of it; of one that is
-    still found, whether it assumes how its code runs."""
+    """A finding that somebody read: in which file of verdicts it stands, where in a repository, the rule, and what was
+    said of it; of one that is still found, whether it assumes how its code runs."""
 
+    file: str
     repo: str
     path: str
     line: int
@@ -39,70 +62,101 @@ class Read(NamedTuple):
     assumed: bool = False
 
     @property
-    def key(self) -> tuple[str, int, str]:
-        return self.path, self.line, self.rule
+    def key(self) -> tuple[str, str, int, str]:
+        return self.repo, self.path, self.line, self.rule
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verdicts", type=Path)
+    parser.add_argument("verdicts", type=Path, nargs="+")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--show", choices=VERDICTS, help="list those that are still found and were called so")
+    parser.add_argument("--page", type=Path, help="write the tables there, as Markdown")
     args = parser.parse_args()
-    by_repo: dict[str, list[Read]] = defaultdict(list)
-    for line in args.verdicts.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        by_repo[row["repo"]].append(Read(**{name: row[name] for name in row if name in Read._fields}))
-    there = {repo: args.folder / repo.rpartition("/")[2] for repo in by_repo}
-    missing = sorted(repo for repo, folder in there.items() if not folder.is_dir())
-    if missing:
-        print(f"not in {args.folder}: {', '.join(missing)}", file=sys.stderr)
-    if len(missing) == len(there):
+    rows = [row for path in args.verdicts for row in read(path)]
+    repos = sorted({row.repo for row in rows})
+    there = {repo: folder for repo in repos if (folder := args.folder / repo.rpartition("/")[2]).is_dir()}
+    if len(there) < len(repos):
+        print(f"not in {args.folder}: {', '.join(repo for repo in repos if repo not in there)}", file=sys.stderr)
+    if not there:
         sys.exit(2)
-    rows = [one for repo, some in by_repo.items() if repo not in missing for one in some]
-    still = [one for repo, some in by_repo.items() if repo not in missing for one in found(some, there[repo])]
-    print(table(rows, still))
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        now = {place: assumed for one in pool.map(found, there.items()) for place, assumed in one.items()}
+    rows = [row for row in rows if row.repo in there]
+    still = [row._replace(assumed=now[row.key]) for row in last_said(rows) if row.key in now]
+    text = "\n\n".join(tables(rows, still))
+    print(text)
+    if args.page:
+        files = " ".join(dict.fromkeys(f"benchmarks/read/{path.name}" for path in args.verdicts))
+        args.page.write_text(PAGE.format(date=date.today(), files=files, tables=text), encoding="utf-8")
     for one in still:
         if one.verdict == args.show:
             print(f"{one.repo}/{one.path}:{one.line} {one.rule}: {one.why}")
 
 
-def found(rows: Iterable[Read], folder: Path) -> list[Read]:
-    """Those of the rows that `check` still finds in a checkout."""
+def read(path: Path) -> list[Read]:
+    """The rows of a file of verdicts."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [Read(path.stem, **{name: line[name] for name in Read._fields if name in line}) for line in lines]
+
+
+def found(repo: tuple[str, Path]) -> dict[tuple[str, str, int, str], bool]:
+    """What `check` finds in a checkout now, and whether it assumes how the code runs."""
+    name, folder = repo
     done = subprocess.run(CHECK, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         print(f"{folder}: {done.stderr[-500:]}", file=sys.stderr)
         sys.exit(2)
     findings = json.loads(done.stdout)["findings"]
-    now = {(Path(one["path"]).as_posix(), one["line"], one["rule"]): one["assumed"] for one in findings}
-    return [row._replace(assumed=now[row.key]) for row in rows if row.key in now]
+    return {(name, Path(one["path"]).as_posix(), one["line"], one["rule"]): one["assumed"] for one in findings}
 
 
-def table(rows: Sequence[Read], still: Sequence[Read]) -> str:
-    """By rule, those with most wrong ones first: what was said of what was read, and of what is still found."""
-    read, left = _by_rule(rows), _by_rule(still)
-    rules = sorted(read, key=lambda rule: (-read[rule]["wrong"], rule))
-    lines = [f"| {rule} | {_counts(read[rule])} | {_counts(left.get(rule, Counter()))} |" for rule in rules]
-    head = ("| rule | act, agree, wrong | still found |", "|---|---|---|")
+def last_said(rows: Iterable[Read]) -> list[Read]:
+    """Each place once, with what was said of it last."""
+    return [*{row.key: row for row in rows}.values()]
+
+
+def tables(rows: Sequence[Read], still: Sequence[Read]) -> Iterator[str]:
+    """By file where there are several, by rule, those with most wrong ones first; and all together."""
     seen = [row for row in still if not row.assumed]
-    told = (f"read: {_right(rows)}", f"still found: {_right(still)}", f"of these with --only-seen: {_right(seen)}")
-    return "\n".join((*head, *lines, "", *told))
+    yield "\n".join(
+        f"- {name}: {_right(some)}"
+        for name, some in (("read", rows), ("still found", still), ("of these with --only-seen", seen))
+    )
+    by_file = _by(rows, lambda row: row.file)
+    if len(by_file) > 1:
+        yield _table("file", by_file, _by(still, lambda row: row.file), sorted(by_file))
+    by_rule, left = _by(rows, lambda row: row.rule), _by(still, lambda row: row.rule)
+    wrong = {rule: sum(row.verdict == "wrong" for row in left.get(rule, ())) for rule in by_rule}
+    yield _table("rule", by_rule, left, sorted(by_rule, key=lambda rule: (-wrong[rule], rule)))
 
 
-def _by_rule(rows: Iterable[Read]) -> Mapping[str, Counter[str]]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
+def _by(rows: Iterable[Read], of: Callable[[Read], str]) -> dict[str, list[Read]]:
+    found: dict[str, list[Read]] = defaultdict(list)
     for row in rows:
-        counts[row.rule][row.verdict] += 1
-    return counts
+        found[of(row)].append(row)
+    return found
 
 
-def _counts(said: Counter[str]) -> str:
+def _table(name: str, read: dict[str, list[Read]], left: dict[str, list[Read]], order: Sequence[str]) -> str:
+    heads = (f"| {name} | act, agree, wrong | still found: act, agree, wrong | right |", "|---|---|---|---|")
+    now = {one: left.get(one, []) for one in order}
+    lines = (f"| {one} | {_counts(read[one])} | {_counts(now[one])} | {_share(now[one])} |" for one in order)
+    return "\n".join((*heads, *lines))
+
+
+def _counts(rows: Iterable[Read]) -> str:
+    said = Counter(row.verdict for row in rows)
     return ", ".join(str(said[verdict]) for verdict in VERDICTS)
 
 
 def _right(rows: Sequence[Read]) -> str:
     right = sum(row.verdict != "wrong" for row in rows)
-    return f"{right} of {len(rows)} right ({right / max(len(rows), 1):.1%})"
+    return f"{right} of {len(rows)} right ({_share(rows) or 'none'})"
+
+
+def _share(rows: Sequence[Read]) -> str:
+    return f"{sum(row.verdict != 'wrong' for row in rows) / len(rows):.0%}" if rows else ""
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.source.files import project_folder
 from fusionlint.source.scope import Scope
 from fusionlint.source.texts import text_of
 
@@ -26,7 +27,7 @@ _HERE = frozenset(("cpu", "any"))
 
 def concerning(findings: Iterable[Finding], scope: Scope) -> Iterator[Finding]:
     """The findings about targets that their packages are for; all of them where the run names targets."""
-    known: dict[Path, frozenset[str] | None] = {}
+    known: dict[Path, frozenset[str]] = {}
     for finding in findings:
         foreign = frozenset[str]() if scope.targets or _HERE.issuperset(finding.targets) else _foreign(finding, known)
         left = tuple(target for target in finding.targets if target not in foreign)
@@ -35,24 +36,27 @@ def concerning(findings: Iterable[Finding], scope: Scope) -> Iterator[Finding]:
             yield finding._replace(targets=left, evidence=evidence) if foreign else finding
 
 
-def _foreign(finding: Finding, known: dict[Path, frozenset[str] | None]) -> frozenset[str]:
-    """The targets of a finding that the packages around its file are not for."""
+def _foreign(finding: Finding, known: dict[Path, frozenset[str]]) -> frozenset[str]:
+    """The targets of a finding that the packages around its file, in its project, are not for. A folder between them
+    may have no `__init__.py`: it is imported through theirs all the same."""
     foreign: set[str] = set()
-    for folder in Path(finding.location.path).absolute().parents:
+    path = Path(finding.location.path).absolute()
+    top = project_folder(path)
+    for folder in path.parents:
         if folder not in known:
             known[folder] = _said(folder)
-        if (said := known[folder]) is None:
+        foreign |= known[folder]
+        if folder == top:
             break
-        foreign |= said
     return frozenset(finding.targets) - _HERE if "*" in foreign else frozenset(foreign)
 
 
-def _said(folder: Path) -> frozenset[str] | None:
-    """What the package in a folder is not for, "*" for all but a CPU; None where there is no package."""
+def _said(folder: Path) -> frozenset[str]:
+    """What the package in a folder is not for, "*" for all but a CPU."""
     try:
         text = text_of(folder / "__init__.py").decode("utf-8", "ignore")
-    except OSError:
-        return None
+    except OSError:  # no package
+        return frozenset()
     if _CPU.search(text):
         return frozenset("*")
     return frozenset((_TPU,)) if _WIDE.search(text) else frozenset()

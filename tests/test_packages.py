@@ -90,3 +90,20 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
 def test_what_is_left_out_is_not_fixed(tmp_path: Path) -> None:
     done = checked(tmp_path, CPU, "--diff", "--unsafe-fixes", "--select", "rope-by-copies")
     assert done.stdout == ""
+
+
+def test_a_folder_without_an_init_is_of_the_package_around_it(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    checked(tmp_path, CPU)
+    (tmp_path / "package" / "inner" / "__init__.py").unlink()
+    done = run("check", str(tmp_path), "--no-cache", "--output-format", "json")
+    assert {one["rule"]: one["targets"] for one in json.loads(done.stdout)["findings"]} == {"chained-at-set": ["cpu"]}
+
+
+def test_what_lies_above_the_project_says_nothing(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").touch()
+    everywhere = targets(project, "")
+    (tmp_path / "__init__.py").write_text(CPU)
+    assert targets(project, "") == everywhere

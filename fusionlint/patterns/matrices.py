@@ -1,6 +1,7 @@
-"""Matrices that are written out, two by two or three by three: no library is needed for those.
+"""What is seen of a matrix: its entries, where they are written out, two by two or three by three, or that it is a
+factor of Cholesky.
 
-In: what a function of linear algebra is handed, in a Source. Out: the entries, row by row.
+In: what a function of linear algebra is handed, in a Source.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import is_literal
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
 # Products of matrices, beside `@`, and the attributes that turn one.
@@ -37,3 +38,14 @@ def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.Ba
             ]
             return rows if [len(row) for row in rows] == [len(elements)] * len(elements) else None
     return None
+
+
+def is_lower_factor(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether a matrix is the lower factor of Cholesky."""
+    made = source.value(matrix) if isinstance(matrix, cst.Name) else matrix
+    if not isinstance(made, cst.Call):
+        return False
+    if source.calls(made, "jax.numpy.linalg.cholesky"):
+        return has_only(made, 1)
+    lower = argument(made, 1, "lower")  # the upper one by default
+    return source.calls(made, "jax.scipy.linalg.cholesky") and lower is not None and source.code(lower) == "True"

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.matrices import TRANSPOSES
+from fusionlint.patterns.matrices import TRANSPOSES, is_lower_factor
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -20,6 +20,9 @@ rule = Rule(__name__, harm="fusion")
 _SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 # Two triangular solves each; of one alone, `solve_triangular`, putting the sides together costs what it saves.
 _BY_FACTOR = ("jax.scipy.linalg.cho_solve",)
+_BOTH_WAYS = "factors = lu_factor(m) of jax.scipy.linalg, and lu_solve(factors, b, trans=1) for the transpose"
+# A factor of Cholesky is not factored again.
+_BY_ITSELF = "solve_triangular(l, b, lower=True) of jax.scipy.linalg, with trans=1 for l.T; both in a row are cho_solve"
 _SIDE_BY_SIDE = "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), split after it"
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
@@ -81,11 +84,13 @@ def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Findi
     later = [(call, turned) for call, turned in solves[1:] if not source.apart(first, call)]
     turned = [call for call, other in later if other != flipped]
     beside = [call for call, other in later if other == flipped and _is_another(call, first, source)]
+    matrix, _ = _matrix(first)
     if turned:
+        is_factor = matrix is not None and is_lower_factor(matrix, source)
         yield source.finding(
             turned[0],
             "the matrix and its transpose are factored apart, with a chain of library calls each",
-            write="factors = lu_factor(m) of jax.scipy.linalg, and lu_solve(factors, b, trans=1) for the transpose",
+            write=_BY_ITSELF if is_factor else _BOTH_WAYS,
             pair=1,
         )
     elif beside:

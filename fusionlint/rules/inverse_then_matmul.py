@@ -14,7 +14,7 @@ from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import PRODUCTS, small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, is_lower_factor, small_matrix
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -45,12 +45,13 @@ _OF_SPACE = regex(r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|
 
 class _Product(NamedTuple):
     """A product with an inverse, or its transpose: what that is multiplied by on its right or, where nothing stands
-    there, on its left (then the inverse is the right factor)."""
+    there, on its left (then the inverse is the right factor); and `behind` both what the product is multiplied by."""
 
     whole: cst.BaseExpression
     other: cst.BaseExpression
     is_right: bool
     is_transposed: bool = False
+    behind: cst.BaseExpression | None = None
 
 
 @rule.source("Call", calls=_INVERSES)
@@ -86,7 +87,9 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     if name is None and isinstance(node.func, cst.Attribute) and isinstance(found.whole, cst.Call):
         text = f"{solve}({as_argument(matrix, source)}, {as_argument(found.other, source)})"
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
-    write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
+    # From the left: of a product with a vector alone the system is solved, and not for each column of what is before.
+    other = f"{_shown(found.other, source)} @ {_shown(found.behind, source)}" if found.behind is not None else ""
+    write = f"{solve}({_shown(matrix, source)}, {other or _shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
 
 
@@ -100,7 +103,7 @@ def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> t
         divided = f"`{_shown(found.other, source)} / {as_divisor}`{unless}"
         message = "a number times the identity is inverted and multiplied, where its reciprocal is all it takes"
         return message, divided, 3
-    if _is_factor(matrix, source):
+    if is_lower_factor(matrix, source):
         message = "a triangular factor is inverted only to be multiplied: it is solved without being factored again"
         return message, _substituted(matrix, found, source), 2
     if isinstance(matrix, cst.Name) and _is_orthogonal(matrix, source):
@@ -159,17 +162,6 @@ def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpressi
     return None
 
 
-def _is_factor(matrix: cst.BaseExpression, source: Source) -> bool:
-    """Whether a matrix is the lower factor of Cholesky."""
-    made = source.value(matrix) if isinstance(matrix, cst.Name) else matrix
-    if not isinstance(made, cst.Call):
-        return False
-    if source.calls(made, "jax.numpy.linalg.cholesky"):
-        return has_only(made, 1)
-    lower = argument(made, 1, "lower")  # the upper one by default
-    return source.calls(made, "jax.scipy.linalg.cholesky") and lower is not None and source.code(lower) == "True"
-
-
 def _substituted(matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
     """A solve with a lower factor: of the other factor's transpose where that stands on the left."""
     factor, other = _shown(matrix, source), _shown(found.other, source)
@@ -217,7 +209,7 @@ def _product_of(factor: cst.BaseExpression, source: Source) -> _Product | None:
     match source.parent(factor):
         case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right) as product:
             if left is factor:
-                return _Product(product, right, is_right=False)
+                return _Product(product, right, is_right=False, behind=_behind(product, source))
             match source.parent(product):
                 case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=whole, right=behind) if whole is product:
                     return _Product(product, behind, is_right=False)
@@ -230,6 +222,14 @@ def _product_of(factor: cst.BaseExpression, source: Source) -> _Product | None:
                         return _Product(call, (first if is_right else second).value, is_right)
         case cst.Element() as element:
             return _in_a_chain(element, source)
+    return None
+
+
+def _behind(product: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """`c` of `inverse @ b @ c`."""
+    match source.parent(product):
+        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right) if left is product:
+            return right
     return None
 
 

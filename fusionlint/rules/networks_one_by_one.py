@@ -28,6 +28,8 @@ _MODULE = frozenset(("flax.linen.Module",))
 _PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.einsum", "jax.lax.dot_general")
 _PRODUCT = regex(r"\S @ ")
 _ONE_LAYER = regex(r"(dense|linear|conv\w*|embs?|embed\w*|norm|projection)$", re.I)
+_LAYER = regex(r"flax\.linen\.(Dense|Conv|Einsum|\w*Attention|\w*Cell$|RNN)")
+_DEPTH = 3  # of modules made of modules
 _LONG = 40
 _MESSAGE = "each of these networks multiplies by itself: products of matrices that could be one batch"
 
@@ -133,16 +135,34 @@ def _assigned_in(loop: _Loop) -> set[str]:
 
 
 def _is_a_module(module: cst.BaseExpression, source: Source) -> bool:
-    """Whether this is a module of flax.linen that the project makes. Of single layers on one input, `nn.Dense`, a GPU's
-    compiler makes one product by itself."""
+    """Whether this is a network of flax.linen that the project makes. Of single layers on one input a GPU's
+    compiler makes one product by itself: `nn.Dense`."""
     place = source.project.find(source.qualified_name(module))
     return place is not None and _is_a_module_at(place, source)
 
 
 def _is_a_module_at(place: Place, source: Source) -> bool:
-    if _ONE_LAYER.search(place.scope) or place.scope not in source.project.files[place.path].classes:
-        return False
-    return source.project.inherits(place, _MODULE)
+    return not _ONE_LAYER.search(place.scope) and _is_flax(place, source) and _has_layers(place, source)
+
+
+def _is_flax(place: Place, source: Source) -> bool:
+    is_class = place.scope in source.project.files[place.path].classes
+    return is_class and source.project.inherits(place, _MODULE)
+
+
+def _has_layers(place: Place, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether a module of the project is made of several layers: it, or what it is derived from or made of, makes two,
+    or some in a loop. One whose only product is with a parameter of its own is a layer itself."""
+    layers = 0
+    for at, name, (_, _, loops, _) in source.project.named_calls(place.path):
+        if name is None or not at.scope.startswith(f"{place.scope}."):
+            continue
+        made = source.project.find(name)
+        if made is not None and _is_flax(made, source):
+            layers += 2 if loops or (depth and _has_layers(made, source, depth - 1)) else 1
+        elif _LAYER.match(name):
+            layers += 2 if loops else 1
+    return layers > 1 or any(depth and _has_layers(base, source, depth - 1) for base in source.project.bases(place))
 
 
 def _is_the_same(call: cst.Call, bound: set[str]) -> bool:

@@ -38,3 +38,12 @@ def solved(m, a, b):
 def test_xla_makes_one_of_calls_that_are_the_same(first: str, between: str, second: str, count: int) -> None:
     code = CODE.format(first=first, between=between, second=second)
     assert len(check_text(code.encode(), "m.py", Scope(("factored-twice",)))) == count
+
+
+def test_a_factor_of_cholesky_is_not_factored_again() -> None:
+    code = CODE.format(
+        first="jnp.linalg.solve(l, a)", between="y = jnp.linalg.solve(l, b)", second="jnp.linalg.solve(l.T, y)"
+    ).replace("    x = ", "    l = jnp.linalg.cholesky(m)\n    x = ")
+    (found,) = check_text(code.encode(), "m.py", Scope(("factored-twice",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("solve_triangular(l, b, lower=True)")

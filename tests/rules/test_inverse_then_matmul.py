@@ -43,6 +43,14 @@ def test_a_factor_of_cholesky_is_solved_as_one_on_either_side(product: str, inst
     assert jnp.allclose(eval(product, values), eval(instead, values), atol=1e-4)
 
 
+def test_behind_a_product_the_system_is_solved_for_what_the_product_leaves() -> None:
+    instead = "jnp.linalg.solve(a.T @ a, a.T @ b)"
+    assert advice("", "jnp.linalg.inv(a.T @ a) @ a.T @ b") == instead
+    a, b = jax.random.normal(jax.random.key(0), (64, 3)), jnp.arange(64.0)
+    values = {"a": a, "b": b, "jnp": jnp}
+    assert jnp.allclose(jnp.linalg.inv(a.T @ a) @ a.T @ b, eval(instead, values), rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     "made",
     [

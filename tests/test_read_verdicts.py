@@ -1,0 +1,53 @@
+"""benchmarks/verdicts.py holds what people said of findings against what `check` finds now."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CODE = """\
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def largest(x):
+    return jnp.sort(x)[-1]
+
+@jax.jit
+def smallest(x):
+    return jnp.sort(x)[0]
+"""
+
+
+def row(line: int, verdict: str, repo: str = "us/ours") -> dict[str, object]:
+    return {"repo": repo, "path": "m.py", "line": line, "rule": "sort-for-max", "verdict": verdict, "why": "."}
+
+
+def told(tmp_path: Path, *files: list[dict[str, object]]) -> str:
+    """What is printed of some files of verdicts, of which one repository has a checkout."""
+    (tmp_path / "all" / "ours").mkdir(parents=True)
+    (tmp_path / "all" / "ours" / "m.py").write_text(CODE)
+    paths = [tmp_path / f"round{number}.jsonl" for number in range(len(files))]
+    for path, rows in zip(paths, files, strict=True):
+        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    command = [sys.executable, str(ROOT / "benchmarks" / "verdicts.py"), *map(str, paths), str(tmp_path / "all")]
+    done = subprocess.run([*command, "--page", str(tmp_path / "page.md")], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_what_is_found_no_more_counts_as_read_alone(tmp_path: Path) -> None:
+    said = told(tmp_path, [row(6, "act"), row(10, "wrong"), row(3, "wrong"), row(6, "act", repo="them/theirs")])
+    assert "- read: 1 of 3 right (33%)" in said
+    assert "- still found: 1 of 2 right (50%)" in said
+    assert "| sort-for-max | 1, 0, 2 | 1, 0, 1 | 50% |" in said
+    assert said.strip() in (tmp_path / "page.md").read_text()
+
+
+def test_of_a_place_that_was_read_twice_the_last_verdict_counts(tmp_path: Path) -> None:
+    said = told(tmp_path, [row(6, "wrong"), row(10, "agree")], [row(6, "agree")])
+    assert "- read: 2 of 3 right (67%)" in said
+    assert "- still found: 2 of 2 right (100%)" in said
+    assert "| round0 | 0, 1, 1 | 0, 1, 0 | 100% |" in said
