@@ -19,18 +19,22 @@ _EXPAND = "jax.numpy.expand_dims"
 
 
 class Pick(NamedTuple):
-    """`node` reads `array` at the places; `is_kept` where an axis of length one is added to those."""
+    """`node` reads `array` at the places; `is_kept` where an axis of length one is added to those. `is_sure` where it
+    reads no others: no branch beside, and no turn before, may have left any."""
 
     node: cst.Subscript | cst.Call
     array: cst.BaseExpression
     is_kept: bool
+    is_sure: bool = True
 
 
 def picks(places: cst.Call, axis: int | None, source: Source, *, default: int | None = None) -> Iterator[Pick]:
     """The reads of any array at `places`, which were found along `axis`; along the `default` one where none is said
     (None: in all of the array), which is all that an array of one axis has."""
-    for read in source.sure_readers(places):
-        yield from _picks_at(read, axis, default, source)
+    sure = source.sure_readers(places)
+    for read in source.readers(places):
+        for pick in _picks_at(read, axis, default, source):
+            yield pick._replace(is_sure=read in sure)
 
 
 def _picks_at(read: cst.CSTNode, axis: int | None, default: int | None, source: Source) -> Iterator[Pick]:

@@ -37,8 +37,8 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     is_kept = kept is not None and source.code(kept) == "True"
     if kept is not None and not is_kept and source.code(kept) != "False":
         return
-    found = [pick for pick in picks(node, along, source) if is_unchanged_between(array, pick.array, source)]
-    found = [pick for pick in found if not (is_kept and pick.is_kept)]
+    sure = (pick for pick in picks(node, along, source) if pick.is_sure and not (is_kept and pick.is_kept))
+    found = [pick for pick in sure if is_unchanged_between(array, pick.array, source)]
     if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and source.parameter(array) is not None)
