@@ -442,3 +442,19 @@ def test_one_number_for_all_rows_is_no_class_for_each() -> None:
     for one in ("i.max()", "jnp.max(i)", "jnp.int32(2)", "None", "i[:, None]"):
         code = f"{HEAD}\n@jax.jit\ndef coded(i):\n    return jnp.zeros((5, 4)).at[jnp.arange(5), {one}].set(1)\n"
         assert not found("one-hot-by-at-set", code)
+
+
+@pytest.mark.parametrize(
+    ("rule", "made", "read", "advised"),
+    [
+        ("diag-then-matmul", "jnp.diag(a)", "b @ d", "b * {}"),
+        ("inverse-then-matmul", "jnp.linalg.inv(a)", "d @ b", "jnp.linalg.solve({}, b)"),
+        ("inverse-then-matmul", "jnp.linalg.inv(a)", "b @ d", "jnp.linalg.solve({}.mT, b.mT).mT"),
+    ],
+)
+def test_what_has_changed_since_is_not_advised_by_its_name(rule: str, made: str, read: str, advised: str) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(m, b):\n    d = {made}\n    {{}}\n    return {read}\n".replace("(a)", "(m)")
+    for between, name in (("b = 2 * b", "m"), ("m = 2 * m", "v" if "diag" in rule else "a")):
+        (finding,) = found(rule, code.format(between))
+        assert finding.suggestion is not None
+        assert finding.suggestion.text.startswith(advised.format(name))

@@ -15,6 +15,7 @@ from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, small_matrix
+from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -86,7 +87,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     if name is None and isinstance(node.func, cst.Attribute) and isinstance(found.whole, cst.Call):
         text = f"{solve}({as_argument(matrix, source)}, {as_argument(found.other, source)})"
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
-    write = f"{solve}({_shown(matrix, source)}, {_shown(found.other, source)})"
+    shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source) else "a"
+    write = f"{solve}({shown}, {_shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
 
 
@@ -191,7 +193,7 @@ def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
 def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
     """What to write where something has to be transposed for it."""
     a, b = (
-        text if (text := source.code(node)).isidentifier() else name
+        text if (text := source.code(node)).isidentifier() and is_same_at(node, found.whole, source) else name
         for node, name in ((matrix, "a"), (found.other, "b"))
     )
     if not found.is_right:
