@@ -458,3 +458,31 @@ def test_what_has_changed_since_is_not_advised_by_its_name(rule: str, made: str,
         (finding,) = found(rule, code.format(between))
         assert finding.suggestion is not None
         assert finding.suggestion.text.startswith(advised.format(name))
+
+
+@pytest.mark.parametrize(
+    ("rule", "writes", "advised"),
+    [
+        ("chained-at-set", "x.at[i].set(a).at[j].set(b)", "jnp.where(k == j, b, jnp.where(k == i, a, x)) with `k = "),
+        (
+            "chained-at-set",
+            "x.at[k].set(a).at[n].set(b)",
+            "jnp.where(k_ == n, b, jnp.where(k_ == k, a, x)) with `k_ = ",
+        ),
+        ("chained-at-set", "x.at[i].set(n).at[-1].set(b)", "jnp.where(k == n_ - 1, b, jnp.where(k == i, n, x)) with"),
+        (
+            "boundary-writes",
+            "i.at[0].set(a).at[-1].set(b)",
+            "jnp.where(i_ == 0, first, jnp.where(i_ == n - 1, last, i))",
+        ),
+    ],
+)
+def test_a_name_that_advice_makes_up_is_none_of_the_code(rule: str, writes: str, advised: str) -> None:
+    (finding,) = found(rule, f"{HEAD}\n@jax.jit\ndef run(x, i, j, k, n, a, b):\n    return {writes}\n")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text.startswith(advised)
+
+
+def test_a_new_axis_is_no_place() -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x, i, a):\n    return x.at[i].set(a).at[None].add(2 * a)\n"
+    assert "None" not in "".join(str(finding.suggestion) for finding in found("chained-at-set", code))

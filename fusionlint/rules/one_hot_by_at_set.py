@@ -259,13 +259,13 @@ def _compared(write: Write, source: Source) -> str:
     match parts:
         case [one, ":"]:
             value = _shown(write.value, source) if write.value is not None else "1"
-            return f"{jnp}.where({jnp}.arange(n)[:, None] == {one}, {value}, 0)"
+            return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, 0)"
         case [one] if not _is_one(write.value) and write.value is not None:
-            return f"{jnp}.where({jnp}.arange(n) == {one}, {_shown(write.value, source)}, 0)"
+            return f"{jnp}.where({jnp}.arange(«n») == {one}, {_shown(write.value, source)}, 0)"
         case [one] if not source.calls(write.index[0], "tuple"):
-            return f"{jnp}.arange(n) == {one}"
+            return f"{jnp}.arange(«n») == {one}"
         case [row, column]:
-            return f"({jnp}.arange(h)[:, None] == {row}) & ({jnp}.arange(w) == {column})"
+            return f"({jnp}.arange(«h»)[:, None] == {row}) & ({jnp}.arange(«w») == {column})"
     return f"comparisons of {jnp}.arange with the place on each axis, one with the other by `&`"
 
 

@@ -111,7 +111,7 @@ def _compared(write: Write, place: Part, source: Source) -> str:
     array = source.code(write.array)
     array = brief(array, _LONG, "x")
     value = source.code(write.value) if write.value is not None else "value"
-    return f"{jnp}.where({jnp}.arange(n) == {source.code(place)}, {value}, {array})"
+    return f"{jnp}.where({jnp}.arange(«n») == {source.code(place)}, {value}, {array})"
 
 
 def _mentions(node: cst.CSTNode, place: Part, source: Source) -> bool:

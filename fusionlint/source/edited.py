@@ -1,4 +1,4 @@
-"""What can be said of edits by themselves: whether they meet, and the names that they bring along."""
+"""What can be said of edits and of advice by themselves: whether edits meet, and the names that either brings along."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from fusionlint.finding import Edit
+from fusionlint.lazily import regex
+
+# A name that advice makes up, `«k»`; and any name.
+_MADE_UP = regex(r"«(\w+)»")
+_NAME = regex(r"(?<![\w.«])[A-Za-z_]\w*")
 
 
 def overlap(one: Edit, other: Edit) -> bool:
@@ -32,3 +37,12 @@ def names_in(text: str) -> set[str]:
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)} - {"_"}
     written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return read - written - {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def with_names(text: str) -> str:
+    """Advice with the names that it makes up, `«k» = jnp.arange(«n»)`, each with an underscore behind it where the code
+    that stands beside it calls something else so: `k_`."""
+    if "«" not in text:
+        return text
+    taken = set(_NAME.findall(text))
+    return _MADE_UP.sub(lambda made: f"{made[1]}_" if made[1] in taken else made[1], text)

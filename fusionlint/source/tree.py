@@ -19,7 +19,7 @@ from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.lazily import regex
 from fusionlint.rule import Where
 from fusionlint.source import flow
-from fusionlint.source.edited import are_apart, names_in
+from fusionlint.source.edited import are_apart, names_in, with_names
 from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, other_meaning, unpacked_call
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
@@ -521,8 +521,8 @@ class Source:
         safe: bool = False,
         pair: int = 0,
     ) -> Finding:
-        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead, `pair` which
-        measured pair of the rule's page it is a case of.
+        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead, made-up names as
+        `«k»`, `pair` which measured pair of the rule's page it is a case of.
 
         The engine adds the rule's name, its targets and its numbers.
         """
@@ -532,7 +532,7 @@ class Source:
             where = where._replace(end_line=end.end_line, end_column=end.end_column)
         if edits and not (self._is_sure(node, where, edits) and self._can_make(node, edits)):
             edits, safe = (), False  # numpy may have no such keyword, and what is numpy's no `at`
-        suggestion = Suggestion(write, edits, safe) if write is not None else None
+        suggestion = Suggestion(with_names(write), edits, safe) if write is not None else None
         return Finding("", where, message, suggestion, pair=pair, assumed=self.context(node) == "library")
 
     def _can_make(self, node: cst.CSTNode, edits: Sequence[Edit]) -> bool:
