@@ -454,8 +454,10 @@ def test_one_number_for_all_rows_is_no_class_for_each() -> None:
 )
 def test_what_has_changed_since_is_not_advised_by_its_name(rule: str, made: str, read: str, advised: str) -> None:
     code = f"{HEAD}\n@jax.jit\ndef run(m, b):\n    d = {made}\n    {{}}\n    return {read}\n".replace("(a)", "(m)")
-    for between, name in (("b = 2 * b", "m"), ("m = 2 * m", "v" if "diag" in rule else "a")):
-        (finding,) = found(rule, code.format(between))
+    own = code.replace("    d = ", "    m = ").replace("d @", "m @").replace("@ d", "@ m")
+    changed = "v" if "diag" in rule else "a"
+    for text, name in ((code.format("b = 2 * b"), "m"), (code.format("m = 2 * m"), changed), (own.format("pass"), "m")):
+        (finding,) = found(rule, text)
         assert finding.suggestion is not None
         assert finding.suggestion.text.startswith(advised.format(name))
 

@@ -30,10 +30,10 @@ _CHANGES = (
 )
 
 
-def is_same_at(node: cst.CSTNode, there: cst.CSTNode, source: Source) -> bool:
+def is_same_at(node: cst.CSTNode, there: cst.CSTNode, source: Source, *, dropped: cst.Name | None = None) -> bool:
     """Whether each name that `node` reads is the same variable for code at `there`, which runs later, and has the same
-    value then."""
-    return all(_is_same_name(name, there, source) for name in names_read(node))
+    value then; `dropped` is a name whose assignment is not to stay."""
+    return all(_is_same_name(name, there, source, dropped) for name in names_read(node))
 
 
 def is_unchanged_between(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
@@ -45,7 +45,7 @@ def is_unchanged_between(one: cst.BaseExpression, other: cst.BaseExpression, sou
     return is_same_at(one, other, source) and (isinstance(one, cst.Name) or _is_kept(text, one, other, source))
 
 
-def _is_same_name(name: cst.Name, there: cst.CSTNode, source: Source) -> bool:
+def _is_same_name(name: cst.Name, there: cst.CSTNode, source: Source, dropped: cst.Name | None) -> bool:
     bound = source.facts.lookup(source.scope(name), name.value)
     if bound != source.facts.lookup(source.scope(there), name.value):
         return False
@@ -57,6 +57,8 @@ def _is_same_name(name: cst.Name, there: cst.CSTNode, source: Source) -> bool:
     again = [above for above in source.ancestors(there) if isinstance(above, cst.For | cst.While)]
     loops = [loop for loop in again if loop not in around]
     for use in source.writes(name):
+        if use.node is dropped:
+            continue
         if source.scope(use.node) != (bound[0] if bound else ""):
             return False  # by `nonlocal` or `global`: whenever that function is called
         if first < use.order and (use.order < last or is_called_later):

@@ -71,7 +71,7 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _has_one_before(factor, product, source) or is_concrete(node, source) or _is_known(vector, product, source):
         return
-    is_same = is_same_at(vector, product.whole, source)
+    is_same = is_same_at(vector, product.whole, source, dropped=name)
     v, a = _shown(vector, "v", source) if is_same else "v", _shown(product.other, "a", source)
     yield source.finding(
         node,

@@ -81,13 +81,14 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
     message = "the inverse is made only to be multiplied: more work and memory than solving, and less exact"
     if found.is_right or found.is_transposed:
-        yield source.finding(node, message, write=_turned(solve, matrix, found, source), pair=int(found.is_right))
+        turned = _turned(solve, matrix, found, source, name)
+        yield source.finding(node, message, write=turned, pair=int(found.is_right))
         return
     edits: tuple[Edit, ...] = ()
     if name is None and isinstance(node.func, cst.Attribute) and isinstance(found.whole, cst.Call):
         text = f"{solve}({as_argument(matrix, source)}, {as_argument(found.other, source)})"
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
-    shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source) else "a"
+    shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
     write = f"{solve}({shown}, {_shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
 
@@ -190,12 +191,12 @@ def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
     return False
 
 
-def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
-    """What to write where something has to be transposed for it."""
-    a, b = (
-        text if (text := source.code(node)).isidentifier() and is_same_at(node, found.whole, source) else name
-        for node, name in ((matrix, "a"), (found.other, "b"))
-    )
+def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source, made: cst.Name | None) -> str:
+    """What to write where something has to be transposed for it; `made` is the name of the inverse, if any."""
+    is_same = is_same_at(matrix, found.whole, source, dropped=made)
+    matrix_text, other_text = source.code(matrix), source.code(found.other)
+    a = matrix_text if matrix_text.isidentifier() and is_same else "a"
+    b = other_text if other_text.isidentifier() else "b"
     if not found.is_right:
         return f"{solve}({a}.mT, {b})"
     turned = a if found.is_transposed else f"{a}.mT"

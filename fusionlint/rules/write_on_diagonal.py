@@ -79,7 +79,11 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
     shown, size = _shown(array, source), f"{_shown(array, source)}.shape[0]"
     eye = f"{jnp}.eye({size}, dtype=bool)"
     is_false = isinstance(value, cst.Name) and value.value == "False"
-    text = f"{shown} & ~{eye}" if is_false else f"{jnp}.where({eye}, {_as_array(value, jnp, source)}, {shown})"
+    text = (
+        f"{shown} & ~{eye}"
+        if is_false
+        else f"{jnp}.where({eye}, {_as_array(value, jnp, as_argument(value, source))}, {shown})"
+    )
     is_named = numpy is not None and isinstance(array, cst.Name)
     is_plain = is_named and _is_plain(value) and not is_false and not source.has_comment(node)
     yield source.finding(
@@ -111,7 +115,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     """`jnp.where(jnp.eye(n, dtype=bool), value, K)`, which holds for a scalar and for a vector."""
     assert write.value is not None
     jnp = source.alias("jax.numpy") or "jnp"
-    array, value = _shown(write.array, source), _as_array(write.value, jnp, source)
+    array, value = _shown(write.array, source), _as_array(write.value, jnp, _shown(write.value, source))
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if axes_before(write):
         value, unless = _of_each(write, value, source)
@@ -251,9 +255,9 @@ def _is_plain(value: cst.BaseExpression) -> bool:
     return is_literal(value) and not any(isinstance(part, brackets) for part in inside(value))
 
 
-def _as_array(value: cst.BaseExpression, jnp: str, source: Source) -> str:
-    is_listed = isinstance(value, cst.List | cst.Tuple)
-    return f"{jnp}.array({_shown(value, source)})" if is_listed else _shown(value, source)
+def _as_array(value: cst.BaseExpression, jnp: str, shown: str) -> str:
+    """What a `where` takes instead of a list of numbers."""
+    return f"{jnp}.array({shown})" if isinstance(value, cst.List | cst.Tuple) else shown
 
 
 def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
