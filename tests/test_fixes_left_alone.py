@@ -488,3 +488,21 @@ def test_a_name_that_advice_makes_up_is_none_of_the_code(rule: str, writes: str,
 def test_a_new_axis_is_no_place() -> None:
     code = f"{HEAD}\n@jax.jit\ndef run(x, i, a):\n    return x.at[i].set(a).at[None].add(2 * a)\n"
     assert "None" not in "".join(str(finding.suggestion) for finding in found("chained-at-set", code))
+
+
+@pytest.mark.parametrize(
+    ("kept", "total", "advised"),
+    [
+        ("jax.nn.softmax(x) * mask", "p.sum(-1, keepdims=True)", "jax.nn.softmax(jnp.where(mask, x, -jnp.inf))"),
+        ("jax.nn.softmax(x, axis=0) * ~dead", "p.sum(0)", "jax.nn.softmax(jnp.where(~dead, x, -jnp.inf), axis=0)"),
+        ("(1 - dead) * jax.nn.softmax(x)", "p.sum()", "jax.nn.softmax(jnp.where(1 - dead, x, -jnp.inf))"),
+        ("jax.nn.softmax(x) * mask", "p.sum(0)", None),
+        ("jax.nn.softmax(x, axis=0) * mask", "jnp.sum(p, axis=1, keepdims=True)", None),
+        ("jax.nn.softmax(x) * prior", "p.sum(-1, keepdims=True)", None),
+        ("jax.nn.softmax(x) * (prior * mask)", "p.sum(-1, keepdims=True)", None),
+    ],
+)
+def test_a_masked_softmax_keeps_its_axis_and_its_mask(kept: str, total: str, advised: str | None) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x, mask, dead, prior):\n    p = {kept}\n    return p / {total}\n"
+    told = [finding.suggestion.text for finding in found("softmax-then-mask", code) if finding.suggestion]
+    assert told == ([] if advised is None else [advised])
