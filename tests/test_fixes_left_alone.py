@@ -506,3 +506,19 @@ def test_a_masked_softmax_keeps_its_axis_and_its_mask(kept: str, total: str, adv
     code = f"{HEAD}\n@jax.jit\ndef run(x, mask, dead, prior):\n    p = {kept}\n    return p / {total}\n"
     told = [finding.suggestion.text for finding in found("softmax-then-mask", code) if finding.suggestion]
     assert told == ([] if advised is None else [advised])
+
+
+@pytest.mark.parametrize(
+    ("reduced", "advised"),
+    [
+        ("jnp.max(x.at[k].set(-1.0))", "jnp.where(jnp.arange(n) == k, -1.0, x)"),
+        ("jnp.max(x.at[k].set(-1.0), axis=1)", "jnp.where(jnp.arange(n)[:, None] == k, -1.0, x)"),
+        ("x.at[:, k].set(-1.0).max(1)", "jnp.where(jnp.arange(n) == k, -1.0, x)"),
+        ("jax.nn.logsumexp((x - x[k]).at[k].set(0.0))", "jax.nn.logsumexp(x) - x[k]"),
+        ("jax.nn.logsumexp((x - x[k]).at[k].set(-jnp.inf))", "jnp.where(jnp.arange(n) == k, -jnp.inf, x - x[k])"),
+    ],
+)
+def test_what_is_overwritten_before_a_reduction_is_a_row_or_an_element_of_it(reduced: str, advised: str) -> None:
+    (finding,) = found("write-before-reduction", f"{HEAD}\n@jax.jit\ndef run(x, k):\n    return {reduced}\n")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text == advised
