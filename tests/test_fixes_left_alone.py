@@ -204,7 +204,7 @@ def test_one_hot_is_written_where_each_row_gets_its_one(made: str, is_written: b
 
 def test_one_hot_of_what_may_be_below_zero_counts_from_the_end_as_the_write_does() -> None:
     made = "jnp.zeros((5, 4)).at[jnp.arange(5), i].set(1)"
-    code = f"{HEAD}\n@jax.jit\ndef coded(x):\n    i = x.sum() - 1\n    return {made}\n"
+    code = f"{HEAD}\n@jax.jit\ndef coded(x):\n    i = x.sum(-1) - 1\n    return {made}\n"
     (finding,) = check_text(code.encode(), "m.py", Scope(("one-hot-by-at-set",)))
     assert finding.suggestion is not None
     assert finding.suggestion.text == "jax.nn.one_hot(i % 4, 4)"
@@ -247,3 +247,278 @@ def test_elements_that_are_written_stay_arrays_of_jax() -> None:
     written = HEAD + ROWS.replace("(value))", "(value))\n        out.append(value.at[()].set(3.0))")
     assert found("iterating-device-array", written)
     assert fixed("iterating-device-array", written) == written
+
+
+def test_a_scan_that_is_flipped_where_it_stands_is_turned_and_not_only_left_unflipped() -> None:
+    code = HEAD + STEP + "\n@jax.jit\ndef run(xs):\n    return jax.lax.scan(step, 0.0, jnp.flip(xs, 0))[1][::-1]\n"
+    after = fixed("flip-around-scan", code, unsafe=False)
+    assert "return jax.lax.scan(step, 0.0, xs, reverse=True)[1]\n" in after
+    around = code.replace("return jax", "return jnp.flip(jax").replace("[1][::-1]", "[1], axis=0)")
+    assert "return jax.lax.scan(step, 0.0, xs, reverse=True)[1]\n" in fixed("flip-around-scan", around, unsafe=False)
+
+
+def test_no_fix_has_edits_one_inside_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = "fusionlint.rules.loop_over_traced_array._edits"
+    monkeypatch.setattr(both, lambda loop, _, source: (source.replace(loop, ""), source.replace(loop.iter, "[]")))
+    (finding,) = found("loop-over-traced-array", HEAD + RANGE)
+    assert finding.suggestion is not None
+    assert not finding.suggestion.edits
+
+
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [
+        ("return d[i]", True),
+        ("return jax.tree.map(lambda d: d[i], (d, -d))", False),
+        ("def other(d):\n        return d[i]\n    return other(-d)", False),
+        ("later = lambda: d[i]\n    d = -d\n    return later()", False),
+        ("for _ in range(3):\n        d = -d * d[i]\n    return d", False),
+        ("def turn():\n        nonlocal d\n        d = -d\n    turn()\n    return d[i]", False),
+        ("match -d:\n        case d:\n            return d[i]", False),
+        ("i = i if d.ndim else 0\n    return d[i]", False),
+    ],
+)
+def test_a_value_is_taken_from_a_reduction_only_where_it_is_of_that_array(body: str, is_told: bool) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef best(d):\n    i = jnp.argmax(d)\n    {body}\n"
+    assert bool(found("argmax-then-pick", code)) is is_told
+    assert ("jnp.max(d)" in fixed("argmax-then-pick", code)) is is_told
+
+
+def test_a_place_that_another_branch_found_is_read_there() -> None:
+    code = f"{HEAD}\n@jax.jit\ndef best(d, i=None):\n    if i is None:\n        i = jnp.argmax(d)\n    return d[i]\n"
+    assert not found("argmax-then-pick", code)
+    assert found("argmax-then-pick", code.replace("if i is None", "with jax.named_scope('best')"))
+    sort = code.replace("jnp.argmax(d)", "jnp.sort(d)").replace("d[i]", "i[-1]")
+    assert not found("sort-for-max", sort)
+
+
+FIELD = """
+class Memory:
+    def __init__(self, d):
+        self.d = d
+
+    def renew(self):
+        self.d = -self.d
+
+    @jax.jit
+    def best(self, held):
+        i, k = jnp.argmax(self.d), jnp.argmax(held["d"])
+        {}
+        return self.d[i], held["d"][k]
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        ("print(self.d, held)", 2),
+        ("self.renew()", 1),
+        ("self.d += 1", 1),
+        ("del self.d", 1),
+        ("held.update(d=self.d)", 1),
+        ("held['d'] = 2 * self.d", 2),
+    ],
+)
+def test_a_field_that_may_have_changed_since_is_read_again(between: str, told: int) -> None:
+    assert len(found("argmax-then-pick", HEAD + FIELD.format(between))) == told
+
+
+@pytest.mark.parametrize(
+    ("pick", "instead"),
+    [
+        ("d[jnp.arange(8), jnp.argmax(d, axis=1)]", "jnp.max(d, axis=1)"),
+        ("d[jnp.arange(8), jnp.argmax(d, axis=1, keepdims=False)]", "jnp.max(d, axis=1)"),
+        ("d[jnp.arange(7, -1, -1), jnp.argmax(d, axis=1)]", None),
+        ("d[jnp.arange(0, 1), jnp.argmax(d, axis=1)]", None),
+        ("jnp.take_along_axis(d, jnp.argmax(d, axis=1)[:, None], axis=1)", "jnp.max(d, axis=1, keepdims=True)"),
+        ("jnp.take_along_axis(d, jnp.argmax(d, axis=1)[None], axis=1)", None),
+        ("jnp.take_along_axis(d, jnp.argmax(d, axis=0)[None], axis=0)", "jnp.max(d, axis=0, keepdims=True)"),
+        ("jnp.take_along_axis(d, jnp.expand_dims(jnp.argmax(d, axis=1), 0), axis=1)", None),
+        ("jnp.take_along_axis(d, jnp.expand_dims(jnp.argmax(d, 1), -1), 1)", "jnp.max(d, axis=1, keepdims=True)"),
+        ("jnp.take_along_axis(d, jnp.argmax(d, axis=1, keepdims=keep), axis=1)", None),
+    ],
+)
+def test_a_value_is_picked_along_the_axis_of_its_place(pick: str, instead: str | None) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef best(d, keep):\n    return {pick}\n"
+    assert fixed("argmax-then-pick", code) == (code if instead is None else code.replace(pick, instead))
+
+
+def test_a_module_that_the_file_does_not_name_is_not_written() -> None:
+    imported = "import jax\nfrom jax.numpy import argmax, fill_diagonal\n\n@jax.jit\ndef run(d):\n    return "
+    for rule, what in (
+        ("argmax-then-pick", "d[argmax(d)]\n"),
+        ("write-on-diagonal", "fill_diagonal(d, 0, inplace=False)\n"),
+    ):
+        assert found(rule, imported + what)
+        assert fixed(rule, imported + what) == imported + what
+        assert "jnp.max(d)" in fixed(rule, HEAD + imported + what) or "jnp.where" in fixed(rule, HEAD + imported + what)
+        shadowed = HEAD + imported.replace("run(d)", "run(d, jnp)") + what
+        assert fixed(rule, shadowed) == shadowed
+
+
+@pytest.mark.parametrize(
+    ("read", "instead"),
+    [
+        ("jnp.sort(x, axis=0)[-1][2]", "jnp.max(x, axis=0)[2]"),
+        ("jnp.sort(x)[-1:][0]", "jnp.max(x, keepdims=True)[0]"),
+        ("jnp.sort(x)[::-1][0][None]", "jnp.max(x)[None]"),
+        ("jnp.sort(x, axis=-2)[:, -1]", None),
+        ("jnp.sort(x, axis=-2)[..., -1, :]", "jnp.max(x, axis=-2)"),
+        ("jnp.sort(x, axis=-2)[-1, ...]", None),
+        ("jnp.sort(x)[()]", None),
+    ],
+)
+def test_what_is_read_behind_the_end_of_a_sort_is_read_of_the_largest_too(read: str, instead: str | None) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef largest(x):\n    return {read}\n"
+    assert fixed("sort-for-max", code) == (code if instead is None else code.replace(read, instead))
+
+
+ELSEWHERE_N = """
+n = 3
+places = jnp.arange(n)
+
+@jax.jit
+def run(x, n):
+    return x.at[places, places].set(0.0)
+
+@jax.jit
+def coded(i):
+    n = 6
+    return jnp.zeros((n, 4)).at[places, i].set(1)
+"""
+
+
+@pytest.mark.parametrize("rule", ["write-on-diagonal", "one-hot-by-at-set"])
+def test_a_length_of_another_scope_is_not_taken_for_the_one_here(rule: str) -> None:
+    assert found(rule, HEAD + ELSEWHERE_N)
+    assert fixed(rule, HEAD + ELSEWHERE_N) == HEAD + ELSEWHERE_N
+    same = HEAD + ELSEWHERE_N.replace("x, n)", "x)").replace("    n = 6\n", "")
+    assert fixed(rule, same) != same
+
+
+@pytest.mark.parametrize(
+    ("write", "advised", "is_fixed"),
+    [
+        ("x.at[i, i].set([1.0, 2.0, 3.0])", "jnp.where(jnp.eye(n, dtype=bool), jnp.array([1.0, 2.0, 3.0]), x)", False),
+        ("x.at[i, i].set((1.0, 2.0, 3.0))", "jnp.where(jnp.eye(n, dtype=bool), jnp.array((1.0, 2.0, 3.0)), x)", False),
+        ("x.at[jnp.diag_indices_from(y)].set(0.0)", "jnp.where(jnp.eye(y.shape[0], dtype=bool), 0.0, x)", True),
+        ("x.at[i, i].set(0.0)", "jnp.where(jnp.eye(n, dtype=bool), 0.0, x)", True),
+    ],
+)
+def test_a_diagonal_takes_arrays_and_numbers_and_the_length_that_was_asked_for(
+    write: str, advised: str, is_fixed: bool
+) -> None:
+    head = f"{HEAD}\n@jax.jit\ndef run(x, y):\n    n, i = x.shape[0], jnp.arange(x.shape[0])\n    i = jnp.arange(n)\n"
+    code = f"{head}    x = x @ y\n    return {write}\n"
+    (finding,) = found("write-on-diagonal", code)
+    assert finding.suggestion is not None
+    assert finding.suggestion.text.startswith(advised)
+    assert fixed("write-on-diagonal", code) == (code.replace(write, advised) if is_fixed else code)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        "x.T @ x + jnp.eye(4, k=1)",
+        "x.T @ x / -3 + jnp.eye(4)",
+        "x.T @ x + shift * jnp.eye(4)",
+        "shift * (x.T @ x) + jnp.eye(4)",
+    ],
+)
+def test_a_matrix_that_need_not_be_definite_is_solved_as_it_was(matrix: str) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef solved(x, b):\n    shift = -0.5\n    return jnp.linalg.solve({matrix}, b)\n"
+    assert not found("solve-for-cholesky", code)
+    assert found("solve-for-cholesky", code.replace(matrix, "x.T @ x + 0.5 * jnp.eye(4)"))
+
+
+@pytest.mark.parametrize("asked", ["value.block_until_ready()", "value.devices()", "isinstance(value, jax.Array)"])
+def test_elements_that_are_asked_for_what_jax_alone_has_stay_arrays_of_jax(asked: str) -> None:
+    code = HEAD + ROWS.replace("(value))", f"(value))\n        out.append({asked})")
+    assert found("iterating-device-array", code)
+    assert fixed("iterating-device-array", code) == code
+
+
+def test_one_number_for_all_rows_is_no_class_for_each() -> None:
+    for one in ("i.max()", "jnp.max(i)", "jnp.int32(2)", "None", "i[:, None]"):
+        code = f"{HEAD}\n@jax.jit\ndef coded(i):\n    return jnp.zeros((5, 4)).at[jnp.arange(5), {one}].set(1)\n"
+        assert not found("one-hot-by-at-set", code)
+
+
+@pytest.mark.parametrize(
+    ("rule", "made", "read", "advised"),
+    [
+        ("diag-then-matmul", "jnp.diag(a)", "b @ d", "b * {}"),
+        ("inverse-then-matmul", "jnp.linalg.inv(a)", "d @ b", "jnp.linalg.solve({}, b)"),
+        ("inverse-then-matmul", "jnp.linalg.inv(a)", "b @ d", "jnp.linalg.solve({}.mT, b.mT).mT"),
+    ],
+)
+def test_what_has_changed_since_is_not_advised_by_its_name(rule: str, made: str, read: str, advised: str) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(m, b):\n    d = {made}\n    {{}}\n    return {read}\n".replace("(a)", "(m)")
+    own = code.replace("    d = ", "    m = ").replace("d @", "m @").replace("@ d", "@ m")
+    changed = "v" if "diag" in rule else "a"
+    for text, name in ((code.format("b = 2 * b"), "m"), (code.format("m = 2 * m"), changed), (own.format("pass"), "m")):
+        (finding,) = found(rule, text)
+        assert finding.suggestion is not None
+        assert finding.suggestion.text.startswith(advised.format(name))
+
+
+@pytest.mark.parametrize(
+    ("rule", "writes", "advised"),
+    [
+        ("chained-at-set", "x.at[i].set(a).at[j].set(b)", "jnp.where(k == j, b, jnp.where(k == i, a, x)) with `k = "),
+        (
+            "chained-at-set",
+            "x.at[k].set(a).at[n].set(b)",
+            "jnp.where(k_ == n, b, jnp.where(k_ == k, a, x)) with `k_ = ",
+        ),
+        ("chained-at-set", "x.at[i].set(n).at[-1].set(b)", "jnp.where(k == n_ - 1, b, jnp.where(k == i, n, x)) with"),
+        (
+            "boundary-writes",
+            "i.at[0].set(a).at[-1].set(b)",
+            "jnp.where(i_ == 0, first, jnp.where(i_ == n - 1, last, i))",
+        ),
+    ],
+)
+def test_a_name_that_advice_makes_up_is_none_of_the_code(rule: str, writes: str, advised: str) -> None:
+    (finding,) = found(rule, f"{HEAD}\n@jax.jit\ndef run(x, i, j, k, n, a, b):\n    return {writes}\n")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text.startswith(advised)
+
+
+def test_a_new_axis_is_no_place() -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x, i, a):\n    return x.at[i].set(a).at[None].add(2 * a)\n"
+    assert "None" not in "".join(str(finding.suggestion) for finding in found("chained-at-set", code))
+
+
+@pytest.mark.parametrize(
+    ("kept", "total", "advised"),
+    [
+        ("jax.nn.softmax(x) * mask", "p.sum(-1, keepdims=True)", "jax.nn.softmax(jnp.where(mask, x, -jnp.inf))"),
+        ("jax.nn.softmax(x, axis=0) * ~dead", "p.sum(0)", "jax.nn.softmax(jnp.where(~dead, x, -jnp.inf), axis=0)"),
+        ("(1 - dead) * jax.nn.softmax(x)", "p.sum()", "jax.nn.softmax(jnp.where(1 - dead, x, -jnp.inf))"),
+        ("jax.nn.softmax(x) * mask", "p.sum(0)", None),
+        ("jax.nn.softmax(x, axis=0) * mask", "jnp.sum(p, axis=1, keepdims=True)", None),
+        ("jax.nn.softmax(x) * prior", "p.sum(-1, keepdims=True)", None),
+        ("jax.nn.softmax(x) * (prior * mask)", "p.sum(-1, keepdims=True)", None),
+    ],
+)
+def test_a_masked_softmax_keeps_its_axis_and_its_mask(kept: str, total: str, advised: str | None) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x, mask, dead, prior):\n    p = {kept}\n    return p / {total}\n"
+    told = [finding.suggestion.text for finding in found("softmax-then-mask", code) if finding.suggestion]
+    assert told == ([] if advised is None else [advised])
+
+
+@pytest.mark.parametrize(
+    ("reduced", "advised"),
+    [
+        ("jnp.max(x.at[k].set(-1.0))", "jnp.where(jnp.arange(n) == k, -1.0, x)"),
+        ("jnp.max(x.at[k].set(-1.0), axis=1)", "jnp.where(jnp.arange(n)[:, None] == k, -1.0, x)"),
+        ("x.at[:, k].set(-1.0).max(1)", "jnp.where(jnp.arange(n) == k, -1.0, x)"),
+        ("jax.nn.logsumexp((x - x[k]).at[k].set(0.0))", "jax.nn.logsumexp(x) - x[k]"),
+        ("jax.nn.logsumexp((x - x[k]).at[k].set(-jnp.inf))", "jnp.where(jnp.arange(n) == k, -jnp.inf, x - x[k])"),
+    ],
+)
+def test_what_is_overwritten_before_a_reduction_is_a_row_or_an_element_of_it(reduced: str, advised: str) -> None:
+    (finding,) = found("write-before-reduction", f"{HEAD}\n@jax.jit\ndef run(x, k):\n    return {reduced}\n")
+    assert finding.suggestion is not None
+    assert finding.suggestion.text == advised

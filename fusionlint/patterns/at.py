@@ -66,10 +66,11 @@ def _is_text(part: Part) -> bool:
 
 
 def elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:
-    """What stands between the brackets, one part an axis; a tuple, or numpy's `index_exp[i, j]`, is its parts."""
+    """What stands between the brackets, one part an axis; a tuple, or numpy's `index_exp[i, j]`, is its parts. There is
+    one at least: `()`, which takes all there is, is itself a part."""
     parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
     match parts:
-        case [cst.Tuple(elements=several)]:
+        case [cst.Tuple(elements=[_, *_] as several)]:
             return tuple(element.value for element in several)
         case [cst.Subscript(value=cst.Name(maker) | cst.Attribute(attr=cst.Name(maker)), slice=inner)] if (
             maker in _MAKES_AN_INDEX
@@ -79,9 +80,12 @@ def elements(slices: Sequence[cst.SubscriptElement]) -> tuple[Part, ...]:
 
 
 def is_whole(part: Part) -> bool:
-    """`:` or `...`."""
-    if isinstance(part, cst.Slice):
-        return part.lower is None and part.upper is None and part.step is None
+    """`:` or `...`, or `()`."""
+    match part:
+        case cst.Slice():
+            return part.lower is None and part.upper is None and part.step is None
+        case cst.Tuple(elements=several):
+            return not several
     return isinstance(part, cst.Ellipsis)
 
 

@@ -265,9 +265,9 @@ def _outline(told: _Told) -> str:
     if _are_joined(told):
         return _all_at_once(told) + _unless_they_meet(told)
     if seen.are_elements and along_one_axis(told.writes) is not None:
-        chosen = f"{jnp}.where(k == second, ..., {jnp}.where(k == first, ..., {told.array}))"
+        chosen = f"{jnp}.where(«k» == second, ..., {jnp}.where(«k» == first, ..., {told.array}))"
         unless = "" if seen.are_numbers else ", where each place is one number"
-        return f"one {jnp}.where inside the other: {chosen}, with `k = {jnp}.arange(n)`{unless}"
+        return f"one {jnp}.where inside the other: {chosen}, with `«k» = {jnp}.arange(«n»)`{unless}"
     if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
         return f"one sum of them, each brought to its place by {jnp}.pad"
     if seen.lie_side_by_side or seen.are_a_matrix:

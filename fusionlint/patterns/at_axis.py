@@ -15,6 +15,7 @@ from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.values import kind
+from fusionlint.source.edited import with_names
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source
 
@@ -59,6 +60,8 @@ def is_called_an_array(part: Part) -> bool:
 def is_place(part: Part) -> bool:
     """A number, a name, an element, a sum of those: what can stand in a list of indices."""
     match part:
+        case cst.Name("None" | "True" | "False"):
+            return False
         case cst.Name() | cst.Attribute() | cst.Subscript():
             return not is_called_a_slice(part) and not is_called_an_array(part)
         case cst.Integer():
@@ -136,19 +139,20 @@ def _of_arrays(writes: Sequence[Write]) -> str:
 
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
     """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
-    along = f"`k = {jnp}.arange(n)` along that axis{_behind(writes[0], source, jnp)}"
+    along = f"`«k» = {jnp}.arange(«n»)` along that axis{_behind(writes[0], source, jnp)}"
     methods = {write.method for write in writes}
     told = [(as_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
     text = array
     for place, value in told:
-        text = f"{jnp}.where(k == {place}, {value}, {text})"
+        text = f"{jnp}.where(«k» == {place}, {value}, {text})"
     sign, nothing = _SIGNS.get(writes[0].method, ("", ""))
     if sign:
-        text = f" {sign} ".join([array, *(f"{jnp}.where(k == {place}, {value}, {nothing})" for place, value in told)])
-    if sign and len(methods) == 1 and len(text) > _LONGEST:
-        text = f"{array} {sign} {jnp}.where(k == i, value, {nothing}), one for each place,"
-    elif len(methods) > 1 or not (sign or methods == {"set"}) or len(text) > _LONGEST:
-        text = f"{jnp}.where(k == i, value, {array}), one inside the other,"
+        text = f" {sign} ".join([array, *(f"{jnp}.where(«k» == {place}, {value}, {nothing})" for place, value in told)])
+    is_long = len(with_names(text)) > _LONGEST
+    if sign and len(methods) == 1 and is_long:
+        text = f"{array} {sign} {jnp}.where(«k» == «i», value, {nothing}), one for each place,"
+    elif len(methods) > 1 or not (sign or methods == {"set"}) or is_long:
+        text = f"{jnp}.where(«k» == «i», value, {array}), one inside the other,"
     return f"{text} with {along}"
 
 
@@ -165,9 +169,9 @@ def as_counted(place: Part, source: Source) -> str:
     """A place as `arange` counts it: -1 is n - 1, and -h - 1 is n - h - 1."""
     text = source.code(place)
     if _is_from_the_end(place):
-        return f"n - {text[1:].lstrip()}"
+        return f"«n» - {text[1:].lstrip()}"
     meant = source.value(place) if isinstance(place, cst.Name) else None
-    return f"n + {text}" if meant is not None and _is_from_the_end(meant) else text
+    return f"«n» + {text}" if meant is not None and _is_from_the_end(meant) else text
 
 
 def _is_from_the_end(place: Part) -> bool:
@@ -260,5 +264,5 @@ def _is_program(function: cst.CSTNode, source: Source) -> bool:
 def compared(part: Part, source: Source) -> str:
     """The places of a part of an index, as a comparison: `i == 0`, `i < 3`, `(i >= a) & (i < b)`."""
     bounds = ((">=", part.lower), ("<", part.upper)) if isinstance(part, cst.Slice) else (("==", part),)
-    asked = [f"i {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
+    asked = [f"«i» {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
     return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)

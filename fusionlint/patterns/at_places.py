@@ -12,7 +12,9 @@ from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.carry import written_before
 from fusionlint.source.tree import Source
 
-_DIAGONALS = ("jax.numpy.diag_indices", "jax.numpy.diag_indices_from", "numpy.diag_indices")
+# What is handed an array, and not its length.
+DIAGONAL_OF = "jax.numpy.diag_indices_from"
+_DIAGONALS = ("jax.numpy.diag_indices", DIAGONAL_OF, "numpy.diag_indices")
 
 
 def is_boundary(writes: list[Write], source: Source) -> bool:
@@ -128,12 +130,12 @@ def _names(part: cst.CSTNode) -> Iterator[str]:
 
 
 def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
-    """n, where the last two axes are written at `jnp.diag_indices(n)` or at `arange(n), arange(n)`, or the array itself
-    where it is asked for its diagonal; None for other places."""
+    """n, where the last two axes are written at `jnp.diag_indices(n)` or at `arange(n), arange(n)`, or the array whose
+    diagonal is asked for; None for other places."""
     parts = [meant(part, source) for part in write.index[axes_before(write) :]]
     match parts:
-        case [cst.Call(args=[cst.Arg(value=length), *more])] if source.calls(parts[0], *_DIAGONALS) and not more:
-            return write.array if source.calls(parts[0], _DIAGONALS[1]) else length
+        case [cst.Call(args=[cst.Arg(value=length, star="")])] if source.calls(parts[0], *_DIAGONALS):
+            return length
         case [cst.Call() as rows, cst.Call() as places]:
             if source.calls(rows, *RANGES) and source.code(rows) == source.code(places) and len(rows.args) == 1:
                 return rows.args[0].value

@@ -15,7 +15,11 @@ from fusionlint.source.walk import dotted
 
 # `array_typing.FloatScalar`, `chex.Scalar`, `jaxtyping.ScalarLike`.
 _SCALAR = regex(r"(^|\.)(\w*Scalar(Like)?|float|int)$")
-_OF_ALL = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "mean", "median", "argmax", "argmin"))
+_REDUCTIONS = ("max", "min", "sum", "mean", "median", "argmax", "argmin")
+_OF_ALL = tuple(f"jax.numpy.{name}" for name in _REDUCTIONS)
+_METHODS = (*_REDUCTIONS, "item")
+_OF_PYTHON = ("int", "float", "len")
+_TYPES = tuple(f"jax.numpy.{name}" for name in ("int32", "int64", "uint8", "float32", "asarray", "array"))
 # A name seldom stands for more names than this.
 _DEPTH = 3
 
@@ -32,8 +36,12 @@ def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _
             return is_a_number(left, source, depth) and is_a_number(right, source, depth)
         case cst.UnaryOperation(expression=inner):
             return is_a_number(inner, source, depth)
-        case cst.Call(args=[_]):
-            return source.calls(value, *_OF_ALL)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method)) as function, args=[]):
+            return method in _METHODS and source.qualified_name(function) is None
+        case cst.Call(args=[cst.Arg(value=one)]):
+            return source.calls(value, *_OF_ALL, *_OF_PYTHON) or (
+                source.calls(value, *_TYPES) and is_a_number(one, source, depth)
+            )
     return is_literal(value) and isinstance(value, cst.Integer | cst.Float)
 
 

@@ -5,13 +5,13 @@ In: the call that finds the places. Out: the reads, each with the axis along whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, constant, elements, inside, is_none, is_whole, names_read
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.at import Part, constant, elements, is_none, is_whole
+from fusionlint.patterns.calls import argument, has_only
 from fusionlint.source.tree import Source
 
 _TAKE = "jax.numpy.take_along_axis"
@@ -19,23 +19,28 @@ _EXPAND = "jax.numpy.expand_dims"
 
 
 class Pick(NamedTuple):
-    """`node` reads `array` at the places; `is_kept` where the axis stays, with a length of one."""
+    """`node` reads `array` at the places; `is_kept` where an axis of length one is added to those. `is_sure` where it
+    reads no others: no branch beside, and no turn before, may have left any."""
 
     node: cst.Subscript | cst.Call
     array: cst.BaseExpression
     is_kept: bool
+    is_sure: bool = True
 
 
 def picks(places: cst.Call, axis: int | None, source: Source, *, default: int | None = None) -> Iterator[Pick]:
     """The reads of any array at `places`, which were found along `axis`; along the `default` one where none is said
     (None: in all of the array), which is all that an array of one axis has."""
+    sure = source.sure_readers(places)
     for read in source.readers(places):
-        yield from _picks_at(read, axis, default, source)
+        for pick in _picks_at(read, axis, default, source):
+            yield pick._replace(is_sure=read in sure)
 
 
 def _picks_at(read: cst.CSTNode, axis: int | None, default: int | None, source: Source) -> Iterator[Pick]:
     """`d[i]`, `d[jnp.arange(n), i]`, `jnp.take_along_axis(d, i[:, None], 1)`."""
-    index = _spread(read, source)
+    along = default if axis is None else axis
+    index = _spread(read, along, source)
     above = source.parent(index)
     match above:
         case cst.Index() if index is read:
@@ -45,25 +50,33 @@ def _picks_at(read: cst.CSTNode, axis: int | None, default: int | None, source: 
         case cst.Arg():
             node = source.parent(above)
             if isinstance(node, cst.Call) and source.calls(node, _TAKE) and argument(node, 1, "indices") is index:
-                array, along = argument(node, 0, "arr"), argument(node, 2, "axis")
-                found = constant(along) if along is not None else -1
-                if array is not None and is_same_axis(found, default if axis is None else axis):
+                array, given = argument(node, 0, "arr"), argument(node, 2, "axis")
+                found = constant(given) if given is not None else -1
+                if array is not None and is_same_axis(found, along):
                     yield Pick(node, array, is_kept=index is not read)
 
 
-def _spread(read: cst.CSTNode, source: Source) -> cst.CSTNode:
-    """What adds an axis to the places, `i[:, None]`, `jnp.expand_dims(i, 1)`; else the places themselves."""
+def _spread(read: cst.CSTNode, axis: int | None, source: Source) -> cst.CSTNode:
+    """What adds the `axis` that the places lack, `i[:, None]`, `jnp.expand_dims(i, 1)`; else the places themselves."""
     above = source.parent(read)
     match above:
-        case cst.Subscript(value=value, slice=slices) if value is read:
-            parts = elements(slices)
-            if sum(map(is_none, parts)) == 1 and all(is_none(part) or is_whole(part) for part in parts):
-                return above
+        case cst.Subscript(value=value, slice=slices) if value is read and is_same_axis(_added(slices), axis):
+            return above
         case cst.Arg():
             call = source.parent(above)
-            if isinstance(call, cst.Call) and source.calls(call, _EXPAND) and call.args[0] is above:
-                return call
+            if isinstance(call, cst.Call) and source.calls(call, _EXPAND) and argument(call, 0, "a") is read:
+                given = argument(call, 1, "axis")
+                return call if given is not None and is_same_axis(constant(given), axis) else read
     return read
+
+
+def _added(slices: Sequence[cst.SubscriptElement]) -> int | None:
+    """The axis that an index adds, and does nothing else: 1 of `i[:, None]`, -1 of `i[..., None]`."""
+    parts = elements(slices)
+    new = [number for number, part in enumerate(parts) if is_none(part)]
+    if len(new) != 1 or not all(is_none(part) or is_whole(part) for part in parts):
+        return None
+    return new[0] - len(parts) if any(not isinstance(part, cst.Slice) for part in parts[: new[0]]) else new[0]
 
 
 def _is_along(parts: tuple[Part, ...], read: cst.CSTNode, axis: int | None, source: Source) -> bool:
@@ -72,30 +85,17 @@ def _is_along(parts: tuple[Part, ...], read: cst.CSTNode, axis: int | None, sour
         case [one]:
             return one is read and axis is None
         case [cst.Call() as rows, one]:
-            return one is read and axis in (1, -1) and source.calls(rows, "jax.numpy.arange")
+            return one is read and axis in (1, -1) and _is_of_each(rows, source)
         case [one, cst.Call() as columns]:
-            return one is read and axis == 0 and source.calls(columns, "jax.numpy.arange")
+            return one is read and axis == 0 and _is_of_each(columns, source)
     return False
 
 
+def _is_of_each(numbers: cst.Call, source: Source) -> bool:
+    """Whether these are the numbers of the rows in their order, `arange(n)`: from 0 on, in steps of one."""
+    return source.calls(numbers, "jax.numpy.arange") and has_only(numbers, 1, "dtype")
+
+
 def is_same_axis(one: int | None, other: int | None) -> bool:
-    """Whether two axes may be the same: -1 is the last, of however many."""
+    """Whether two axes may be the same: -1 is the last, of however many; any where one is not said."""
     return one is not None and (other is None or one == other or (-1 in (one, other) and max(one, other) > 0))
-
-
-def is_written_between(node: cst.CSTNode, first: cst.CSTNode, last: cst.CSTNode, source: Source) -> bool:
-    """Whether a name that `node` reads is written anew after one node and before another."""
-    return any(use.is_write for name in names_read(node) for use in source.uses_between(name, first, last))
-
-
-def is_unchanged_between(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
-    """Whether both say the same of the same values: no name in them is written anew in between, no field assigned, and
-    nothing is called, which may give something else each time."""
-    text = source.code(one)
-    if text != source.code(other) or any(isinstance(part, cst.Call) for part in inside(one)):
-        return False
-    if is_written_between(one, one, other, source):
-        return False
-    function = source.function(one)
-    targets = (part.target for part in inside(function.body) if isinstance(part, cst.AssignTarget)) if function else ()
-    return isinstance(one, cst.Name) or all(source.code(target) != text for target in targets)

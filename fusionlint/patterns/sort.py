@@ -58,13 +58,14 @@ class Sorted(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What a subscript reads of a sorted array: at its `end` one element (`count` is None), or `count` of them, or
-    (`is_single`) the last of these alone. `length` is how many indices the subscript has."""
+    (`is_single`) the last of these alone. `length` is how many indices the subscript, `node`, has."""
 
     end: End
     count: cst.BaseExpression | None
     is_single: bool
     length: int
     from_back: bool
+    node: cst.Subscript
 
 
 def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | None:
@@ -75,7 +76,9 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
     outer: cst.CSTNode = call
     while (further := _further(outer, found, source)) is not None:
         outer, found = further
-    subscripts = [(source.parent(read), read) for read in source.readers(outer)]
+    subscripts = [(source.parent(read), read) for read in source.sure_readers(outer)]
+    if len(subscripts) != len(source.readers(outer)):
+        return None
     around = (source.function(call), source.loop(call))
     if any((source.function(value), source.loop(value)) != around for _, value in subscripts):
         return None  # a loop's body, which may read another place each time
@@ -89,8 +92,8 @@ def reads_of(call: cst.Call, source: Source) -> tuple[Sorted, list[Taken]] | Non
 def _further(value: cst.CSTNode, found: Sorted, source: Source) -> tuple[cst.CSTNode, Sorted] | None:
     """What is made of a sorted array, or of its name where nothing else reads that, and is in order too: turned round,
     `s[::-1]`, `jnp.flip(s)`, `-s` of `-x`, or `softmax(s)`."""
-    reads = source.readers(value)
-    if len(reads) != 1:
+    reads = source.sure_readers(value)
+    if len(reads) != 1 or len(source.readers(value)) != 1:
         return None
     value, above = reads[0], source.parent(reads[0])
     turned = found._replace(descending=not found.descending, reversed=not found.reversed)
@@ -148,12 +151,14 @@ def _subscripted(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -
     if not isinstance(above, cst.Subscript) or above.value is not value:
         return None
     parts = elements(above.slice)
-    place = found.axis if isinstance(found.axis, int) and found.axis >= 0 else len(parts) - 1
-    if found.axis not in (-1, FLAT) and (place >= len(parts) or found.axis == place < 0):
+    axis = found.axis if isinstance(found.axis, int) else -1
+    place = axis if axis >= 0 else len(parts) + axis
+    if not 0 <= place < len(parts):
         return None
     others = (*parts[:place], *parts[place + 1 :])
-    shifted = found.axis != -1 and any(isinstance(part, cst.Ellipsis) for part in parts[:place])
-    return parts[place] if all(map(is_whole, others)) and not shifted else None
+    counted = parts[:place] if axis >= 0 else parts[place + 1 :]
+    is_shifted = any(isinstance(part, cst.Ellipsis) for part in counted)
+    return parts[place] if all(map(is_whole, others)) and not is_shifted else None
 
 
 def _is_reversal(part: Part) -> bool:
@@ -172,15 +177,15 @@ def taken(above: cst.CSTNode | None, value: cst.CSTNode, found: Sorted) -> Taken
     length = len(above.slice)
     match part:
         case cst.Integer() if part.evaluated_value == 0:
-            return Taken(ends[0], None, True, length, from_back=False)
+            return Taken(ends[0], None, True, length, False, above)
         case cst.Integer() if part.evaluated_value == _SECOND:
-            return Taken(ends[0], cst.Integer(str(_SECOND + 1)), True, length, from_back=False)
+            return Taken(ends[0], cst.Integer(str(_SECOND + 1)), True, length, False, above)
         case cst.UnaryOperation(operator=cst.Minus(), expression=count):
-            return Taken(ends[1], None if constant(count) == 1 else count, True, length, from_back=True)
+            return Taken(ends[1], None if constant(count) == 1 else count, True, length, True, above)
         case cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None) if not _is_negative(count):
-            return Taken(ends[0], None if constant(count) == 1 else count, False, length, from_back=False)
+            return Taken(ends[0], None if constant(count) == 1 else count, False, length, False, above)
         case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=count), upper=None, step=None):
-            return Taken(ends[1], None if constant(count) == 1 else count, False, length, from_back=True)
+            return Taken(ends[1], None if constant(count) == 1 else count, False, length, True, above)
     return None
 
 

@@ -11,7 +11,8 @@ from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.picked import Pick, is_unchanged_between, picks
+from fusionlint.patterns.picked import picks
+from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -32,13 +33,18 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     along = constant(axis) if axis is not None else None
     if (axis is not None and along is None) or not source.is_traced(node):
         return
-    found = [pick for pick in picks(node, along, source) if is_unchanged_between(array, pick.array, source)]
+    kept = argument(node, -1, "keepdims")
+    is_kept = kept is not None and source.code(kept) == "True"
+    if kept is not None and not is_kept and source.code(kept) != "False":
+        return
+    sure = (pick for pick in picks(node, along, source) if pick.is_sure and not (is_kept and pick.is_kept))
+    found = [pick for pick in sure if is_unchanged_between(array, pick.array, source)]
     if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and source.parameter(array) is not None)
     shown = brief(source.code(array), _LONG, "an array")
     for pick in found:
-        text = _reduced(node, array, axis, pick, source)
+        text = _reduced(node, array, axis, source, is_kept=is_kept or pick.is_kept)
         message = (
             f"`{shown}` is read once more, by a gather" if is_there else f"`{shown}` is written to memory for a gather"
         )
@@ -46,19 +52,20 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
             pick.node,
             f"{message}, for the value that a reduction has at hand",
             write=text,
-            edits=(source.replace(pick.node, text),) if not source.has_comment(pick.node) else (),
+            edits=() if source.has_comment(pick.node) else (source.replace(pick.node, text),),
             pair=_THERE if is_there else 0,
         )
 
 
 def _reduced(
-    node: cst.Call, array: cst.BaseExpression, axis: cst.BaseExpression | None, pick: Pick, source: Source
+    node: cst.Call, array: cst.BaseExpression, axis: cst.BaseExpression | None, source: Source, *, is_kept: bool
 ) -> str:
     """`jnp.min(d, axis=1)`, with the user's own names."""
     name = "max" if source.calls(node, _PLACES[0]) else "min"
     arguments = [as_argument(array, source)]
     if axis is not None:
         arguments.append(f"axis={source.code(axis)}")
-    if pick.is_kept or argument(node, -1, "keepdims") is not None:
+    if is_kept:
         arguments.append("keepdims=True")
-    return f"{beside(node.func, name, source) or f'jnp.{name}'}({', '.join(arguments)})"
+    numpy = source.alias_at(node, "jax.numpy") or "jnp"
+    return f"{beside(node.func, name, source) or f'{numpy}.{name}'}({', '.join(arguments)})"

@@ -10,7 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.picked import Pick, is_unchanged_between, picks
+from fusionlint.patterns.picked import Pick, picks
+from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.patterns.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

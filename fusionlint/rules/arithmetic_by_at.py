@@ -84,4 +84,4 @@ def _instead(write: Write, source: Source) -> str:
         text = f"{array} {sign} {jnp}.where({place}, {value}, {neutral})"
     else:
         text = f"{jnp}.where({place}, {jnp}.{_CHOICES[write.method]}({array}, {value}), {array})"
-    return f"{text}, with `i = {jnp}.arange(n)` along that axis"
+    return f"{text}, with `«i» = {jnp}.arange(«n»)` along that axis"

@@ -180,7 +180,7 @@ def _instead(node: cst.Call, cuts: Sequence[_Cut], source: Source) -> str:
     text = done[-1]
     for cut, made in zip(reversed(cuts[:-1]), reversed(done[:-1]), strict=True):
         text = f"{jnp}.where({compared(cut.columns.with_changes(lower=None), source)}, {made}, {text})"
-    text = f"{text}, with `i = {jnp}.arange(n)` along that axis"
+    text = f"{text}, with `«i» = {jnp}.arange(«n»)` along that axis"
     if is_guarded:
         text += "; the inner choice keeps the others' gradients from being NaN"
     is_beside = any(_is_beside(work, cut, source) for work, cut in zip(works, cuts, strict=True))

@@ -67,12 +67,12 @@ def _advice(writes: list[Write], source: Source) -> str:
         return f"{jnp}.concatenate of what is written at the start, what stays, and what is written at the end{along}"
     if len(axes) > 1 or any(isinstance(part, cst.Slice) and not is_whole(part) for w in writes for part in w.index):
         return masked(jnp, is_padded=False)
-    along = f"with `i = {jnp}.arange(n)`{_along(axes.pop())}"
+    along = f"with `«i» = {jnp}.arange(«n»)`{_along(axes.pop())}"
     if all(write.method == "add" for write in writes):
-        return f"{array} + {jnp}.where(i == 0, a, 0) + {jnp}.where(i == n - 1, b, 0) {along}"
+        return f"{array} + {jnp}.where(«i» == 0, first, 0) + {jnp}.where(«i» == «n» - 1, last, 0) {along}"
     if any(write.method != "set" for write in writes):
         return masked(jnp, is_padded=False)
-    return f"{jnp}.where(i == 0, a, {jnp}.where(i == n - 1, b, {array})) {along}"
+    return f"{jnp}.where(«i» == 0, first, {jnp}.where(«i» == «n» - 1, last, {array})) {along}"
 
 
 def _along(axis: int) -> str:

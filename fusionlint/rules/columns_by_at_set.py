@@ -83,8 +83,8 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
     places = [(where, write) for write in writes if (where := column(write)) is not None]
     if len({where < 0 for where, _ in places}) > 1 and not is_new:  # both ends of something that may be wide
         whole = source.code(array) if isinstance(array, cst.Name | cst.Attribute) else "x"
-        chosen = f"{jnp}.where(k == i, {jnp}.expand_dims(column, {axis}), {whole}), one inside the other"
-        return f"{chosen}, with `k = {jnp}.arange(n)` along that axis"
+        chosen = f"{jnp}.where(«k» == «i», {jnp}.expand_dims(column, {axis}), {whole}), one inside the other"
+        return f"{chosen}, with `«k» = {jnp}.arange(«n»)` along that axis"
     in_order = [write for _, write in sorted(places, key=lambda place: (place[0] < 0, place[0]))]
     values = [_shown(write, source, jnp) for write in in_order[:3]] + ["..."] * bool(in_order[3:])
     rest = _rest(sorted(where for where, _ in places), array, source)

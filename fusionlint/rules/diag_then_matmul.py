@@ -15,6 +15,7 @@ from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements,
 from fusionlint.patterns.calls import brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES
+from fusionlint.patterns.same import is_same_at
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -70,7 +71,8 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _has_one_before(factor, product, source) or is_concrete(node, source) or _is_known(vector, product, source):
         return
-    v, a = _shown(vector, "v", source), _shown(product.other, "a", source)
+    is_same = is_same_at(vector, product.whole, source, dropped=name)
+    v, a = _shown(vector, "v", source) if is_same else "v", _shown(product.other, "a", source)
     yield source.finding(
         node,
         "a vector becomes a matrix of zeros around its diagonal, for a matrix product to multiply by them",

@@ -141,5 +141,16 @@ def _edits(
     else:
         edits = [source.replace(flip, source.code(inner)) for flip, inner in given]
         edits.append(source.replace(last, f"{source.code(last)}, reverse=True"))
-    edits += [source.replace(flip, source.code(r)) for flip, r in zip(back, read, strict=True) if flip is not None]
+    for behind, kept in zip(back, read, strict=True):
+        edits += _unflipped(behind, kept, source) if behind is not None else ()
     return tuple(edits)
+
+
+def _unflipped(flip: cst.BaseExpression, inner: cst.CSTNode, source: Source) -> Iterator[Edit]:
+    """Takes away what stands around `inner` in a flip: in it the scan itself may stand, `scan(...)[1][::-1]`."""
+    whole, kept = source.location(flip), source.location(inner)
+    start, end = (whole.line, whole.column), (kept.line, kept.column)
+    if start < end:
+        yield Edit(whole._replace(end_line=kept.line, end_column=kept.column), "")
+    if (kept.end_line, kept.end_column) < (whole.end_line, whole.end_column):
+        yield Edit(whole._replace(line=kept.end_line, column=kept.end_column), "")

@@ -15,6 +15,7 @@ from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, is_lower_factor, small_matrix
+from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -81,7 +82,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
     message = "the inverse is made only to be multiplied: more work and memory than solving, and less exact"
     if found.is_right or found.is_transposed:
-        yield source.finding(node, message, write=_turned(solve, matrix, found, source), pair=int(found.is_right))
+        turned = _turned(solve, matrix, found, source, name)
+        yield source.finding(node, message, write=turned, pair=int(found.is_right))
         return
     edits: tuple[Edit, ...] = ()
     if name is None and isinstance(node.func, cst.Attribute) and isinstance(found.whole, cst.Call):
@@ -89,7 +91,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
     # From the left: of a product with a vector alone the system is solved, and not for each column of what is before.
     other = f"{_shown(found.other, source)} @ {_shown(found.behind, source)}" if found.behind is not None else ""
-    write = f"{solve}({_shown(matrix, source)}, {other or _shown(found.other, source)})"
+    shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
+    write = f"{solve}({shown}, {other or _shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
 
 
@@ -180,12 +183,12 @@ def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
     return False
 
 
-def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
-    """What to write where something has to be transposed for it."""
-    a, b = (
-        text if (text := source.code(node)).isidentifier() else name
-        for node, name in ((matrix, "a"), (found.other, "b"))
-    )
+def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source, made: cst.Name | None) -> str:
+    """What to write where something has to be transposed for it; `made` is the name of the inverse, if any."""
+    is_same = is_same_at(matrix, found.whole, source, dropped=made)
+    matrix_text, other_text = source.code(matrix), source.code(found.other)
+    a = matrix_text if matrix_text.isidentifier() and is_same else "a"
+    b = other_text if other_text.isidentifier() else "b"
     if not found.is_right:
         return f"{solve}({a}.mT, {b})"
     turned = a if found.is_transposed else f"{a}.mT"

@@ -37,6 +37,8 @@ _NUMPY = "jax.numpy."
 _MAKES_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
+# What numpy's numbers have not.
+_OF_JAX_ALONE = ("at", "addressable_data", "block_until_ready", "delete", "device", "devices", "is_deleted", "sharding")
 _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # Next to a file an element is read in no time.
@@ -269,13 +271,18 @@ def _waited_for(call: cst.CSTNode, array: cst.BaseExpression, source: Source) ->
 
 
 def _is_written_on(array: cst.BaseExpression, source: Source) -> bool:
-    """Whether the loop over `array` asks its elements for what arrays of numpy lack, `x.at[0].set(y)`."""
+    """Whether the loop over `array` asks its elements for what numbers of numpy lack, `x.at[0].set(y)`, or of what type
+    they are."""
     loop = source.parent(array)
     if not isinstance(loop, cst.For | cst.CompFor):
         return False
     names = [part for part in inside(loop.target) if isinstance(part, cst.Name)]
-    above = (source.parent(read) for name in names for read in source.reads(name))
-    return any(isinstance(each, cst.Attribute) and each.attr.value == "at" for each in above)
+    reads = [read for name in names for read in source.reads(name)]
+    above = (source.parent(read) for read in reads)
+    calls = (source.handed_to(read) for read in reads)
+    return any(isinstance(each, cst.Attribute) and each.attr.value in _OF_JAX_ALONE for each in above) or any(
+        call is not None and dotted(call.func) in ("isinstance", "type") for call in calls
+    )
 
 
 def _parts(loop: _Loop) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst.CSTNode]]:

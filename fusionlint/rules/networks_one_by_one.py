@@ -16,7 +16,7 @@ from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import collected, counting, iterated_by, target_names
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.picked import is_written_between
+from fusionlint.patterns.same import is_same_at
 from fusionlint.rule import Rule
 from fusionlint.source.project import Place
 from fusionlint.source.tree import Source
@@ -106,7 +106,7 @@ def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding
             ) if not source.in_loop(call) and _is_a_module(module, source):
                 alike[_but_for_its_name(source.code(module), call, source)].append(call)
     for (name, *_), calls in alike.items():
-        if len(calls) > 1 and not is_written_between(calls[0], calls[0], calls[-1], source):
+        if len(calls) > 1 and is_same_at(calls[0], calls[-1], source):
             yield source.finding(calls[0], _MESSAGE, write=_vmapped(name, str(len(calls))))
 
 

@@ -8,7 +8,18 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, elements, is_static, is_whole
+from fusionlint.patterns.at import (
+    WRITES,
+    Part,
+    Write,
+    at_write,
+    constant,
+    elements,
+    inside,
+    is_none,
+    is_static,
+    is_whole,
+)
 from fusionlint.patterns.at_chain import chain, is_last, root, write_on
 from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
@@ -17,6 +28,7 @@ from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.mapped import counts_elements
 from fusionlint.patterns.one_number import is_a_number
+from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -101,7 +113,9 @@ def _are_for_each(places: Part, counted: Part, source: Source) -> bool:
     """Whether there is a place for each number that `counted` counts up to."""
     every, places = meant(counted, source), meant(places, source)
     is_arange = isinstance(every, cst.Call) and source.calls(every, "jax.numpy.arange") and len(every.args) == 1
-    return is_arange and not isinstance(places, cst.BaseSlice | cst.Integer | cst.UnaryOperation)
+    if not is_arange or isinstance(places, cst.BaseSlice | cst.Integer | cst.UnaryOperation):
+        return False
+    return not is_a_number(places, source) and not any(map(is_none, inside(places)))  # one for all of them
 
 
 def _is_of_a_plane(write: Write, source: Source) -> bool:
@@ -228,8 +242,10 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
     every = meant(write.index[0], source)
     if not isinstance(every, cst.Call) or source.code(every.args[0].value) != _length(write, 0, source):
         return ()  # rows are left without a one
-    if not isinstance(place, cst.BaseExpression) or is_a_number(place, source) or _may_be_below_zero(place, source):
-        return ()  # one number stands for every row
+    if not is_same_at(every.args[0].value, write.call, source):
+        return ()  # as they may be here
+    if not isinstance(place, cst.BaseExpression) or _may_be_below_zero(place, source):
+        return ()
     dtype = argument(write.array, 1, "dtype")
     if source.has_comment(write.call) or len(write.array.args) > 2:
         return ()
@@ -243,13 +259,13 @@ def _compared(write: Write, source: Source) -> str:
     match parts:
         case [one, ":"]:
             value = _shown(write.value, source) if write.value is not None else "1"
-            return f"{jnp}.where({jnp}.arange(n)[:, None] == {one}, {value}, 0)"
+            return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, 0)"
         case [one] if not _is_one(write.value) and write.value is not None:
-            return f"{jnp}.where({jnp}.arange(n) == {one}, {_shown(write.value, source)}, 0)"
+            return f"{jnp}.where({jnp}.arange(«n») == {one}, {_shown(write.value, source)}, 0)"
         case [one] if not source.calls(write.index[0], "tuple"):
-            return f"{jnp}.arange(n) == {one}"
+            return f"{jnp}.arange(«n») == {one}"
         case [row, column]:
-            return f"({jnp}.arange(h)[:, None] == {row}) & ({jnp}.arange(w) == {column})"
+            return f"({jnp}.arange(«h»)[:, None] == {row}) & ({jnp}.arange(«w») == {column})"
     return f"comparisons of {jnp}.arange with the place on each axis, one with the other by `&`"
 
 

@@ -143,10 +143,16 @@ def _is_diagonal(node: cst.BaseExpression, source: Source) -> bool:
     """`damping * jnp.eye(n)`, whose factor does not stand there as negative, nor as less than rounding leaves."""
     match node:
         case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
-            if any(isinstance(part, cst.UnaryOperation) or _is_tiny(part, source) for part in (left, right)):
+            if any(_may_be_negative(part, source) or _is_tiny(part, source) for part in (left, right)):
                 return False
             return _is_diagonal(left, source) or _is_diagonal(right, source)
-    return source.calls(node, *_IDENTITIES)
+        case cst.Call():
+            return source.calls(node, *_IDENTITIES) and has_only(node, 1, "N", "n", "M", "dtype")
+    return False
+
+
+def _may_be_negative(factor: cst.BaseExpression, source: Source) -> bool:
+    return isinstance(source.meant(factor), cst.UnaryOperation)
 
 
 def _is_tiny(factor: cst.BaseExpression, source: Source) -> bool:
@@ -167,11 +173,11 @@ def _is_gram(node: cst.BaseExpression, source: Source) -> bool:
             return True
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("as_matrix" | "to_dense" | "todense"))):
             return _is_gram(owner, source)
-        case cst.BinaryOperation(left=left, operator=cst.Divide()):
-            return _is_gram(left, source)
+        case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right):
+            return _is_gram(left, source) and not _may_be_negative(right, source)
         case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
             factors = (left, right)
-            return not any(isinstance(each, cst.UnaryOperation) for each in factors) and any(
+            return not any(_may_be_negative(each, source) for each in factors) and any(
                 _is_gram(each, source) for each in factors
             )
         case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):

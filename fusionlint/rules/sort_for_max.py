@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -34,14 +34,14 @@ def one_end_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     made, taken = found
     is_of_one_row = all(one.length == 1 for one in taken)
     if is_of_one_row and (
-        (made.axis == -1 and _has_rows(node, made.array, source)) or is_beside_a_decomposition(node, source)
+        (made.axis == -1 and _has_rows(node, made.array, taken, source)) or is_beside_a_decomposition(node, source)
     ):
         return
     if _is_read_elsewhere(node, source):
         return
     ends = sorted({one.end for one in taken}, reverse=True)
     text = {one.end: _instead(node, made, one, source) for one in taken}
-    outermost = _read_whole(node, source)
+    outermost = _read_at_once(node, taken, source)
     edits: tuple[Edit, ...] = ()
     if outermost is not None and isinstance(node.func, cst.Attribute) and not holds_comment(outermost):
         edits = (source.replace(outermost, text[ends[0]]),)
@@ -69,14 +69,10 @@ def _is_read_elsewhere(node: cst.Call, source: Source) -> bool:
     return False
 
 
-def _has_rows(call: cst.Call, array: cst.BaseExpression, source: Source) -> bool:
+def _has_rows(call: cst.Call, array: cst.BaseExpression, taken: Sequence[Taken], source: Source) -> bool:
     """Whether the sorted array is seen to have an axis more, of which `[0]` is the first: what is read is gone over, or
     what is sorted is read elsewhere by two indices."""
-    stored = source.assigned_name(call)
-    reads = (
-        [source.parent(read) for read in source.reads(stored)] if stored is not None else [_read_whole(call, source)]
-    )
-    if any(read is not None and _is_gone_over(read, source) for read in reads):
+    if any(_is_gone_over(one.node, source) for one in taken):
         return True
     of = [name for name in names_read(array) if source.function(name) is source.function(call)]
     uses = [use.node for name in of for use in source.uses(name)]
@@ -119,15 +115,16 @@ def sorted_for_one(barrier: Barrier, module: hlo.Module) -> str | None:
     return words if sorted_to(barrier, module) == 1 else None
 
 
-def _read_whole(call: cst.Call, source: Source) -> cst.Subscript | None:
-    """The outermost of the subscripts that stand around `call`."""
-    outermost: cst.Subscript | None = None
+def _read_at_once(call: cst.Call, taken: Sequence[Taken], source: Source) -> cst.Subscript | None:
+    """The subscript that reads the end, where only others stand between `call` and it: `jnp.sort(x)[::-1][0]`."""
     below: cst.CSTNode = call
     for above in source.ancestors(call):
         if not isinstance(above, cst.Subscript) or above.value is not below:
-            break
-        outermost = below = above
-    return outermost
+            return None
+        if any(one.node is above for one in taken):
+            return above
+        below = above
+    return None
 
 
 def _instead(call: cst.Call, made: Sorted, one: Taken, source: Source) -> str:

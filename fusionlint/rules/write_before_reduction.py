@@ -11,6 +11,7 @@ from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, insi
 from fusionlint.patterns.at_chain import chain
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
+from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -45,7 +46,7 @@ def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]
     yield source.finding(
         node,
         "one place is written by kernels of its own, only for the array to be reduced",
-        write=closed or _compared(write, place, source),
+        write=closed or _compared(write, place, reducers, source),
         # The loss of one label is a case of the first pair: batches of labels go through it, wherever that is written.
         pair=0 if closed or under_vmap(node, source) else 1,
     )
@@ -97,6 +98,8 @@ def _reducer(read: cst.CSTNode, source: Source) -> cst.Call | None:
 
 def _closed_form(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str | None:
     """`logsumexp(x) - x[i]`, for the logsumexp of `(x - x[i]).at[i].set(0)`."""
+    if not isinstance(write.value, cst.Integer | cst.Float) or write.value.evaluated_value != 0:
+        return None
     match write.array:
         case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=cst.Subscript() as right):
             is_own = source.code(right.value) == source.code(left) and len(write.index) == 1
@@ -106,12 +109,20 @@ def _closed_form(write: Write, place: Part, reducers: list[cst.Call], source: So
     return None
 
 
-def _compared(write: Write, place: Part, source: Source) -> str:
+def _compared(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array = source.code(write.array)
     array = brief(array, _LONG, "x")
     value = source.code(write.value) if write.value is not None else "value"
-    return f"{jnp}.where({jnp}.arange(n) == {source.code(place)}, {value}, {array})"
+    is_row = len(write.index) == 1 and (is_matrix(write.array, source) or any(map(_is_along_a_later_axis, reducers)))
+    numbers = f"{jnp}.arange(«n»){'[:, None]' if is_row else ''}"
+    return f"{jnp}.where({numbers} == {source.code(place)}, {value}, {array})"
+
+
+def _is_along_a_later_axis(reducer: cst.Call) -> bool:
+    """Whether an axis is said that an array of one has not: `max(1)`, `jnp.max(x, axis=1)`."""
+    given = (arg.value for arg in reducer.args if arg.keyword is None or arg.keyword.value == "axis")
+    return any((constant(one) or 0) >= 1 or (constant(one) or 0) < -1 for one in given)
 
 
 def _mentions(node: cst.CSTNode, place: Part, source: Source) -> bool:

@@ -16,15 +16,16 @@ from fusionlint.patterns.at import (
     at_write,
     constant,
     elements,
+    inside,
     is_literal,
     is_none,
-    names_read,
 )
 from fusionlint.patterns.at_chain import chain, is_last
-from fusionlint.patterns.at_places import axes_before, diagonal, meant
-from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.at_places import DIAGONAL_OF, axes_before, diagonal, meant
+from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -73,12 +74,18 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if argument(node, 2, "wrap") is not None or is_concrete(node, source) or _is_first(array, source):
         return
-    jnp = source.alias_at(node, "jax.numpy") or "jnp"
+    numpy = source.alias_at(node, "jax.numpy")
+    jnp = numpy or "jnp"
     shown, size = _shown(array, source), f"{_shown(array, source)}.shape[0]"
     eye = f"{jnp}.eye({size}, dtype=bool)"
     is_false = isinstance(value, cst.Name) and value.value == "False"
-    text = f"{shown} & ~{eye}" if is_false else f"{jnp}.where({eye}, {source.code(value)}, {shown})"
-    is_plain = isinstance(array, cst.Name) and is_literal(value) and not is_false and not source.has_comment(node)
+    text = (
+        f"{shown} & ~{eye}"
+        if is_false
+        else f"{jnp}.where({eye}, {_as_array(value, jnp, as_argument(value, source))}, {shown})"
+    )
+    is_named = numpy is not None and isinstance(array, cst.Name)
+    is_plain = is_named and _is_plain(value) and not is_false and not source.has_comment(node)
     yield source.finding(
         node,
         "a scatter writes the diagonal, by kernels of its own",
@@ -108,7 +115,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     """`jnp.where(jnp.eye(n, dtype=bool), value, K)`, which holds for a scalar and for a vector."""
     assert write.value is not None
     jnp = source.alias("jax.numpy") or "jnp"
-    array, value = _shown(write.array, source), _shown(write.value, source)
+    array, value = _shown(write.array, source), _as_array(write.value, jnp, _shown(write.value, source))
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if axes_before(write):
         value, unless = _of_each(write, value, source)
@@ -212,7 +219,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     jnp = source.alias_at(write.call, "jax.numpy")
     if jnp is None or write.method not in ("set", "add") or not isinstance(write.array, cst.Name):
         return ()
-    if write.value is None or not (isinstance(write.value, cst.Name) or is_literal(write.value)):
+    if write.value is None or not (isinstance(write.value, cst.Name) or _is_plain(write.value)):
         return ()
     if (
         len(write.call.args) != 1
@@ -222,7 +229,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or _has_more_axes(write.array, source)
         or _is_a_row(write.value, length, source)
         or _may_be_rows(write, source)
-        or any(len(source.writes(name)) > 1 for name in names_read(length))
+        or not is_same_at(length, write.call, source)
     ):
         return ()
     array, value = write.array.value, source.code(write.value)
@@ -234,7 +241,23 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
 
 
 def _size(write: Write, length: cst.BaseExpression, source: Source) -> str:
-    return f"{_shown(write.array, source)}.shape[0]" if length is write.array else source.code(length)
+    """How long the diagonal is, as code for the place of the write: where its names mean something else there, by the
+    array itself."""
+    if not is_same_at(length, write.call, source):
+        return f"{_shown(write.array, source)}.shape[0]"
+    is_asked = source.calls(source.handed_to(length) or length, DIAGONAL_OF)
+    return f"{as_operand(length, source.code(length))}.shape[0]" if is_asked else source.code(length)
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """Whether this is a number, and no list of some: `where` takes none."""
+    brackets = (cst.List, cst.Tuple, cst.SimpleString, cst.Ellipsis)
+    return is_literal(value) and not any(isinstance(part, brackets) for part in inside(value))
+
+
+def _as_array(value: cst.BaseExpression, jnp: str, shown: str) -> str:
+    """What a `where` takes instead of a list of numbers."""
+    return f"{jnp}.array({shown})" if isinstance(value, cst.List | cst.Tuple) else shown
 
 
 def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
@@ -243,4 +266,4 @@ def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
-    return brief(source.code(node), _LONG)
+    return brief(as_argument(node, source), _LONG)

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from fusionlint.finding import Edit, Finding, Suggestion
+from fusionlint.source.edited import overlap
 
 
 def split_lines(text: str) -> list[str]:
@@ -25,7 +26,7 @@ def fixes(findings: Iterable[Finding], *, unsafe: bool) -> list[Suggestion]:
         suggestion = finding.suggestion
         if suggestion is None or not suggestion.edits or not (suggestion.safe or unsafe):
             continue
-        if not any(_overlap(a, b) for other in chosen for a in other.edits for b in suggestion.edits):
+        if not any(overlap(a, b) for other in chosen for a in other.edits for b in suggestion.edits):
             chosen.append(suggestion)
     return chosen
 
@@ -41,11 +42,3 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
         end = starts[where.end_line - 1] + where.end_column - 1
         text = text[:start] + edit.text + text[end:]
     return text
-
-
-def _overlap(one: Edit, other: Edit) -> bool:
-    """Whether two edits touch the same characters, or insert at the same place."""
-    a, b = one.location, other.location
-    return a == b or (
-        (a.line, a.column) < (b.end_line, b.end_column) and (b.line, b.column) < (a.end_line, a.end_column)
-    )

@@ -6,6 +6,7 @@ about, and positions are computed for findings alone: libcst's own metadata cost
 
 from __future__ import annotations
 
+import builtins
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.lazily import regex
 from fusionlint.rule import Where
 from fusionlint.source import flow
+from fusionlint.source.edited import are_apart, names_in, with_names
 from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, other_meaning, unpacked_call
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
@@ -432,6 +434,11 @@ class Source:
         name = self.assigned_name(node)
         return [node] if name is None else self.reads(name)
 
+    def sure_readers(self, node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+        """Those of the `readers` that nothing else can reach: no other branch writes that name, nor a turn before."""
+        name = self.assigned_name(node)
+        return [node] if name is None else [read for read in self.reads(name) if self.written(read) is name]
+
     def written(self, read: cst.Name) -> cst.Name | None:
         """The write that `read` reads, where only one is possible."""
         parents = self._walk.parents
@@ -493,11 +500,7 @@ class Source:
         has_comma = isinstance(getattr(node, "comma", None), cst.Comma)  # which libcst writes, and is no part of it
         if not has_comma and not _parentheses(node) and "\n" not in (text := cst.Module([]).code_for_node(node)):
             return text  # of one line, which needs no position; further ones begin with blanks of the blocks around
-        where = self.location(node)
-        lines = self.pieces.lines[where.line - 1 : where.end_line]
-        lines[-1] = lines[-1][: where.end_column - 1]
-        lines[0] = lines[0][where.column - 1 :]
-        return "".join(lines)
+        return self._text_at(self.location(node))
 
     def has_comment(self, node: cst.CSTNode) -> bool:
         """Whether a comment stands in the text of `node`, where a fix would lose it."""
@@ -518,8 +521,8 @@ class Source:
         safe: bool = False,
         pair: int = 0,
     ) -> Finding:
-        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead, `pair` which
-        measured pair of the rule's page it is a case of.
+        """A finding at `node`, or from it to the end of `until`; `write` says what to write instead, made-up names as
+        `«k»`, `pair` which measured pair of the rule's page it is a case of.
 
         The engine adds the rule's name, its targets and its numbers.
         """
@@ -527,10 +530,27 @@ class Source:
         if until is not None:
             end = self.location(until)
             where = where._replace(end_line=end.end_line, end_column=end.end_column)
-        if edits and not self._is_sure(node, where, edits):
+        if edits and not (self._is_sure(node, where, edits) and self._can_make(node, edits)):
             edits, safe = (), False  # numpy may have no such keyword, and what is numpy's no `at`
-        suggestion = Suggestion(write, edits, safe) if write is not None else None
+        suggestion = Suggestion(with_names(write), edits, safe) if write is not None else None
         return Finding("", where, message, suggestion, pair=pair, assumed=self.context(node) == "library")
+
+    def _can_make(self, node: cst.CSTNode, edits: Sequence[Edit]) -> bool:
+        """Whether no two edits of one fix meet, and the names that they bring along mean something at `node`, and not
+        a variable in the place of a module or of a function of Python's."""
+        brought = {name for edit in edits for name in names_in(edit.text) - set(_NAME.findall(self._text_at(edit[0])))}
+        return are_apart(edits) and all(self._is_known(name, self.scope(node)) for name in brought)
+
+    def _is_known(self, name: str, scope: str) -> bool:
+        found, of_file = self.facts.lookup(scope, name), self.facts.bound("", name)
+        is_everywhere = hasattr(builtins, name) or (of_file is not None and of_file.kind == "import")
+        return (is_everywhere and not (found and found[0])) or (found is not None and not is_everywhere)
+
+    def _text_at(self, where: Location) -> str:
+        lines = self.pieces.lines[where.line - 1 : where.end_line]
+        lines[-1] = lines[-1][: where.end_column - 1]
+        lines[0] = lines[0][where.column - 1 :]
+        return "".join(lines)
 
     def _variable(self, name: cst.Name) -> tuple[str, str]:
         scope = self.scope(name)

@@ -204,7 +204,7 @@ def edges(u, a, b):
 @pytest.mark.parametrize(
     ("one", "other", "first", "second", "expected"),
     [
-        ("0", "-1", "a", "b", "jnp.where(i == 0, a, jnp.where(i == n - 1, b, u)) with `i = jnp.arange(n)`"),
+        ("0", "-1", "a", "b", "jnp.where(i == 0, first, jnp.where(i == n - 1, last, u)) with `i = jnp.arange(n)`"),
         (":, 0, :", ":, -1, :", "a", "b", "with `i = jnp.arange(n)` along axis 1"),
         ("0", "..., 0", "a", "b", "one jnp.where with a mask: "),
         ("0, 1:-1", "-1, 1:-1", "a", "b", "one jnp.where with a mask: "),
@@ -269,7 +269,7 @@ def test_what_is_made_of_what_stands_there_is_added_where_two_turns_may_meet(val
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
-        ("add", "u + jnp.where(i == 0, a, 0) + jnp.where(i == n - 1, b, 0) with `i = jnp.arange(n)`"),
+        ("add", "u + jnp.where(i == 0, first, 0) + jnp.where(i == n - 1, last, 0) with `i = jnp.arange(n)`"),
         ("mul", "one jnp.where with a mask: "),
     ],
 )
