@@ -139,8 +139,7 @@ def _joined_places(told: _Told) -> Advice:
     is_one = len({told.source.code(write.value) for write in told.writes if write.value is not None}) == 1
     values = "values that are arrays" if is_one else "values"
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
-    of_many = "; with many thousands of places a TPU gets slower"
-    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}{of_many}", ARRAYS)
+    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
 
 
 def _unless_they_meet(told: _Told) -> str:
@@ -150,7 +149,7 @@ def _unless_they_meet(told: _Told) -> str:
 def _along(places: Sequence[Part], told: _Told) -> Advice:
     writes, jnp = told.writes, told.jnp
     if is_carried(writes, told.source):
-        return Advice(_scattered(told).text, ARRAYS)  # a CPU gains nothing
+        return Advice(_scattered(told).text, ARRAYS)  # a CPU and a TPU gain nothing
     if any(_is_found_by_a_function(place, told.source) for place in places):
         of_slices = f"one {jnp}.concatenate of the parts and of what stands between them, in their order"
         otherwise = f"if not, one {jnp}.where with a mask of the places"
