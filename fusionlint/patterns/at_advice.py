@@ -45,8 +45,9 @@ _FIRST = "compute the values first, each into a name of its own; then "
 _OF_THE_EARLIER = "; if two places may be equal, make the later value from the earlier one"
 _WHICH_IS_OPEN = "where two places are equal a scatter leaves open which value stays"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
-# an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
-ELEMENTS, LOOP, ARRAYS, ALONG, FUSED = range(5)
+# an axis by `where` or a stack, these where XLA fuses a GPU's writes with what reads them, and loops that make each
+# piece of the one before.
+ELEMENTS, LOOP, ARRAYS, ALONG, FUSED, RECURRENT = range(6)
 
 
 class Advice(NamedTuple):

@@ -48,7 +48,7 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if _makes_a_table(node, source):
         return
     steps = "each step is" if given is None else f"each {source.code(given)} steps are"
-    number = except_on_cpu(_STEPS if is_elementwise else _REDUCING_STEPS, source)
+    unroll = except_on_cpu(_STEPS if is_elementwise else _REDUCING_STEPS, source)
     if is_elementwise:
         does, gain = "a few elementwise operations", "that many steps fuse into one kernel, but a CPU repeats them"
     else:
@@ -60,8 +60,8 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         f"{steps} {does}, in kernels of their own",
         pair=0 if is_elementwise else 1,
-        write=f"`unroll={number}`: {gain}",
-        edits=(_edit(node, given, number, source),) if source.alias_at(node, "jax") else (),
+        write=f"`unroll={unroll}`: {gain}",
+        edits=(_edit(node, given, unroll, source),) if source.alias_at(node, "jax") else (),
     )
 
 
@@ -96,8 +96,8 @@ def crosses_between_tiny_steps(barrier: Barrier, module: hlo.Module) -> str | No
     return f"unroll={_STEPS}: that many steps fuse into one kernel, with what is carried in registers"
 
 
-def _edit(scan: cst.Call, given: cst.BaseExpression | None, number: str, source: Source) -> Edit:
+def _edit(scan: cst.Call, given: cst.BaseExpression | None, unroll: str, source: Source) -> Edit:
     if given is not None:
-        return source.replace(given, number)
+        return source.replace(given, unroll)
     last = scan.args[-1]
-    return source.replace(last, f"{source.code(last)}, unroll={number}")
+    return source.replace(last, f"{source.code(last)}, unroll={unroll}")
