@@ -45,8 +45,9 @@ _FIRST = "compute the values first, each into a name of its own; then "
 _OF_THE_EARLIER = "; if two places may be equal, make the later value from the earlier one"
 _WHICH_IS_OPEN = "where two places are equal a scatter leaves open which value stays"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
-# an axis by `where` or a stack, and these where XLA fuses a GPU's writes with what reads them.
-ELEMENTS, LOOP, ARRAYS, ALONG, FUSED = range(5)
+# an axis by `where` or a stack, these where XLA fuses a GPU's writes with what reads them, and loops that make each
+# piece of the one before.
+ELEMENTS, LOOP, ARRAYS, ALONG, FUSED, RECURRENT = range(6)
 
 
 class Advice(NamedTuple):
@@ -139,8 +140,7 @@ def _joined_places(told: _Told) -> Advice:
     is_one = len({told.source.code(write.value) for write in told.writes if write.value is not None}) == 1
     values = "values that are arrays" if is_one else "values"
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
-    of_many = "; with many thousands of places a TPU gets slower"
-    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}{of_many}", ARRAYS)
+    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
 
 
 def _unless_they_meet(told: _Told) -> str:
@@ -150,7 +150,7 @@ def _unless_they_meet(told: _Told) -> str:
 def _along(places: Sequence[Part], told: _Told) -> Advice:
     writes, jnp = told.writes, told.jnp
     if is_carried(writes, told.source):
-        return Advice(_scattered(told).text, ARRAYS)  # a CPU gains nothing
+        return Advice(_scattered(told).text, ARRAYS)  # a CPU and a TPU gain nothing
     if any(_is_found_by_a_function(place, told.source) for place in places):
         of_slices = f"one {jnp}.concatenate of the parts and of what stands between them, in their order"
         otherwise = f"if not, one {jnp}.where with a mask of the places"

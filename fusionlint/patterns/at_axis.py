@@ -200,7 +200,7 @@ def fuses_on_a_gpu(writes: Sequence[Write], places: Sequence[Part], source: Sour
     known = all(_is_known(place, source) for place in places)
     if not _has_rows(array, source) and not (known and not all(constant(place) is not None for place in places)):
         return False
-    return (known or is_fresh(array, source)) and not _leaves(writes[-1].call, source)
+    return (known or is_fresh(array, source)) and not leaves(writes[-1].call, source)
 
 
 def _has_rows(array: cst.BaseExpression, source: Source) -> bool:
@@ -228,7 +228,7 @@ def _is_known(place: Part, source: Source) -> bool:
     return constant(place) is not None
 
 
-def _leaves(value: cst.CSTNode, source: Source) -> bool:
+def leaves(value: cst.CSTNode, source: Source) -> bool:
     """Whether what is written is what a compiled function, or a step of a loop, hands out as it is."""
     function = source.function(value)
     if function is None or not _is_program(function, source):

@@ -21,9 +21,10 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.at_advice import ARRAYS, LOOP, Advice
+from fusionlint.patterns.at_advice import ARRAYS, Advice
 from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.at_loop import Piecewise, counted_by
+from fusionlint.patterns.at_loop_pair import is_counted, pair
 from fusionlint.patterns.at_loop_slices import are_rectangles, is_the_same_each_turn, of_slices, over_one_block
 from fusionlint.patterns.at_loop_turns import counts_down, is_branched, is_cut_by_the_counter, needs_the_one_before
 from fusionlint.patterns.at_many import is_one_of_many
@@ -46,7 +47,7 @@ def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
     if any(is_one_of_many(part, loop) or _is_kept_under_a_key(part, loop) for part in write.index):
         joined = f"its places and values joined by {jnp}.concatenate: each may be of another length"
         return Advice(f"one `{found.arrays[0]}.at[...].{write.method}(...)`, {joined}", ARRAYS)
-    return Advice(_at_once(found, write, loop, source), LOOP)
+    return Advice(_at_once(found, write, loop, source), pair(found, loop, source))
 
 
 def _is_kept_under_a_key(part: Part, loop: cst.For) -> bool:
@@ -83,9 +84,9 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         one = f"one `{array}.at[indices].{write.method}({brief(values.pop(), _LONG)})`"
         return f"{one} of the places of all {found.counter}{_joined(write, source)}{_behind(write, source, jnp)}"
     written = f"one `{array}.at[indices].{write.method}(values)`"
-    is_counted = _is_counted(write, loop)
+    is_all = is_counted(write, loop)
     if needs_the_one_before(write, found, loop, source):
-        if write.method != "set" or not is_counted:
+        if write.method != "set" or not is_all:
             return f"a list of the values, then {written} of one {jnp}.stack of them"
         turned = " of it turned round" if counts_down(loop, source) else ""
         or_scan = "" if is_cut_by_the_counter(loop) else "; or jax.lax.scan, which hands them out"
@@ -98,10 +99,10 @@ def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> s
         return f"{first}, then {written}, both stacked, or joined where they are arrays{slices}"
     if is_cut_by_the_counter(loop) or is_branched(write, loop, source):
         listed = f"a list of the values, and one {jnp}.stack"
-        is_whole_of_it = write.method == "set" and is_counted
+        is_whole_of_it = write.method == "set" and is_all
         return f"{listed}{_stacked(write)}" if is_whole_of_it else f"{listed} of it, then {written}"
     at_once = f"the values of all {found.counter} at once (jax.vmap), then {written}"
-    if write.method != "set" and not is_counted:  # two turns may have one place
+    if write.method != "set" and not is_all:  # two turns may have one place
         return at_once
     return f"{at_once}; or a list of them and one {jnp}.stack{_stacked(write)}"
 
@@ -114,12 +115,6 @@ def _joined(write: Write, source: Source) -> str:
 def _is_one_place_each(part: Part, source: Source) -> bool:
     """Whether each turn is seen to take one place on this axis, or all of it."""
     return stands(part, source) in (Stands.WHOLE, Stands.NUMBER) or (isinstance(part, cst.Slice) and is_static(part))
-
-
-def _is_counted(write: Write, loop: cst.For) -> bool:
-    """Whether each turn has a place of its own, which is what the loop counts: `.at[i].add(v)`."""
-    counted = counted_by(loop)
-    return all(is_whole(part) or (isinstance(part, cst.Name) and part.value in counted) for part in write.index)
 
 
 def _is_left_out(write: Write, loop: cst.For, source: Source) -> bool:

@@ -113,7 +113,7 @@ def is_counted_out(write: Write, loop: cst.For, source: Source) -> bool:
     if not is_literal(write.value) or not is_fresh_before(write, loop, source):
         return False
     loops = [loop, *(above for above in source.ancestors(loop) if isinstance(above, cst.For))]
-    counted = {name for each in loops if not _goes_over_an_array(each, source) for name in counted_by(each)}
+    counted = {name for each in loops if not goes_over_an_array(each, source) for name in counted_by(each)}
     return all(_is_counted(part, counted) for part in write.index)
 
 
@@ -127,6 +127,7 @@ def _is_counted(part: Part, counted: set[str]) -> bool:
     return is_static(part)
 
 
-def _goes_over_an_array(loop: cst.For, source: Source) -> bool:
+def goes_over_an_array(loop: cst.For, source: Source) -> bool:
+    """Whether the loop is seen to go over an array: what it counts by is then no number of Python's."""
     given = [arg.value for arg in loop.iter.args] if isinstance(loop.iter, cst.Call) else [loop.iter]
     return any(kind(one, source) == "array" for one in given)

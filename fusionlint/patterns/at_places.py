@@ -120,6 +120,23 @@ def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
     return assign is not None and is_fresh(assign.value, source)
 
 
+def are_rows_of_a_new_one(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether what a turn writes is seen to be a row, of whatever length: `[i, :]`, `[..., i, :]`, `[i]` of
+    `jnp.zeros((n, m))`. A column is none."""
+    places = [number for number, part in enumerate(write.index) if not is_whole(part)]
+    if len(places) != 1:
+        return False
+    if places[0] < len(write.index) - 1:
+        return True
+    array = root(write)
+    last = written_before(array, loop, source) if isinstance(array, cst.Name) else None
+    assign = _assignment(last, source) if last is not None else None
+    match assign.value if assign is not None else None:
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[_, _, *_])), *_]):
+            return places == [0]
+    return False
+
+
 def _assignment(name: cst.Name, source: Source) -> cst.Assign | None:
     statement = next(iter(source.ancestors(source.parent(name) or name)), None)
     return statement if isinstance(statement, cst.Assign) else None

@@ -27,8 +27,9 @@ _SCAN = "jax.lax.scan"
 # Whoever writes four has thought of it.
 _FEW = 4
 _STEPS = 16
-# What every step reduces stays a kernel of its own.
-_REDUCTIONS = 2
+# What every step reduces stays a kernel of its own. Of more steps than this a GPU's kernels compute it again and again,
+# as soon as its gradient is taken, or where they are all the steps there are; fewer are nearly as few launches.
+_REDUCTIONS, _REDUCING_STEPS = 2, 8
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -47,6 +48,7 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if _makes_a_table(node, source):
         return
     steps = "each step is" if given is None else f"each {source.code(given)} steps are"
+    unroll = except_on_cpu(_STEPS if is_elementwise else _REDUCING_STEPS, source)
     if is_elementwise:
         does, gain = "a few elementwise operations", "that many steps fuse into one kernel, but a CPU repeats them"
     else:
@@ -58,8 +60,8 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         f"{steps} {does}, in kernels of their own",
         pair=0 if is_elementwise else 1,
-        write=f"`unroll={except_on_cpu(_STEPS, source)}`: {gain}",
-        edits=(_edit(node, given, source),) if source.alias_at(node, "jax") else (),
+        write=f"`unroll={unroll}`: {gain}",
+        edits=(_edit(node, given, unroll, source),) if source.alias_at(node, "jax") else (),
     )
 
 
@@ -94,9 +96,8 @@ def crosses_between_tiny_steps(barrier: Barrier, module: hlo.Module) -> str | No
     return f"unroll={_STEPS}: that many steps fuse into one kernel, with what is carried in registers"
 
 
-def _edit(scan: cst.Call, given: cst.BaseExpression | None, source: Source) -> Edit:
-    number = except_on_cpu(_STEPS, source)
+def _edit(scan: cst.Call, given: cst.BaseExpression | None, unroll: str, source: Source) -> Edit:
     if given is not None:
-        return source.replace(given, number)
+        return source.replace(given, unroll)
     last = scan.args[-1]
-    return source.replace(last, f"{source.code(last)}, unroll={number}")
+    return source.replace(last, f"{source.code(last)}, unroll={unroll}")

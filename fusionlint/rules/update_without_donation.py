@@ -35,6 +35,7 @@ from fusionlint.patterns.replaced import (
     is_of_a_caller,
     replaced,
 )
+from fusionlint.patterns.result_order import comes_late
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call, Facts, Value, last_name
 from fusionlint.source.project import Place
@@ -57,6 +58,11 @@ _LARGE = regex(
 _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 # jax donates no buffer twice.
 _TWICE = "an array that the first state holds twice has to be copied before"
+# And hands each donated buffer to the first result of its shape.
+_IN_ORDER = (
+    "; return what is donated first, in the order of the arguments: jax hands a donated array to the first result of "
+    "its shape, and XLA copies it where that is another's"
+)
 # What calls itself so is written here and there.
 _CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
 # One of several is called by a letter or a word more, `state_f`.
@@ -249,7 +255,8 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
         write=f"{_donated(names, offset)}: the results take the memory of those arguments"
-        + ("" if is_written else f"; {_copied(given, source)}"),
+        + ("" if is_written else f"; {_copied(given, source)}")
+        + (_IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""),
         pair=1 if is_written else 0,
     )
 
