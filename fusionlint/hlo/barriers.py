@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
@@ -31,8 +31,8 @@ class Barrier:
     writer: str  # kernel name
     readers: tuple[str, ...]  # kernel names, in program order
     bytes: int  # of the value, as far as a reader touches it, per crossing
-    crossings: int  # how often: trip counts multiplied
-    per_iteration: bool  # some enclosing trip count is unknown, so `crossings` is per iteration of that loop
+    crossings: int  # how often: trip counts multiplied, a loop of unknown length around the reader alone counted once
+    per_iteration: bool  # the writer is in a loop of unknown length: `crossings` and `launches` are per iteration of it
     launches: int  # of the writer: what would be saved if it were fused into its readers
     cause: Cause
     detail: str  # the custom call's target, the library, ...; "" where the cause says it all
@@ -90,16 +90,37 @@ def _readings(
     names: Flow, launched: Sequence[Kernel], around: Sequence[Loop]
 ) -> dict[tuple[Node, Path], list[_Reading]]:
     """Who reads what: by the kernel that wrote it and the element of its result."""
-    trips = {loop.name: loop.trip_count or 1 for loop in around}
+    loops = {loop.name: loop for loop in around}
+    writers = {(writer.computation, writer.name): writer for writer in launched}
     found: defaultdict[tuple[Node, Path], list[_Reading]] = defaultdict(list)
     for reader in launched:
         node = (reader.computation, reader.name)
         for number, origin in _reads(names, node):
             touched = bytes_touched(names.module, node, number)
             size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
-            times = max(1, reader.launches // math.prod(trips[name] for name in origin.once))
+            times = _crossings(writers[origin.node], reader, origin.once, loops)
             found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
     return found
+
+
+def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Mapping[str, Loop]) -> int:
+    """How often `reader` reads what `writer` writes, each time that the innermost loop of unknown length around the
+    writer goes round (one that is around the reader alone counts once); `once` are loops whose first iteration alone
+    reads it."""
+    unknown = next((loop for loop in _loops_around(writer, loops) if loop.trip_count is None), None)
+    around = [*_loops_around(reader, loops)]
+    if unknown is not None and unknown not in around:
+        return 1  # what the last iteration left
+    inside = takewhile(lambda loop: loop != unknown, around)
+    return math.prod(loop.trip_count or 1 for loop in inside if loop.name not in once)
+
+
+def _loops_around(kernel: Kernel, loops: Mapping[str, Loop]) -> Iterator[Loop]:
+    """The innermost first."""
+    name = kernel.loop
+    while name is not None:
+        yield loops[name]
+        name = loops[name].parent
 
 
 def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:
@@ -121,7 +142,6 @@ def _barrier(
     why = blame(crossing)
     readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
-    again = dearest.reader.per_iteration and dearest.reader.loop not in dearest.origin.once
     return Barrier(
         value=_name(value),
         computation=writer.computation,
@@ -129,7 +149,7 @@ def _barrier(
         readers=tuple(dict.fromkeys(reader.name for reader in readers)),
         bytes=dearest.bytes,
         crossings=dearest.crossings,
-        per_iteration=writer.per_iteration or again,
+        per_iteration=writer.per_iteration,
         launches=writer.launches,
         cause=why.cause,
         detail=why.detail,
