@@ -122,6 +122,10 @@ def looped(x):
 def bad_shapes(x, y):
     return inner(x) + y
 
+def leaves(x):
+    import sys
+    sys.exit("done")
+
 def bad_branch(x):
     if x > 0:
         return x
@@ -187,6 +191,7 @@ FAILS = {
     "half_annotated": ("entry", 'half_annotated needs a size for n (x: "8 n"): say --dim n=8', None),
     "unsayable": ("entry", "the annotation of `x: jax.Array` says no shape: say its arguments, as in `", None),
     "made_late": ("arguments", "made_late could not be made: ZeroDivisionError", "1 // 0"),
+    "leaves(f32[4])": ("trace", "leaves could not be traced: SystemExit: done", 'sys.exit("done")'),
     "plain(f64[4])": ("entry", "float64[4]: jax runs in 32 bits; write float32, or set JAX_ENABLE_X64=1", None),
 }  # fmt: skip
 
@@ -448,6 +453,30 @@ def test_hardware_that_is_not_there_is_compiled_for(user: Path, name: str) -> No
         assert len(found.versions) == 3
     assert isinstance(bad, CompileError)
     assert bad.where == f"{user}:{line_of('inner(x) + y')}"
+
+
+def test_who_is_jitted_for_one_platform_is_not_said_to_be_compiled_for_another(tmp_path: Path) -> None:
+    """It was compiled for the CPU, and its launches were told as an H100's."""
+    if absent := missing(get("h100")):
+        pytest.skip(absent)
+    (tmp_path / "here.py").write_text(
+        "import jax\n\ncpu = jax.devices('cpu')[0]\n\n"
+        "backend = jax.jit(lambda x: x + 1, backend='cpu')\n"
+        "device = jax.jit(lambda x: x + 1, device=cpu)\n"
+        "shardings = jax.jit(lambda x: x + 1, in_shardings=jax.sharding.SingleDeviceSharding(cpu))\n"
+        "def asks(x):\n    return jax.device_put(x, jax.devices('gpu')[0])\n"
+    )
+    names = ["backend", "device", "shardings", "asks"]
+    found = compile_many([parse_spec(f"here:{name}(f32[4])") for name in names], get("h100"))
+    said = {name: str(one) for name, one in zip(names, found, strict=True) if isinstance(one, CompileError)}
+    assert said.keys() == {*names}
+    assert said["backend"] == (
+        "here:backend is jitted for cpu (by backend, device or in_shardings), whatever the target: do without to "
+        "compile it for h100"
+    )
+    assert said["device"].startswith("here:device is jitted for cpu ")
+    assert "do without, or name --target cpu" in said["shardings"]
+    assert "it asks jax for the GPU of this machine, as jax.devices('gpu') does: do without" in said["asks"]
 
 
 def test_callbacks_are_compiled_for_an_h100_that_is_not_there_as_for_one_that_is(tmp_path: Path) -> None:

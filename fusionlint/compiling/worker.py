@@ -21,11 +21,13 @@ from fusionlint.compiling.artifacts import Job, read_job
 from fusionlint.compiling.blame import JobError, blaming
 from fusionlint.compiling.calls import in_words
 from fusionlint.compiling.devices import device, without_callbacks
-from fusionlint.compiling.entry import NO_DIMS, Dims, Entry
+from fusionlint.compiling.elsewhere import platforms_of
+from fusionlint.compiling.entry import NO_DIMS, Dims, Entry, EntryError
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
 
 Result = dict[str, Any]
+_SAME_PLATFORM = {"gpu": "cuda", "rocm": "cuda"}
 
 
 def main(job_file: str, outdir: str) -> int:
@@ -147,6 +149,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
         lowered = traced.lower()
+        check_platform(lowered, target, entry)
     if target.platform == "cuda" and not target.attached:
         lowered = without_callbacks(lowered)
     compile_seconds, memory = compiled(lowered, entry, target, folder)
@@ -164,6 +167,16 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
         "compile_seconds": compile_seconds,
         "memory": memory,
     }
+
+
+def check_platform(lowered: Any, target: Target, entry: Entry) -> None:
+    """Raises EntryError if the function says itself what it is compiled for, and that is something else."""
+    named = {_SAME_PLATFORM.get(name, name) for name in platforms_of(lowered)}
+    if named and target.platform not in named:
+        raise EntryError(
+            f"{entry.name} is jitted for {', '.join(sorted(named))} (by backend, device or in_shardings), whatever the "
+            f"target: do without to compile it for {target.name}"
+        )
 
 
 def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Result:
