@@ -378,6 +378,20 @@ def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) ->
             assert re.search(re.escape(says).replace(r"\.\*", ".*"), str(result)), spec
 
 
+def test_a_file_named_like_a_module_of_pythons_own_breaks_nothing(tmp_path: Path) -> None:
+    """`python -m` looks into the working folder first: jax imported the user's random.py, and no worker started."""
+    for name in ("random", "types", "numpy", "queue"):
+        (tmp_path / f"{name}.py").write_text("def f(x): return x + 1\n")
+    (tmp_path / "beside.py").write_text("SIZE = 2\n")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "train.py").write_text(
+        "import random, beside\ndef f(x): return x * beside.SIZE * random.Random(0).random()\n"
+    )
+    specs = ["random.py:f(f32[4])", "numpy.py:f(f32[4])", "scripts/train.py:f(f32[4])"]
+    found = compile_many([parse_spec(spec) for spec in specs], CPU)
+    assert all(isinstance(one, Artifacts) for one in found), found
+
+
 def test_jobs_of_one_process_do_not_see_each_other(tmp_path: Path) -> None:
     for name, text in {
         "one": "import jax\njax.config.update('jax_enable_x64', True)\nimport helper\ndef f(x): return x * 2.0\n",

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fusionlint.compiling import arguments, loading, programs, running
+from fusionlint.compiling import alone, arguments, loading, programs, running
 from fusionlint.compiling.artifacts import Job, read_job
 from fusionlint.compiling.blame import JobError, blaming
 from fusionlint.compiling.calls import in_words
@@ -42,6 +42,7 @@ def main(job_file: str, outdir: str) -> int:
         with blaming("start"):
             setup()
             sharding = device(target)
+        alone.find_from_here()
     except JobError as error:
         return 3 if all(_record(folder, {"error": error.record}) for folder in folders) else 0
     if any(job.kind == "count" for job in jobs):
