@@ -13,6 +13,7 @@ from fusionlint.compiling import jobs, targets
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts
 from fusionlint.compiling.blame import message
 from fusionlint.compiling.devices import _NoDevice
+from fusionlint.compiling.dumps import platform_of
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import compile_entry, compile_many, run_jobs
 from fusionlint.compiling.targets import get, missing
@@ -479,9 +480,17 @@ def test_who_is_jitted_for_one_platform_is_not_said_to_be_compiled_for_another(t
         "device = jax.jit(lambda x: x + 1, device=cpu)\n"
         "shardings = jax.jit(lambda x: x + 1, in_shardings=jax.sharding.SingleDeviceSharding(cpu))\n"
         "def asks(x):\n    return jax.device_put(x, jax.devices('gpu')[0])\n"
+        "def unused(x):\n    return jax.numpy.arange(9.0) * 2\n"
+        "def nothing(x):\n    pass\n"
     )
     names = ["backend", "device", "shardings", "asks"]
-    found = compile_many([parse_spec(f"here:{name}(f32[4])") for name in names], get("h100"))
+    *found, unused, nothing = compile_many(
+        [parse_spec(f"here:{name}(f32[4])") for name in (*names, "unused", "nothing")], get("h100")
+    )
+    # Nothing that is given places what is made of nothing.
+    assert isinstance(unused, Artifacts)
+    assert platform_of(unused.after) == "cuda"
+    assert isinstance(nothing, Artifacts)
     said = {name: str(one) for name, one in zip(names, found, strict=True) if isinstance(one, CompileError)}
     assert said.keys() == {*names}
     assert said["backend"] == (

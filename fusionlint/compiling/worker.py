@@ -149,7 +149,8 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
         traced = call.jitted.trace(*call.args, **call.kwargs)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
-        lowered = traced.lower()
+        with placed(sharding):
+            lowered = traced.lower()
         check_platform(lowered, target, entry)
     if target.platform == "cuda" and not target.attached:
         lowered = without_callbacks(lowered)
@@ -168,6 +169,17 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
         "compile_seconds": compile_seconds,
         "memory": memory,
     }
+
+
+@contextmanager
+def placed(sharding: Any) -> Iterator[None]:
+    """Inside, a program of which nothing else says where it runs is lowered for the device of `sharding`: one that uses
+    none of its arguments."""
+    import jax
+
+    (device,) = sharding.device_set
+    with jax.default_device(device):
+        yield
 
 
 def check_platform(lowered: Any, target: Target, entry: Entry) -> None:
