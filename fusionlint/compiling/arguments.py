@@ -57,10 +57,8 @@ class Call:
     kwargs: Mapping[str, Any]
 
 
-def jitted_call(function: Function, arguments: Arguments, sharding: Any = None) -> Call:
-    """`function`, jitted unless it is, with its arrays as inputs and its other arguments bound.
-
-    `sharding` places the outputs of a function without array arguments, which nothing else places."""
+def jitted_call(function: Function, arguments: Arguments) -> Call:
+    """`function`, jitted unless it is, with its arrays as inputs and its other arguments bound."""
     import jax
 
     args, kwargs = arguments
@@ -71,7 +69,7 @@ def jitted_call(function: Function, arguments: Arguments, sharding: Any = None) 
         self = (function.__self__,) if isinstance(function, MethodType) else ()
         return Call(own, (*self, *args), kwargs)
     if not arrays:
-        return Call(jax.jit(_bind(function, arguments), out_shardings=sharding), (), {})
+        return Call(jax.jit(_bind(function, arguments)), (), {})
     if all(is_array(leaf) for leaf in jax.tree.leaves(arguments, is_leaf=_is_none)) and hasattr(function, "__name__"):
         return Call(jax.jit(function), args, kwargs)
     inputs = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, arguments)

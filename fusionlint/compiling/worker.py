@@ -145,7 +145,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
     with blaming("arguments", entry):
         given = arguments.abstract(entry, function, sharding, dims)
     with blaming("trace", entry), timed() as trace_seconds:
-        call = arguments.jitted_call(function, given, sharding if target.platform != "cpu" else None)
+        call = arguments.jitted_call(function, given)
         traced = call.jitted.trace(*call.args, **call.kwargs)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:

@@ -17,7 +17,7 @@ from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Branches, Kernel, Loop, kernels, loops
-from fusionlint.hlo.lost import Lost
+from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
@@ -155,7 +155,7 @@ def _barrier(
         detail=why.detail,
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
-        stack=_own_stack(value, why, crossing) or _stack_nearby(value, crossing, (writer, *readers), before),
+        stack=_own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before),
         on_chip=bool(crossing.shape.memory_space),
         branches=writer.branches,
     )
@@ -195,26 +195,35 @@ def _name(value: _Value) -> str:
     return kernel.name
 
 
-def _own_stack(value: _Value, why: Blame, crossing: Crossing) -> Stack:
-    """The blamed instruction's stack, or that of the work around. A copy is shown where the copied value was made, not
-    at its loop."""
+def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> Stack:
+    """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
+    where the copied value was made, not at its loop."""
+    module, blamed = value.names.module, why.instruction
     copied = _copied(value) if why.cause == "copy" else ()
-    own = (*copied, why.instruction, *crossing.made, value.names.instruction(value.node))
-    return _first_stack(chain(own, _reducers(value.names.module, crossing.made)))
+    if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
+        return own
+    around = _first_stack((*crossing.made, value.names.instruction(value.node)))
+    lost = before.stack((blamed.opcode,), made_with(module, blamed), {around}) if around else ()
+    return lost or around or _first_stack(_reducers(module, crossing.made))
 
 
 def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], before: Lost) -> Stack:
     """Where XLA made the value and gave it no stack, that of the work that it was before; else that of the values it
     was made of, then that of those who use it."""
-    upstream = [*_upstream(value)]
+    module = value.names.module
+    nodes = [*_upstream(value)]
+    upstream = [value.names.instruction(node) for node in nodes]
     fed = _first_stack(upstream)
-    without = takewhile(lambda step: not step.stack, upstream)
+    without = [*takewhile(lambda step: not step.stack, upstream)]
     opcodes = chain(
         (step.opcode for step in crossing.made),
         (code for kernel in kernels for code in kernel.opcodes),
-        (item.opcode for step in without for item in value.names.module.work_of(step)),
+        (item.opcode for step in without for item in module.work_of(step)),
     )
-    known = _first_stack(_reducers(value.names.module, crossing.used)) or before.stack(opcodes, fed)
+    steps = chain(crossing.made, crossing.used, (inner for step in without for inner in module.work_of(step)))
+    by = next(filter(None, (made_with(module, step) for step in steps)), "")
+    taken: set[Taken] = {fed} if fed else {*_inputs(value.names, nodes)}
+    known = _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
     return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
 
 
@@ -248,14 +257,21 @@ def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
     return ()
 
 
-def _upstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
-    """The kernels that made what the writer read, breadth first."""
+def _upstream(value: _Value, most: int = 32) -> Iterator[Node]:
+    """The writer and the kernels that made what it read, breadth first."""
     seen = [value.node]
     for node in seen:
-        yield value.names.instruction(node)
+        yield node
         for operand in value.names.instruction(node).operands:
             sources = (origin.node for origin in value.names.origins((node[0], operand)))
             seen.extend(source for source in sources if source not in seen and len(seen) < most)
+
+
+def _inputs(names: Flow, nodes: Sequence[Node]) -> Iterator[int]:
+    """The numbers of the program's arguments that the kernels read."""
+    for node in nodes:
+        for operand in names.instruction(node).operands:
+            yield from names.inputs((node[0], operand))
 
 
 def _downstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:

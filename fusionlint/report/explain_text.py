@@ -13,7 +13,7 @@ from itertools import islice, zip_longest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import dearest
-from fusionlint.hlo.reasons import known, plain_words
+from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
 from fusionlint.report.units import counted, duration, listed, size
@@ -107,8 +107,8 @@ def _group(number: int, group: _Group, totals: Totals) -> Iterator[str]:
     yield f"{left}  {_where(barrier.stack, barrier.value)}{called}".ljust(COST_COLUMN) + f"  {_cost(group, totals)}"
     if barrier.stack:
         yield from _excerpt(barrier.stack[0])
-    verdicts = (member.barrier.verdict for member in group.members)
-    for lines in dict.fromkeys(_reason(verdict, first.rule) for verdict in verdicts if verdict is not None):
+    said = ((member.barrier.verdict, member.barrier.opcodes) for member in group.members)
+    for lines in dict.fromkeys(_reason(verdict, made, first.rule) for verdict, made in said if verdict is not None):
         yield from lines
     if first.advice:
         yield f"   {first.rule}: {first.advice}"
@@ -187,18 +187,19 @@ def _excerpt(frame: hlo.Frame) -> Iterator[str]:
     yield f"        | {indent}{'^' * max(1, end - start)}"
 
 
-def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
-    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one."""
+def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, ...]:
+    """XLA's words about what `opcodes` made, what they mean, and the catalogue's rewrite, unless a rule has a better
+    one."""
     cost = ""
     if verdict.us_fused is not None and verdict.us_unfused is not None:
         cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
     said = "   XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
-    entry = known(verdict.reason)
     lines = [said]
     if words := plain_words(verdict.reason, verdict.consumers):
         lines.append(f"        that is: {words}")
-    if entry and entry.rewrite and not rule:
-        lines.append(f"        instead: {entry.rewrite}")
+    instead = "" if rule else rewrite(verdict.reason, opcodes)
+    if instead:
+        lines.append(f"        instead: {instead}")
     return tuple(lines)
 
 
