@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
+from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
-from fusionlint.hlo.kernels import Branches, Kernel, Loop, kernels, loops
+from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
@@ -40,7 +41,7 @@ class Barrier:
     verdict: Verdict | None
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
-    branches: Branches = ()  # of the writer: the conditionals around it, and which branch it is in
+    branches: Branches = ()  # of the writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
+from fusionlint.branches import dearest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.kernels import dearest
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
