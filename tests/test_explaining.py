@@ -106,6 +106,8 @@ def test_what_is_compiled_is_read_as_it_is() -> None:
         assert report.totals == of_swing().totals
         assert report.entry == "swing, compiled"
         assert (report.target, report.versions["jax"]) == ("cpu", jax.__version__)
+    with pytest.raises(ValueError, match="a Compiled has its arguments: give none"):
+        fusionlint.explain(compiled, "f32[128,2]")
 
 
 @pytest.mark.compilers

@@ -48,6 +48,10 @@ def decorated(x, n, mode="sum"):
 def donating(state, scale):
     return state * scale
 
+@functools.partial(jax.jit, static_argnames="n")
+def scaled(by, n=5):
+    return jnp.arange(n) * by
+
 def static_values(x, sizes, activation, *, flag):
     for size in sizes:
         x = getattr(jnp, activation)(x[:size])
@@ -142,6 +146,8 @@ COMPILES = {
     "decorated(f32[3,4], 5)": ("decorated", "float32[4]"),
     'decorated(f32[3,4], n=5, mode="max")': ("decorated", "float32[4]"),
     "donating(f32[4], 3.0)": ("donating", "float32[4]"),
+    "scaled(3)": ("scaled", "int32[5]"),
+    "scaled(3, n=4)": ("scaled", "int32[4]"),
     'static_values(f32[9], [8, 4], "tanh", flag=None)': ("static_values", "float32[4]"),
     "tree({w: f32[2,3], b: f32[3]}, (f32[5,2], f32[5,1]), {scale: 2.0})": (
         "tree",
@@ -321,6 +327,13 @@ def test_a_definition_and_parameters_have_the_users_names(made: Callable[[str], 
 
 def test_a_jitted_functions_own_donations_hold(made: Callable[[str], Artifacts]) -> None:
     assert "input_output_alias" in made("donating(f32[4], 3.0)").after
+
+
+def test_a_jitted_function_says_itself_that_a_number_is_an_input(made: Callable[[str], Artifacts]) -> None:
+    """Without any array it was bound, and XLA folded the constants."""
+    for spec in ("scaled(3)", "scaled(3, n=4)"):
+        assert made(spec).parameters == ("by",)
+        assert "parameter(0)" in made(spec).after
 
 
 def test_static_values_are_part_of_the_program(made: Callable[[str], Artifacts]) -> None:
