@@ -229,6 +229,14 @@ def test_what_runs_on_several_devices_is_not_explained_as_if_it_ran_on_one(tmp_p
     assert done.returncode == 0, done.stderr
 
 
+def test_who_runs_the_tests_calls_no_code() -> None:
+    """The line of a lambda in a test was said to be called from pytest_pyfunc_call:187."""
+    report = fusionlint.explain(lambda x: jnp.sort(x) * 2.0, "f32[64]", **CPU)
+    (barrier,) = report.barriers
+    assert {Path(frame.path).name for frame in barrier.barrier.stack} == {Path(__file__).name}
+    assert ", from " not in str(report)
+
+
 def test_the_call_path_is_that_of_this_call_whoever_called_the_function_first() -> None:
     @jax.jit
     def ordered(x: jax.Array) -> jax.Array:

@@ -135,6 +135,9 @@ def test_a_line_that_a_library_reaches_by_itself_names_the_users_call(file: str)
     assert " in term, from fit:3  " in heading(inside, own, above)
     assert " in term, from solve:7  " in heading(inside, above)
     assert " in fit, from solve:7  " in heading(own, above)
+    # Of the user's own line the user's call, not the library's line in between.
+    train = Frame(file, 5, 1, function="train")
+    assert " in fit, from train:5  " in heading(own, inside, above, train)
 
 
 def test_what_launches_nothing_takes_no_time() -> None:

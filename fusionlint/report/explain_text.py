@@ -142,20 +142,28 @@ def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
 
 def _caller(stack: tuple[hlo.Frame, ...]) -> str:
     """`rollout:120`: who called the function of the innermost frame, and where; "" where nobody is known."""
-    caller = next(_callers(stack), None)
+    caller = next(iter(_callers(stack)), None)
     return f"{_function(caller)}:{caller.line}" if caller else ""
 
 
-def _callers(stack: tuple[hlo.Frame, ...]) -> Iterator[hlo.Frame]:
-    return (frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line))
+def _callers(stack: tuple[hlo.Frame, ...]) -> Sequence[hlo.Frame]:
+    """The innermost first; of the user's own line the user's own, if there are any: what a library does in between is
+    nobody's line to look at."""
+    every = [frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line)]
+    own = [frame for frame in every if not _is_installed(frame)]
+    return own if own and not _is_installed(stack[0]) else every
+
+
+def _is_installed(frame: hlo.Frame) -> bool:
+    return _INSTALLED.search(frame.path) is not None
 
 
 def _own_call(stack: tuple[hlo.Frame, ...]) -> str:
     """`train.py:31`: where the user's code calls the library that the line and its caller belong to; "" if one of them
     is the user's own."""
-    if not all(_INSTALLED.search(frame.path) for frame in (*stack[:1], *islice(_callers(stack), 1))):
+    if not all(map(_is_installed, (*stack[:1], *islice(_callers(stack), 1)))):
         return ""
-    own = next((frame for frame in stack if not _INSTALLED.search(frame.path)), None)
+    own = next((frame for frame in stack if not _is_installed(frame)), None)
     return f"{_path(own.path)}:{own.line}" if own else ""
 
 
