@@ -116,6 +116,11 @@ def first_row(x):
     return lax.scan(lambda c, j: (jnp.tanh(c) @ y[j], None), x[0], jnp.arange(8))
 
 
+def held(x, y):
+    x, y = lax.optimization_barrier((x * 2, y * 3))
+    return x + lax.optimization_barrier(y + 1)
+
+
 def sorts_in_a_loop(x):
     def step(carry, _):
         return jnp.tanh(carry), jnp.sort(carry * 2)[0] + jnp.sort(carry)[-1]
