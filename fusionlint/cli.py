@@ -5,9 +5,12 @@ Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,11 +31,27 @@ class _Commands(click.Group):
         assert isinstance(found, click.Command)
         return found
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno != errno.ENOSPC or error.filename:
+                raise
+        # What is left of it goes nowhere: Python writes it once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        click.echo("fusionlint: the output cannot be written: no space left on the device", err=True)
+        sys.exit(2)
+
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fusionlint")
 def main() -> None:
     """A linter that flags fusion-breaking JAX code, with XLA's own reasons at your own lines."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        click.echo("fusionlint: the working folder is not there any more: go to one that is", err=True)
+        sys.exit(2)
     # Deep expressions are nested deeper than Python's default allows in libcst.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from fusionlint.branches import Branches, dearest
 from fusionlint.finding import Confirmation, Finding, Location
 
 # Path -> first and last line of every stretch.
@@ -39,10 +40,12 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value that crosses memory: what a Confirmation tells of it alone, who writes it, its stack, innermost first."""
+    """A value that crosses memory: what a Confirmation tells of it alone, who writes it and in which branches, its
+    stack, innermost first."""
 
     told: Confirmation
     writer: str
+    branches: Branches
     stack: tuple[Frame, ...]
 
 
@@ -144,14 +147,16 @@ def _confirmation(finding: Finding, path: str, report: Compiled) -> Confirmation
     for crossing in report.crossings:  # the dearest first
         lines = [frame.line for frame in crossing.stack if _begins_in(frame, path, finding.location)]
         if lines:
-            found.append((crossing.told._replace(line=lines[0]), crossing.writer))
+            found.append((crossing, lines[0]))
     if not found:
         return None
-    first = next((told for told, _ in found if told.rule == finding.rule), found[0][0])
-    alike = [(told, writer) for told, writer in found if told.per_iteration == first.per_iteration]
+    every = [crossing.told._replace(line=line) for crossing, line in found]
+    first = next((told for told in every if told.rule == finding.rule), every[0])
+    alike = [crossing for crossing, _ in found if crossing.told.per_iteration == first.per_iteration]
     # A kernel that writes two values is one launch.
-    launches = sum({writer: told.launches for told, writer in alike}.values())
-    return first._replace(launches=launches, bytes=sum(told.bytes for told, _ in alike))
+    launches = {crossing.writer: (crossing.branches, crossing.told.launches) for crossing in alike}
+    moved = ((crossing.branches, crossing.told.bytes) for crossing in alike)
+    return first._replace(launches=sum(dearest(launches.values())), bytes=sum(dearest(moved)))
 
 
 def _fused_away(where: Location, path: str, report: Compiled) -> bool:
@@ -195,7 +200,7 @@ def _compiled(report: dict[str, Any]) -> Compiled:
         lines=_stretches(report["lines"]),
         sha256={_resolved(path): digest for path, digest in report["sha256"].items()},
         crossings=tuple(
-            Crossing(_told(report, barrier), barrier["writer"], tuple(_frames(barrier["stack"])))
+            Crossing(_told(report, barrier), barrier["writer"], _branches(barrier), tuple(_frames(barrier["stack"])))
             for barrier in barriers
         ),
         kernels=tuple(
@@ -205,6 +210,10 @@ def _compiled(report: dict[str, Any]) -> Compiled:
             for one in report["kernels"]
         ),
     )
+
+
+def _branches(barrier: dict[str, Any]) -> Branches:
+    return tuple((str(name), int(number)) for name, number in barrier.get("branches", ()))
 
 
 def _told(report: dict[str, Any], barrier: dict[str, Any]) -> Confirmation:

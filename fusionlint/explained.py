@@ -166,7 +166,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         loops=loops_as_launched(loops(after), every),
         barriers=tuple(sorted(explained, key=_dearest_first)),
         stages=stages(artifacts.jaxpr, artifacts.stablehlo, before, after, every),
-        notes=(*limits(after, every, platform, artifacts.attached), *_unread(artifacts, platform, found, every, said)),
+        notes=(*limits(after, every, platform, artifacts.attached), *_unread(artifacts, platform, found, before, said)),
         lines=said,
         lines_of_kernels=lines_of_kernels(after, every),
         written_in=written_in(after, every),
@@ -174,16 +174,17 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
 
 
 def _unread(
-    artifacts: Artifacts, platform: Platform, found: Sequence[Barrier], every: Sequence[Kernel], said: Lines
+    artifacts: Artifacts, platform: Platform, found: Sequence[Barrier], before: hlo.Module | None, said: Lines
 ) -> Iterator[str]:
     """What the compiler surely told, and was not found in its words: those of a version that is not known here."""
     if platform == "cpu" and found and artifacts.compile_seconds and not is_cpu_log(artifacts.log):
         yield "no verdict: XLA's reasons are written in a way that is not known here; causes are read off the program"
-    # What hands its arguments on is no line's work.
-    if artifacts.before and not said and any(kernel.kind != "copy" for kernel in every):
+    # What hands its arguments on, or is filled with a constant, is no line's work.
+    if before and not said and not before.opcodes <= _WITHOUT_LINES:
         yield "no lines: HLO names the lines of the source in a way that is not known here, or not at all"
 
 
+_WITHOUT_LINES = frozenset({"parameter", "constant", "broadcast", "tuple", "get-tuple-element"})
 _PLATFORMS: Mapping[str, Platform] = {"gpu": "cuda", "tpu": "tpu"}
 
 

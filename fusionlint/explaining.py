@@ -62,6 +62,8 @@ def explain(
 
     try:
         if is_compiled(function):
+            if args or kwargs or dims:
+                raise EntryError("a Compiled has its arguments: give none")
             return _explain_compiled(function, chosen([target])[0] if target else None)
         (wanted,) = chosen([target] if target else [])
         sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in (dims or {}).items()}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fusionlint.compiling import alone
 from fusionlint.compiling.owners import installed
 
 # What git sets for its hooks: with these, a command about the worktree would be one about the user's checkout.
@@ -79,7 +80,7 @@ def explained_here(asked: Asked) -> dict[str, Any]:
 
 def _explain(asked: Asked, cwd: Path, environment: Mapping[str, str], specs: Sequence[str]) -> dict[str, Any]:
     specs = [_where_it_is(spec, cwd) for spec in specs]
-    command = [sys.executable, "-m", "fusionlint", "explain", "--output-format", "json", f"--timeout={asked.timeout}"]
+    command = [*alone.command("fusionlint", "explain", "--output-format", "json", f"--timeout={asked.timeout}")]
     command += [*(f"--target={name}" for name in asked.targets), *(f"--dim={dim}" for dim in asked.dims)]
     command += ["--", *specs]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)  # noqa: S603

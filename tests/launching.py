@@ -32,6 +32,8 @@ FUNCTIONS = {
     "updates": "f32[32,16], i32[]",
     "constants": "f32[64]",
     "passed_through": "f32[8], f32[8]",
+    "first_row": "f32[8,32,32]",
+    "held": "f32[64], f32[64]",
 }
 VARIANTS = {
     "a_python_loop": "step(f32[2048,4], f32[2048], key, f32[2048,4])",

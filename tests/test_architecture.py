@@ -13,6 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "fusionlint"
 # Each room, and the rooms it may import from besides itself.
 ROOMS = {
+    "branches": set(),
     "finding": set(),
     "config": {"left_out"},
     "left_out": {"lazily"},
@@ -21,7 +22,7 @@ ROOMS = {
     "lazily": set(),
     "rule": {"finding", "installed", "page"},
     "source": {"finding", "lazily", "left_out", "rule"},
-    "hlo": set(),
+    "hlo": {"branches"},
     "patterns": {"finding", "lazily", "rule", "source", "hlo"},
     "rules": {"finding", "lazily", "rule", "source", "hlo", "patterns"},
     "recording": set(),
@@ -32,14 +33,15 @@ ROOMS = {
     "tasks": {"rule", "hlo", "compiling", "recording", "explained"},
     "recorded": {"rule", "compiling", "folders", "recording", "explained", "tasks"},
     "baseline": {"finding", "config", "source"},
-    "evidence": {"finding"},
+    "evidence": {"branches", "finding"},
     "packages": {"finding", "lazily", "source"},
     "checking": {"finding", "config", "rule", "source", "compiling", "baseline", "evidence", "packages"},
-    "diff": set(),
+    "diff": {"branches"},
     "folders": set(),
     "revisions": {"compiling"},
     "report": {
-        *("finding", "source", "hlo", "compiling", "recording", "explained", "stages", "recorded", "diff", "folders"),
+        *("branches", "finding", "source", "hlo", "compiling", "recording", "explained", "stages", "recorded", "diff"),
+        "folders",
     },
     "diffing": {"diff", "recorded", "recording", "report", "revisions"},
     "cli": {"commands"},

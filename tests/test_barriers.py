@@ -420,6 +420,81 @@ def test_a_loop_of_unknown_length_counts_one_iteration() -> None:
     assert not by_value(module)["s"].per_iteration  # a start value is read once
 
 
+def around(inner: str, *, known: bool) -> dict[str, Barrier]:
+    """Of twenty steps that each make %s, run a loop that begins with `inner`, its carry, and take the sine of what is
+    left. The loop adds %s, which it hands on, to half of its other array."""
+    array = "f32[64]{0}"
+    carry, outer = f"(s32[], {array}, {array})", f"(s32[], {array})"
+    count = '{"known_trip_count":{"n":"%s"}}'
+    trips = f", backend_config={count % 5}" if known else ""
+    return by_value(
+        program(
+            "%zero = s32[] constant(0)",
+            f"%start = {outer} tuple(%zero, %x)",
+            f"%outer = {outer} while(%start), condition=%more, body=%step, backend_config={count % 20}",
+            f"%end = {array} get-tuple-element(%outer), index=1",
+            before=f"""
+%half (p: {carry}) -> {carry} {{
+  %p = {carry} parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %a = {array} get-tuple-element(%p), index=1
+  %b = {array} get-tuple-element(%p), index=2
+  %new = {array} add(%a, %b)
+  ROOT %carry = {carry} tuple(%i, %new, %b)
+}}
+
+%again (q: {carry}) -> pred[] {{
+  %q = {carry} parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  ROOT %less = pred[] compare(%j, %j), direction=LT
+}}
+
+%step (r: {outer}) -> {outer} {{
+  %r = {outer} parameter(0)
+  %k = s32[] get-tuple-element(%r), index=0
+  %c = {array} get-tuple-element(%r), index=1
+  %s = {array} cosine(%c)
+  %first = {carry} tuple(%k, {inner})
+  %loop = {carry} while(%first), condition=%again, body=%half{trips}
+  %left = {array} get-tuple-element(%loop), index=1
+  %t = {array} sine(%left)
+  ROOT %next = {outer} tuple(%k, %t)
+}}
+
+%more (m: {outer}) -> pred[] {{
+  %m = {outer} parameter(0)
+  %n = s32[] get-tuple-element(%m), index=0
+  ROOT %fewer = pred[] compare(%n, %n), direction=LT
+}}
+""",
+        )
+    )
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_start_value_of_a_loop_is_read_as_often_as_the_loop_is_entered(known: bool) -> None:
+    """A loop of unknown length began anew at one, and 20 reads of the start value were one."""
+    barrier = around("%s, %c", known=known)["s"]
+    assert (barrier.launches, barrier.crossings, barrier.per_iteration) == (20, 20, False)
+
+
+def test_a_value_that_every_iteration_reads_is_counted_as_it_is_written() -> None:
+    """Written 20 times in a call and read per iteration of a loop of unknown length: 20 launches were said to be those
+    of each iteration."""
+    barrier = around("%c, %s", known=False)["s"]
+    assert (barrier.launches, barrier.crossings, barrier.per_iteration) == (20, 20, False)
+    barrier = around("%c, %s", known=True)["s"]
+    assert (barrier.launches, barrier.crossings, barrier.per_iteration) == (20, 100, False)
+
+
+def test_what_a_loop_of_unknown_length_leaves_crosses_once_for_each_of_its_iterations_at_most() -> None:
+    """It is read 20 times in a call: those were said to be in each iteration."""
+    barrier = around("%s, %c", known=False)["new"]
+    assert barrier.readers == ("new", "t")
+    assert (barrier.launches, barrier.crossings, barrier.per_iteration) == (1, 1, True)
+    assert around("%s, %c", known=True)["new"].crossings == 100
+
+
 def test_a_start_value_is_read_in_the_first_iteration_alone() -> None:
     module = loop("%new = f32[64]{0} sine(%old)", start="%x", first="%s = f32[64]{0} cosine(%x)")
     assert "s" not in by_value(module)

@@ -318,3 +318,26 @@ def test_who_reads_no_further_ends_the_script_without_a_word(tmp_path: Path) -> 
         script.stdout.close()
         assert script.stderr.read() == b""
     assert script.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [("rule",), ("check", "a.py", "--no-cache")])
+@pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "fusionlint"]], ids=["script", "module"])
+def test_a_full_disk_is_one_line_and_exit_2(command: list[str], arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """It was a traceback, and exit 1: something was found."""
+    (tmp_path / "a.py").write_text(COLUMNS)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.stderr == "fusionlint: the output cannot be written: no space left on the device\n"
+    assert done.returncode == 2
+
+
+def test_a_working_folder_that_is_gone_is_one_line_and_exit_2(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    program = "import os, sys; os.rmdir(os.getcwd()); from fusionlint.cli import main; main(['explain', 'a.py:f'])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stderr == "fusionlint: the working folder is not there any more: go to one that is\n"
+    assert done.returncode == 2

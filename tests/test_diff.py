@@ -92,6 +92,15 @@ def test_barriers_of_one_cause_at_one_line_are_one_and_a_kernel_is_launched_once
     assert sorted(one.reasons) == ["a", "b"]
 
 
+def test_of_the_branches_of_a_conditional_the_dearest_counts() -> None:
+    """As in the report itself: they were added up, and a branch that came was a barrier that grew."""
+    writers = [("a", 1), ("b", 0), ("c", 0)]
+    inside = [barrier(writer=name, launches=2, bytes=8, crossings=2, branches=[["c.1", n]]) for name, n in writers]
+    outside = barrier(writer="d", launches=1, bytes=1, crossings=1)
+    (one,) = side(report("m:f()", *inside, outside)).functions[0].programs[0].barriers
+    assert (one.count, one.launches, one.bytes) == (4, 4 + 1, 32 + 1)
+
+
 def test_of_a_run_compilations_are_counted_and_eager_operations() -> None:
     told = ran_side(ran(times=3), reports=(report("env.py:rollout(x: f32[8])"),), eager=7)
     (function,) = told.functions
@@ -99,7 +108,15 @@ def test_of_a_run_compilations_are_counted_and_eager_operations() -> None:
     assert "python" not in told.ran_with
 
 
-@pytest.mark.parametrize("told", [{}, {"version": 1}, {"version": 1, "reports": [{"entry": "f"}], "errors": []}])
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"version": 1},
+        {"version": 1, "reports": [{"entry": "f"}], "errors": []},
+        document(report("m:f()", launches="many")),
+    ],
+)
 def test_what_is_no_report_is_said_in_one_line(told: dict[str, Any]) -> None:
     with pytest.raises(DiffError, match=r"^x\.json is neither a report .* nor a recording \(`run --record`\)$"):
         side_from("x.json", told)

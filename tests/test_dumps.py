@@ -58,6 +58,7 @@ def test_a_path_is_told_from_a_spec(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert not is_path("model.py")
     assert not is_path("model.py:f(f32[8])")
     assert not is_path("nowhere.txt")
+    assert not is_path("")  # which is no name for the working folder
     assert is_program(Path("a.mlir"))
     assert not is_program(Path())
     assert not is_program(Path("module_0004.jit_scan.cpu_after_optimizations.txt"))

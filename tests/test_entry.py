@@ -124,6 +124,11 @@ def test_arguments_may_have_names() -> None:
         ("m:f({f32[2]})", 5, "{f32[2]}", "neither an array"),
         ("m:f({f32[2]: 3})", 6, "f32[2]", "a dict is written {w: f32[2,2], b: f32[2]}"),
         ("m:f(x=1, **d)", 12, "d", "write name=value"),
+        ("m:f(x=f32[3], y=1, x=f32[4])", 22, "f32[4]", "`x` is given twice"),
+        ("m:f({w: f32[2], b: f32[2], w: f32[3]})", 28, "w", "the dict has `w` twice"),
+        ('m:f({"w": 1, w: 2})', 14, "w", "the dict has `w` twice"),
+        ("m:f(f32[9999999999999999999999])", 5, "f32[9999999999999999999999]", "no array has so many elements"),
+        ("m:f(f32[9999999999,9999999999])", 5, "f32[9999999999,9999999999]", "no array has so many elements"),
         ("m:f(1)(2)", 4, "(", "one pair of parentheses"),
         ('m:f("é", f33[3])', 10, "f33[3]", "`f33` is no dtype"),
     ],
@@ -153,6 +158,8 @@ def test_what_does_not_parse_is_said_with_a_place(text: str) -> None:
         ("pkg.mod:", "write package.module:function"),
         ("pkg mod:step", "write package.module:function"),
         ("", "names no function"),
+        ("dumps/gone", "there is neither a file nor a folder `dumps/gone`: write path/file.py:function"),
+        ("dumps/gone.py", "names no function"),
     ],
 )
 def test_a_spec_without_a_function_says_how_to_name_one(text: str, says: str) -> None:
@@ -167,6 +174,12 @@ def test_an_entry_is_its_text_again() -> None:
     entry = parse_spec(FULL)
     assert parse_spec(entry.text) == entry
     assert pickle.loads(pickle.dumps(entry)) == entry
+
+
+def test_a_spec_over_several_lines_is_named_in_one() -> None:
+    entry = parse_spec('m:f(\n    f32[8],\n    "a  b",\n)\n')
+    assert entry.text == 'm:f( f32[8], "a  b", )'
+    assert parse_spec(entry.text) == entry
 
 
 def test_a_job_survives_json() -> None:

@@ -92,6 +92,16 @@ def test_json_has_each_confirmation_and_the_counts(folder: Path) -> None:
     assert document["evidence"] == {"reports": 1, "confirmed": 1, "refuted": 0}
 
 
+def test_of_the_branches_of_a_conditional_the_dearest_counts(folder: Path) -> None:
+    path = folder / "env.py"
+    inside = [
+        barrier(frame(path), rule=RULE, writer=name, branches=[["cond", number]]) for number, name in enumerate("xyz")
+    ]
+    file = write(report(path, barrier(frame(path), rule=RULE), *inside))
+    (told,) = found("--evidence", file)[0]["confirmed"]
+    assert (told["launches"], told["bytes"]) == (10 + 10, 640 + 640)
+
+
 def test_a_crossing_anywhere_on_the_way_to_the_line_confirms(folder: Path) -> None:
     path = folder / "env.py"
     stack = (frame(folder / "lib.py", 90), frame(path))

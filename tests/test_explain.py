@@ -33,6 +33,7 @@ ARGUMENTS = {
     "rollout": "f32[256,2]",
     "until": "f32[512]",
     "handed_on": "f32[512]",
+    "filled": "f32[8]",
     "summed": "f32[512]",
     "stages": "f32[512]",
 }
@@ -176,6 +177,8 @@ def test_a_function_that_hands_its_argument_on_has_no_lines_to_miss(reports: dic
     assert reports["handed_on"].launches == 1
     assert not reports["handed_on"].lines
     assert reports["handed_on"].notes == ()
+    assert reports["filled"].launches == 3
+    assert reports["filled"].notes == ()  # jax gives constants no line
 
 
 def test_json_has_the_documented_fields(reports: dict[str, Report]) -> None:

@@ -106,6 +106,8 @@ def test_what_is_compiled_is_read_as_it_is() -> None:
         assert report.totals == of_swing().totals
         assert report.entry == "swing, compiled"
         assert (report.target, report.versions["jax"]) == ("cpu", jax.__version__)
+    with pytest.raises(ValueError, match="a Compiled has its arguments: give none"):
+        fusionlint.explain(compiled, "f32[128,2]")
 
 
 @pytest.mark.compilers
@@ -225,6 +227,14 @@ def test_what_runs_on_several_devices_is_not_explained_as_if_it_ran_on_one(tmp_p
     command = [sys.executable, "spread.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_who_runs_the_tests_calls_no_code() -> None:
+    """The line of a lambda in a test was said to be called from pytest_pyfunc_call:187."""
+    report = fusionlint.explain(lambda x: jnp.sort(x) * 2.0, "f32[64]", **CPU)
+    (barrier,) = report.barriers
+    assert {Path(frame.path).name for frame in barrier.barrier.stack} == {Path(__file__).name}
+    assert ", from " not in str(report)
 
 
 def test_the_call_path_is_that_of_this_call_whoever_called_the_function_first() -> None:

@@ -32,6 +32,23 @@ def within(x, y):
     d = twice(b)  # called second
     return c * d
 
+def added(x, y):
+    a = jnp.cumsum(x, axis=0)  # first
+    b = jnp.cumsum(y, axis=1)  # second
+    return a * b
+
+def one_is_made_of_something(x):
+    a = jnp.cumsum(x, axis=0)  # first
+    b = jnp.cumsum(  # second
+        x * 2, axis=1  # something
+    )
+    return a * b
+
+def by_another_operation(x):
+    a = jnp.cumsum(x, axis=0)  # first
+    b = jnp.cumprod(x, axis=1)  # second
+    return a * b
+
 def summed(x, y):
     both = jnp.stack([jnp.sin(x), y * 2.0])
     both = both * jnp.cumsum(jnp.cos(both), axis=1)  # running
@@ -46,6 +63,8 @@ def twice(x):
 @pytest.fixture(scope="module", params=["h100", "v5e", "cpu"])
 def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     calls = ["one(f32[10000])", *(f"{name}(f32[10000], f32[10000])" for name in ("two", "within", "summed"))]
+    calls += ["added(f32[256,256], f32[256,256])"]
+    calls += [f"{name}(f32[256,256])" for name in ("one_is_made_of_something", "by_another_operation")]
     reports = compilers.explained(compilers.written(CODE, calls, tmp_path_factory.mktemp("code")), request.param)
     return {call.partition("(")[0]: report for call, report in reports.items()}
 
@@ -65,6 +84,15 @@ def test_a_cumulative_sum_is_shown_where_it_is_written(reports: dict[str, Report
 
 def test_each_of_two_is_shown_at_its_own_line(reports: dict[str, Report]) -> None:
     assert _comments(reports["two"]) == {"first", "second"}
+
+
+def test_what_takes_arguments_of_the_program_is_told_apart_by_them(reports: dict[str, Report]) -> None:
+    assert _comments(reports["added"]) == {"first", "second"}
+    assert _comments(reports["one_is_made_of_something"]) == {"first", "second"}
+
+
+def test_a_running_product_is_no_running_sum_of_the_same_argument(reports: dict[str, Report]) -> None:
+    assert _comments(reports["by_another_operation"]) == {"first", "second"}
 
 
 def test_one_that_is_called_twice_is_shown_with_each_of_its_calls(reports: dict[str, Report]) -> None:

@@ -120,6 +120,14 @@ def program(*names: str) -> hlo.Module:
     return hlo.parse("HloModule m\n\n" + bodies + MAIN.format(lines=lines, last=names[-1]))
 
 
+def test_what_an_optimization_barrier_holds_goes_nowhere_else() -> None:
+    """It was said to be carried by a loop, into or out of a branch, or returned."""
+    report = explain(compiled("h100")["held"])
+    consumers = {one.barrier.verdict.consumers for one in report.barriers if one.barrier.verdict}
+    assert consumers == {("opt-barrier",)}
+    assert "that is: an optimization barrier holds it" in report_text(report)
+
+
 def test_kernels_that_are_alike_are_told_apart_by_their_order() -> None:
     snapshot = program("a", "b")
     log = ineligible("a", "one") + ineligible("b", "two")

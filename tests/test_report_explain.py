@@ -135,11 +135,43 @@ def test_a_line_that_a_library_reaches_by_itself_names_the_users_call(file: str)
     assert " in term, from fit:3  " in heading(inside, own, above)
     assert " in term, from solve:7  " in heading(inside, above)
     assert " in fit, from solve:7  " in heading(own, above)
+    # Of the user's own line the user's call, not the library's line in between.
+    train = Frame(file, 5, 1, function="train")
+    assert " in fit, from train:5  " in heading(own, inside, above, train)
 
 
 def test_what_launches_nothing_takes_no_time() -> None:
     nothing = replace(report(), totals=Totals(0, 0, 0, 0, 0.0, 0.0), loops=())
     assert "\n0 launches, 0 B; compiled in 0.9 s\n" in report_text(nothing)
+
+
+def test_what_takes_next_to_no_time_is_not_about_under_it() -> None:
+    quick = replace(report(), totals=Totals(1, 0, 64, 0, 0.002, 0.0, ("bytes over bandwidth",)), loops=())
+    assert "\n1 launch, 64 B, under 0.01 us by bytes over bandwidth; compiled" in report_text(quick)
+
+
+@pytest.mark.parametrize(
+    ("once", "again", "says"),
+    [
+        (1, 0, "1 of the launches is a scalar op: the scalar core runs it between kernels"),
+        (3, 0, "3 of the launches are scalar ops: the scalar core runs them between kernels"),
+        (0, 1, "1 of the launches per iteration is a scalar op: the scalar core runs it between kernels"),
+        (1, 1, "1 of the launches, and 1 of those per iteration, are scalar ops: the scalar core runs them between"),
+    ],
+)
+def test_one_scalar_op_is_one(once: int, again: int, says: str) -> None:
+    totals = Totals(5, 5, 64, 64, 2.0, 2.0, ("XLA's model",), scalar_ops=once, scalar_ops_per_iteration=again)
+    assert f"\n{says}" in report_text(replace(report(), totals=totals, loops=()))
+
+
+def test_nobody_is_told_to_scatter_into_zeros_who_does() -> None:
+    verdict = Verdict("producer", "consumer", "do not fuse into the in-place operand of scatter")
+    one = replace(barrier(None), verdict=verdict)
+    zeros = report_text(report(ExplainedBarrier(replace(one, opcodes=("broadcast",)), "", "")))
+    other = report_text(report(ExplainedBarrier(replace(one, opcodes=("broadcast", "add")), "", "")))
+    assert "the array that a scatter writes to has to exist before" in zeros
+    assert "instead: scatter into zeros" in other
+    assert "instead" not in zeros
 
 
 def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:

@@ -84,6 +84,14 @@ def test_a_sort_that_may_not_overwrite_its_operand_copies_it_first() -> None:
     assert copy.branches == sort.branches
 
 
+def test_a_fusion_that_a_copy_is_launched_for_is_that_copy_and_no_other() -> None:
+    """It was told twice: as the copy, and as the fusion behind it."""
+    every = explain(compiled("h100")["first_row"]).kernels
+    assert [(kernel.kind, kernel.launches) for kernel in every if kernel.name.startswith("wrapped_slice")] == [
+        ("copy", 1)
+    ]
+
+
 def test_copies_before_sorts_count_in_their_loop() -> None:
     report = explain(compiled("h100")["sorts_in_a_loop"])
     (loop,) = report.loops

@@ -13,6 +13,7 @@ from fusionlint.compiling import jobs, targets
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts
 from fusionlint.compiling.blame import message
 from fusionlint.compiling.devices import _NoDevice
+from fusionlint.compiling.dumps import platform_of
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.jobs import compile_entry, compile_many, run_jobs
 from fusionlint.compiling.targets import get, missing
@@ -46,6 +47,10 @@ def decorated(x, n, mode="sum"):
 @functools.partial(jax.jit, donate_argnums=0)
 def donating(state, scale):
     return state * scale
+
+@functools.partial(jax.jit, static_argnames="n")
+def scaled(by, n=5):
+    return jnp.arange(n) * by
 
 def static_values(x, sizes, activation, *, flag):
     for size in sizes:
@@ -122,6 +127,10 @@ def looped(x):
 def bad_shapes(x, y):
     return inner(x) + y
 
+def leaves(x):
+    import sys
+    sys.exit("done")
+
 def bad_branch(x):
     if x > 0:
         return x
@@ -137,6 +146,8 @@ COMPILES = {
     "decorated(f32[3,4], 5)": ("decorated", "float32[4]"),
     'decorated(f32[3,4], n=5, mode="max")': ("decorated", "float32[4]"),
     "donating(f32[4], 3.0)": ("donating", "float32[4]"),
+    "scaled(3)": ("scaled", "int32[5]"),
+    "scaled(3, n=4)": ("scaled", "int32[4]"),
     'static_values(f32[9], [8, 4], "tanh", flag=None)': ("static_values", "float32[4]"),
     "tree({w: f32[2,3], b: f32[3]}, (f32[5,2], f32[5,1]), {scale: 2.0})": (
         "tree",
@@ -187,6 +198,7 @@ FAILS = {
     "half_annotated": ("entry", 'half_annotated needs a size for n (x: "8 n"): say --dim n=8', None),
     "unsayable": ("entry", "the annotation of `x: jax.Array` says no shape: say its arguments, as in `", None),
     "made_late": ("arguments", "made_late could not be made: ZeroDivisionError", "1 // 0"),
+    "leaves(f32[4])": ("trace", "leaves could not be traced: SystemExit: done", 'sys.exit("done")'),
     "plain(f64[4])": ("entry", "float64[4]: jax runs in 32 bits; write float32, or set JAX_ENABLE_X64=1", None),
 }  # fmt: skip
 
@@ -317,6 +329,13 @@ def test_a_jitted_functions_own_donations_hold(made: Callable[[str], Artifacts])
     assert "input_output_alias" in made("donating(f32[4], 3.0)").after
 
 
+def test_a_jitted_function_says_itself_that_a_number_is_an_input(made: Callable[[str], Artifacts]) -> None:
+    """Without any array it was bound, and XLA folded the constants."""
+    for spec in ("scaled(3)", "scaled(3, n=4)"):
+        assert made(spec).parameters == ("by",)
+        assert "parameter(0)" in made(spec).after
+
+
 def test_static_values_are_part_of_the_program(made: Callable[[str], Artifacts]) -> None:
     assert "parameter(1)" not in made("plain(f32[4], y=3)").after
     assert "tanh" in made('static_values(f32[9], [8, 4], "tanh", flag=None)').jaxpr
@@ -371,6 +390,20 @@ def test_a_module_by_name_is_found_from_the_working_directory(tmp_path: Path) ->
             assert isinstance(result, Artifacts), (spec, result)
         else:
             assert re.search(re.escape(says).replace(r"\.\*", ".*"), str(result)), spec
+
+
+def test_a_file_named_like_a_module_of_pythons_own_breaks_nothing(tmp_path: Path) -> None:
+    """`python -m` looks into the working folder first: jax imported the user's random.py, and no worker started."""
+    for name in ("random", "types", "numpy", "queue"):
+        (tmp_path / f"{name}.py").write_text("def f(x): return x + 1\n")
+    (tmp_path / "beside.py").write_text("SIZE = 2\n")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "train.py").write_text(
+        "import random, beside\ndef f(x): return x * beside.SIZE * random.Random(0).random()\n"
+    )
+    specs = ["random.py:f(f32[4])", "numpy.py:f(f32[4])", "scripts/train.py:f(f32[4])"]
+    found = compile_many([parse_spec(spec) for spec in specs], CPU)
+    assert all(isinstance(one, Artifacts) for one in found), found
 
 
 def test_jobs_of_one_process_do_not_see_each_other(tmp_path: Path) -> None:
@@ -448,6 +481,38 @@ def test_hardware_that_is_not_there_is_compiled_for(user: Path, name: str) -> No
         assert len(found.versions) == 3
     assert isinstance(bad, CompileError)
     assert bad.where == f"{user}:{line_of('inner(x) + y')}"
+
+
+def test_who_is_jitted_for_one_platform_is_not_said_to_be_compiled_for_another(tmp_path: Path) -> None:
+    """It was compiled for the CPU, and its launches were told as an H100's."""
+    if absent := missing(get("h100")):
+        pytest.skip(absent)
+    (tmp_path / "here.py").write_text(
+        "import jax\n\ncpu = jax.devices('cpu')[0]\n\n"
+        "backend = jax.jit(lambda x: x + 1, backend='cpu')\n"
+        "device = jax.jit(lambda x: x + 1, device=cpu)\n"
+        "shardings = jax.jit(lambda x: x + 1, in_shardings=jax.sharding.SingleDeviceSharding(cpu))\n"
+        "def asks(x):\n    return jax.device_put(x, jax.devices('gpu')[0])\n"
+        "def unused(x):\n    return jax.numpy.arange(9.0) * 2\n"
+        "def nothing(x):\n    pass\n"
+    )
+    names = ["backend", "device", "shardings", "asks"]
+    *found, unused, nothing = compile_many(
+        [parse_spec(f"here:{name}(f32[4])") for name in (*names, "unused", "nothing")], get("h100")
+    )
+    # Nothing that is given places what is made of nothing.
+    assert isinstance(unused, Artifacts)
+    assert platform_of(unused.after) == "cuda"
+    assert isinstance(nothing, Artifacts)
+    said = {name: str(one) for name, one in zip(names, found, strict=True) if isinstance(one, CompileError)}
+    assert said.keys() == {*names}
+    assert said["backend"] == (
+        "here:backend is jitted for cpu (by backend, device or in_shardings), whatever the target: do without to "
+        "compile it for h100"
+    )
+    assert said["device"].startswith("here:device is jitted for cpu ")
+    assert "do without, or name --target cpu" in said["shardings"]
+    assert "it asks jax for the GPU of this machine, as jax.devices('gpu') does: do without" in said["asks"]
 
 
 def test_callbacks_are_compiled_for_an_h100_that_is_not_there_as_for_one_that_is(tmp_path: Path) -> None:

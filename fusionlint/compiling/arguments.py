@@ -18,7 +18,7 @@ from fusionlint.compiling import found
 from fusionlint.compiling.entry import NO_DIMS, Dims, Entry
 from fusionlint.compiling.found import Arguments
 from fusionlint.compiling.loading import Function, module
-from fusionlint.compiling.values import is_array, random_array, value_of
+from fusionlint.compiling.values import has_array, is_array, random_array, value_of
 
 
 def abstract(entry: Entry, function: Function, sharding: Any = None, dims: Dims = NO_DIMS) -> Arguments:
@@ -57,21 +57,18 @@ class Call:
     kwargs: Mapping[str, Any]
 
 
-def jitted_call(function: Function, arguments: Arguments, sharding: Any = None) -> Call:
-    """`function`, jitted unless it is, with its arrays as inputs and its other arguments bound.
-
-    `sharding` places the outputs of a function without array arguments, which nothing else places."""
+def jitted_call(function: Function, arguments: Arguments) -> Call:
+    """`function`, jitted unless it is, with its arrays as inputs and its other arguments bound."""
     import jax
 
     args, kwargs = arguments
-    arrays = [leaf for leaf in jax.tree.leaves(arguments) if is_array(leaf)]
     own = _jitted(function)
-    if own is not None and arrays:
+    if own is not None:
         # A bound method forwards `trace` to its function without its instance: put the instance back.
         self = (function.__self__,) if isinstance(function, MethodType) else ()
         return Call(own, (*self, *args), kwargs)
-    if not arrays:
-        return Call(jax.jit(_bind(function, arguments), out_shardings=sharding), (), {})
+    if not has_array(arguments):
+        return Call(jax.jit(_bind(function, arguments)), (), {})
     if all(is_array(leaf) for leaf in jax.tree.leaves(arguments, is_leaf=_is_none)) and hasattr(function, "__name__"):
         return Call(jax.jit(function), args, kwargs)
     inputs = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, arguments)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from fusionlint.compiling import alone
 from fusionlint.compiling.targets import ATTACHED, Target, TargetError, get, missing, of_kind
 
 Kinds = Mapping[str, str]  # platform -> the name that jax gives its first device
@@ -59,7 +59,7 @@ def attached() -> Kinds:
     """The devices that jax finds here; {} without a driver, without jax, or where the user keeps jax from them."""
     if not any(Path(sign).exists() for sign in _SIGNS):
         return {}
-    command = [sys.executable, "-m", "fusionlint.compiling.attached"]
+    command = alone.command("fusionlint.compiling.attached")
     paths = [path for path in (os.environ.get("PYTHONPATH"), str(Path(__file__).parents[2])) if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     try:

@@ -52,20 +52,21 @@ _DOING = {
 }
 
 
-# Words that mean something else than they say -> what they mean here.
-_MEANING = {
-    "Unknown backend: 'gpu'": "a callback (jax.debug.print, pure_callback) needs the GPU itself; "
-    "take it out to compile for one that is not there",
-}
+_NOT_HERE = re.compile(r"Unknown backend:? '?(\w+)'? requested")
+_CALLBACK = (
+    "a callback (jax.debug.print, pure_callback) needs the GPU itself; take it out to compile for one that is not there"
+)
 # What is raised -> what to do about it.
 _REMEDIES = {
     r"'(tuple|list|dict)' object has no attribute": "a SPEC has plain tuples, lists and dicts: for a class of your own "
     "put `example_args` beside the function",
     r"incompatible devices for jitted computation": "it names devices of this machine, by a mesh, a sharding or pmap: "
     "do without, or name --target cpu",
+    r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
+    "name --target cpu",
     r"on unbound modules": "name a function that calls `module.apply(variables, ...)`, or `module.init_with_output`",
-    r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`',
 }
+_AT_IMPORT = {r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`'}
 
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
@@ -73,10 +74,20 @@ def message(error: BaseException, kind: str, entry: Entry | None) -> str:
     named = "" if entry is None else entry.module if kind == "import" else entry.name
     words = error.msg if isinstance(error, SyntaxError) else str(error)  # whose text names the file again
     said = _first_words([line.strip() for line in words.splitlines() if line.strip()])
-    meant = next((meaning for words, meaning in _MEANING.items() if words in said), None)
-    raised = meant or f"{type(error).__name__}{': ' if said else ''}{said}"
-    remedy = next((f"; {remedy}" for pattern, remedy in _REMEDIES.items() if re.search(pattern, raised)), "")
+    raised = _meaning(said, kind) or f"{type(error).__name__}{': ' if said else ''}{said}"
+    remedies = {**_REMEDIES, **(_AT_IMPORT if kind == "import" else {})}
+    remedy = next((f"; {remedy}" for pattern, remedy in remedies.items() if re.search(pattern, raised)), "")
     return f"{_DOING[kind].format(named)}: {raised.rstrip('.') if remedy else raised}{remedy}"
+
+
+def _meaning(said: str, kind: str) -> str:
+    """What jax means where it has no backend of that name; "" where it says something else."""
+    found = _NOT_HERE.search(said)
+    if found is None:
+        return ""
+    if kind == "lower" and found[1] == "gpu":  # nothing else asks for it then
+        return _CALLBACK
+    return f"it asks jax for the {found[1].upper()} of this machine, as jax.devices({found[1]!r}) does: do without"
 
 
 def _first_words(lines: list[str], most: int = 200) -> str:

@@ -31,7 +31,7 @@ _BESIDE = ("*priority-fusion*.txt", "*priority_fusion_dump.txt", "*thunk_*.txt",
 def is_path(spec: str) -> bool:
     """Whether a SPEC is a file or a folder that is there, and not a function: Python files hold functions."""
     path = Path(spec)
-    return path.suffix != ".py" and path.exists()
+    return bool(spec) and path.suffix != ".py" and path.exists()  # Path("") is the working folder
 
 
 def is_program(path: Path) -> bool:

@@ -17,6 +17,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -96,6 +97,8 @@ _SMALL = ("s4 int4", "i4 int4", "pred bool", *(f"f8{x} float8_{x}" for x in ("e4
 DTYPES = {alias: pair.split()[1] for pair in (*_FLOATS, *_INTS, *_UINTS, *_SMALL) for alias in pair.split()}
 _SHORT = {name: alias for alias, name in DTYPES.items() if alias not in (name, "pred")}
 
+_MOST_ELEMENTS = 2**59  # of 16 bytes each, whose number XLA keeps in 64 bits
+
 _SPEC = re.compile(
     r"\s*(?P<module>.*?\.py|[^\W\d][\w.]*):(?P<function>[^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*(?P<rest>\(.*)?", re.S
 )
@@ -119,9 +122,9 @@ def parse_spec(text: str) -> Entry:
         raise EntryError(_why_no_spec(text))
     rest = found["rest"]
     if rest is None:
-        return Entry(text.strip(), found["module"].strip(), found["function"])
+        return Entry(_in_one_line(text), found["module"].strip(), found["function"])
     args, kwargs = _Reader(text, found.start("rest"), rest).arguments()
-    return Entry(text.strip(), found["module"].strip(), found["function"], args, kwargs)
+    return Entry(_in_one_line(text), found["module"].strip(), found["function"], args, kwargs)
 
 
 def parse_argument(text: str) -> Argument:
@@ -155,8 +158,15 @@ def _sizes(sizes: Sequence[int]) -> str:
     return ",".join(map(str, sizes))
 
 
+def _in_one_line(text: str) -> str:
+    """As reports and messages name it."""
+    return " ".join(line.strip() for line in text.strip().splitlines())
+
+
 def _why_no_spec(text: str) -> str:
     head = text.partition("(")[0].strip()
+    if ":" not in head and ("/" in head or "\\" in head) and not head.endswith(".py"):
+        return f"there is neither a file nor a folder `{head}`: write path/file.py:function for a function"
     if ":" not in head:
         return f"`{text}` names no function: write package.module:function or path/file.py:function"
     module, _, function = head.rpartition(":")
@@ -183,10 +193,17 @@ class _Reader:
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "_"):
             raise self.failed(0, 1, "write one pair of parentheses after the function")
         args = tuple(self.argument(node) for node in call.args)
-        for keyword in call.keywords:
+        self.check_names(call.keywords)
+        return args, tuple((str(keyword.arg), self.argument(keyword.value)) for keyword in call.keywords)
+
+    def check_names(self, keywords: Sequence[ast.keyword]) -> None:
+        names: set[str] = set()
+        for keyword in keywords:
             if keyword.arg is None:
                 raise self.refused(keyword.value, "write name=value")
-        return args, tuple((str(keyword.arg), self.argument(keyword.value)) for keyword in call.keywords)
+            if keyword.arg in names:  # which Python's parser lets pass
+                raise self.refused(keyword.value, f"`{keyword.arg}` is given twice")
+            names.add(keyword.arg)
 
     def argument(self, node: ast.expr) -> Argument:
         match node:
@@ -203,7 +220,7 @@ class _Reader:
             case ast.List(elts=parts):
                 return self.group("list", parts)
             case ast.Dict(keys=keys, values=parts):
-                return self.group("dict", parts, tuple(self.name(key, node) for key in keys))
+                return self.group("dict", parts, self.names(keys, node))
             case ast.Name(id=name) if name in DTYPES:
                 raise self.refused(node, f"`{name}` needs a shape: {name}[8,128], or {name}[] for a scalar")
             case ast.Name(id=name):
@@ -215,6 +232,8 @@ class _Reader:
             return Key(shape)
         if name not in DTYPES:
             raise self.refused(node, f"`{name}` is no dtype: write f32, bf16, s32, u32, pred, ... or numpy's names")
+        if prod(shape) > _MOST_ELEMENTS:
+            raise self.refused(node, "no array has so many elements")
         return Array(DTYPES[name], shape)
 
     def weak(self, node: ast.expr, operand: ast.expr) -> Array:
@@ -243,6 +262,15 @@ class _Reader:
         if kind == "dict":
             return Static(dict(zip(names, values, strict=True)))
         return Static(tuple(values) if kind == "tuple" else values)
+
+    def names(self, keys: Sequence[ast.expr | None], parent: ast.expr) -> tuple[str | int, ...]:
+        found: dict[str | int, None] = {}
+        for key in keys:
+            name = self.name(key, parent)
+            if name in found:
+                raise self.refused(key or parent, f"the dict has `{name}` twice")
+            found[name] = None
+        return tuple(found)
 
     def name(self, key: ast.expr | None, parent: ast.expr) -> str | int:
         match key:

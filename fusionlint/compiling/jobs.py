@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TypeVar
 
+from fusionlint.compiling import alone
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts, write_job
 from fusionlint.compiling.entry import Entry
 from fusionlint.compiling.targets import Target, environment, missing
@@ -109,7 +109,7 @@ def _one_worker(
     home.mkdir(parents=True)
     job_file, stderr = home / "job.json", home / "stderr.txt"
     job_file.write_text(json.dumps({"target": target._asdict(), "jobs": [write_job(job) for job in jobs]}))
-    command = [sys.executable, "-m", "fusionlint.compiling.worker", str(job_file), str(home)]
+    command = alone.command("fusionlint.compiling.worker", str(job_file), str(home))
     with stderr.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603  our own module, our own interpreter
             command, env=worker_environment(target), cwd=cwd, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream

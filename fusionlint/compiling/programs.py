@@ -84,10 +84,8 @@ def _exported(data: bytes) -> bytes:
             "seems to be an exported function, which jax needs flatbuffers to read: pip install flatbuffers"
         ) from None
     # Bytes that are something else make flatbuffers read anywhere: struct.error, IndexError, KeyError, ...
-    except Exception as error:  # noqa: BLE001
-        raise EntryError(
-            f"is neither HLO, nor StableHLO, nor what jax.export serialized ({type(error).__name__})"
-        ) from None
+    except Exception:  # noqa: BLE001
+        raise EntryError("is neither HLO, nor StableHLO, nor what jax.export serialized") from None
 
 
 def _signature(module: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:

@@ -16,16 +16,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fusionlint.compiling import arguments, loading, programs, running
+from fusionlint.compiling import alone, arguments, loading, programs, running
 from fusionlint.compiling.artifacts import Job, read_job
 from fusionlint.compiling.blame import JobError, blaming
 from fusionlint.compiling.calls import in_words
 from fusionlint.compiling.devices import device, without_callbacks
-from fusionlint.compiling.entry import NO_DIMS, Dims, Entry
+from fusionlint.compiling.elsewhere import platforms_of
+from fusionlint.compiling.entry import NO_DIMS, Dims, Entry, EntryError
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
 
 Result = dict[str, Any]
+_SAME_PLATFORM = {"gpu": "cuda", "rocm": "cuda"}
 
 
 def main(job_file: str, outdir: str) -> int:
@@ -40,6 +42,7 @@ def main(job_file: str, outdir: str) -> int:
         with blaming("start"):
             setup()
             sharding = device(target)
+        alone.find_from_here()
     except JobError as error:
         return 3 if all(_record(folder, {"error": error.record}) for folder in folders) else 0
     if any(job.kind == "count" for job in jobs):
@@ -142,11 +145,13 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
     with blaming("arguments", entry):
         given = arguments.abstract(entry, function, sharding, dims)
     with blaming("trace", entry), timed() as trace_seconds:
-        call = arguments.jitted_call(function, given, sharding if target.platform != "cpu" else None)
+        call = arguments.jitted_call(function, given)
         traced = call.jitted.trace(*call.args, **call.kwargs)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
-        lowered = traced.lower()
+        with placed(sharding):
+            lowered = traced.lower()
+        check_platform(lowered, target, entry)
     if target.platform == "cuda" and not target.attached:
         lowered = without_callbacks(lowered)
     compile_seconds, memory = compiled(lowered, entry, target, folder)
@@ -164,6 +169,27 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
         "compile_seconds": compile_seconds,
         "memory": memory,
     }
+
+
+@contextmanager
+def placed(sharding: Any) -> Iterator[None]:
+    """Inside, a program of which nothing else says where it runs is lowered for the device of `sharding`: one that uses
+    none of its arguments."""
+    import jax
+
+    (device,) = sharding.device_set
+    with jax.default_device(device):
+        yield
+
+
+def check_platform(lowered: Any, target: Target, entry: Entry) -> None:
+    """Raises EntryError if the function says itself what it is compiled for, and that is something else."""
+    named = {_SAME_PLATFORM.get(name, name) for name in platforms_of(lowered)}
+    if named and target.platform not in named:
+        raise EntryError(
+            f"{entry.name} is jitted for {', '.join(sorted(named))} (by backend, device or in_shardings), whatever the "
+            f"target: do without to compile it for {target.name}"
+        )
 
 
 def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Result:

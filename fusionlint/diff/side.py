@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from fusionlint.branches import Branches, dearest
 from fusionlint.diff.entries import Arguments, split_entry
 
 VERSION = 1
@@ -34,7 +35,8 @@ class Standing:
 
     `path` is from the top of the project; "" where no line is known. `text` is the line itself without
     its indentation, None where the report does not have it. `launches` and `bytes` are those of all of them (per
-    iteration, if `per_iteration`), each writer counted once; `reasons` are XLA's own words.
+    iteration, if `per_iteration`), each writer counted once, of a conditional's branches the dearest; `reasons` are
+    XLA's own words.
     """
 
     cause: str
@@ -192,23 +194,43 @@ def _split(entry: str, shorten: Shorten) -> tuple[str, str]:
 
 def _program(report: Mapping[str, Any], arguments: Arguments, shorten: Shorten) -> Program:
     names = [name + fellow for name in QUANTITIES for fellow in ("", PER_ITERATION)]
-    barriers = sorted((_standing(one, shorten) for one in report["barriers"]), key=_place)
-    groups = [[*group] for _, group in groupby(barriers, key=_place)]
+    barriers = sorted((_written(one, shorten) for one in report["barriers"]), key=lambda one: _place(one.standing))
+    groups = [[*group] for _, group in groupby(barriers, key=lambda one: _place(one.standing))]
     return Program(
         target=report["target"],
         arguments=arguments,
-        amounts={name: report[name] for name in names},
+        amounts={name: _number(report[name]) for name in names},
         timed_by=tuple(report["timed_by"]),
         barriers=tuple(sorted((_together(group) for group in groups), key=lambda one: (-one.launches, -one.bytes))),
     )
 
 
-def _standing(barrier: Mapping[str, Any], shorten: Shorten) -> tuple[str, Standing]:
-    """The barrier, and who writes it."""
+def _number(told: Any) -> float | None:
+    if told is not None and not isinstance(told, (int, float)):
+        raise TypeError(told)
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A barrier, who writes it, and in which branches."""
+
+    standing: Standing
+    writer: str
+    branches: Branches
+
+
+def _written(barrier: Mapping[str, Any], shorten: Shorten) -> _Written:
+    # Reports did not always tell the branches.
+    branches = tuple((str(name), int(number)) for name, number in barrier.get("branches", ()))
+    return _Written(_standing(barrier, shorten), barrier["writer"], branches)
+
+
+def _standing(barrier: Mapping[str, Any], shorten: Shorten) -> Standing:
     at = barrier["location"] or {"path": "", "line": 0, "function": ""}
     # Without a line, what the value is made of is the next best thing to know it by.
     text = barrier.get("text") if at["path"] else " ".join(barrier["opcodes"])
-    return barrier["writer"], Standing(
+    return Standing(
         cause=barrier["cause"],
         path=shorten(at["path"]) if at["path"] else "",
         line=at["line"],
@@ -224,22 +246,22 @@ def _standing(barrier: Mapping[str, Any], shorten: Shorten) -> tuple[str, Standi
     )
 
 
-def _place(one: tuple[str, Standing]) -> tuple[str, str, str, int, bool]:
-    standing = one[1]
+def _place(standing: Standing) -> tuple[str, str, str, int, bool]:
     line = 0 if standing.text is not None else standing.line
     return standing.cause, standing.path, standing.text or "", line, standing.per_iteration
 
 
-def _together(group: Sequence[tuple[str, Standing]]) -> Standing:
-    members = [standing for _, standing in group]
+def _together(group: Sequence[_Written]) -> Standing:
+    members = [one.standing for one in group]
+    launches = {one.writer: (one.branches, one.standing.launches) for one in group}
     ruled = next((one for one in members if one.rule), members[0])
     return replace(
         ruled,
         line=min(one.line for one in members),
         details=tuple(dict.fromkeys(detail for one in members for detail in one.details)),
         count=len(members),
-        launches=sum({writer: one.launches for writer, one in group}.values()),
-        bytes=sum(one.bytes for one in members),
+        launches=sum(dearest(launches.values())),
+        bytes=sum(dearest((one.branches, one.standing.bytes) for one in group)),
         reasons=tuple(dict.fromkeys(reason for one in members for reason in one.reasons)),
     )
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
+from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
-from fusionlint.hlo.kernels import Branches, Kernel, Loop, kernels, loops
-from fusionlint.hlo.lost import Lost
+from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops
+from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
@@ -31,8 +32,8 @@ class Barrier:
     writer: str  # kernel name
     readers: tuple[str, ...]  # kernel names, in program order
     bytes: int  # of the value, as far as a reader touches it, per crossing
-    crossings: int  # how often: trip counts multiplied
-    per_iteration: bool  # some enclosing trip count is unknown, so `crossings` is per iteration of that loop
+    crossings: int  # how often: trip counts multiplied, a loop of unknown length around the reader alone counted once
+    per_iteration: bool  # the writer is in a loop of unknown length: `crossings` and `launches` are per iteration of it
     launches: int  # of the writer: what would be saved if it were fused into its readers
     cause: Cause
     detail: str  # the custom call's target, the library, ...; "" where the cause says it all
@@ -40,7 +41,7 @@ class Barrier:
     verdict: Verdict | None
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
-    branches: Branches = ()  # of the writer: the conditionals around it, and which branch it is in
+    branches: Branches = ()  # of the writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,37 @@ def _readings(
     names: Flow, launched: Sequence[Kernel], around: Sequence[Loop]
 ) -> dict[tuple[Node, Path], list[_Reading]]:
     """Who reads what: by the kernel that wrote it and the element of its result."""
-    trips = {loop.name: loop.trip_count or 1 for loop in around}
+    loops = {loop.name: loop for loop in around}
+    writers = {(writer.computation, writer.name): writer for writer in launched}
     found: defaultdict[tuple[Node, Path], list[_Reading]] = defaultdict(list)
     for reader in launched:
         node = (reader.computation, reader.name)
         for number, origin in _reads(names, node):
             touched = bytes_touched(names.module, node, number)
             size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
-            times = max(1, reader.launches // math.prod(trips[name] for name in origin.once))
+            times = _crossings(writers[origin.node], reader, origin.once, loops)
             found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
     return found
+
+
+def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Mapping[str, Loop]) -> int:
+    """How often `reader` reads what `writer` writes, each time that the innermost loop of unknown length around the
+    writer goes round (one that is around the reader alone counts once); `once` are loops whose first iteration alone
+    reads it."""
+    unknown = next((loop for loop in _loops_around(writer, loops) if loop.trip_count is None), None)
+    around = [*_loops_around(reader, loops)]
+    if unknown is not None and unknown not in around:
+        return 1  # what the last iteration left
+    inside = takewhile(lambda loop: loop != unknown, around)
+    return math.prod(loop.trip_count or 1 for loop in inside if loop.name not in once)
+
+
+def _loops_around(kernel: Kernel, loops: Mapping[str, Loop]) -> Iterator[Loop]:
+    """The innermost first."""
+    name = kernel.loop
+    while name is not None:
+        yield loops[name]
+        name = loops[name].parent
 
 
 def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:
@@ -121,7 +143,6 @@ def _barrier(
     why = blame(crossing)
     readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
-    again = dearest.reader.per_iteration and dearest.reader.loop not in dearest.origin.once
     return Barrier(
         value=_name(value),
         computation=writer.computation,
@@ -129,13 +150,13 @@ def _barrier(
         readers=tuple(dict.fromkeys(reader.name for reader in readers)),
         bytes=dearest.bytes,
         crossings=dearest.crossings,
-        per_iteration=writer.per_iteration or again,
+        per_iteration=writer.per_iteration,
         launches=writer.launches,
         cause=why.cause,
         detail=why.detail,
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
-        stack=_own_stack(value, why, crossing) or _stack_nearby(value, crossing, (writer, *readers), before),
+        stack=_own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before),
         on_chip=bool(crossing.shape.memory_space),
         branches=writer.branches,
     )
@@ -175,26 +196,35 @@ def _name(value: _Value) -> str:
     return kernel.name
 
 
-def _own_stack(value: _Value, why: Blame, crossing: Crossing) -> Stack:
-    """The blamed instruction's stack, or that of the work around. A copy is shown where the copied value was made, not
-    at its loop."""
+def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> Stack:
+    """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
+    where the copied value was made, not at its loop."""
+    module, blamed = value.names.module, why.instruction
     copied = _copied(value) if why.cause == "copy" else ()
-    own = (*copied, why.instruction, *crossing.made, value.names.instruction(value.node))
-    return _first_stack(chain(own, _reducers(value.names.module, crossing.made)))
+    if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
+        return own
+    around = _first_stack((*crossing.made, value.names.instruction(value.node)))
+    lost = before.stack((blamed.opcode,), made_with(module, blamed), {around}) if around else ()
+    return lost or around or _first_stack(_reducers(module, crossing.made))
 
 
 def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], before: Lost) -> Stack:
     """Where XLA made the value and gave it no stack, that of the work that it was before; else that of the values it
     was made of, then that of those who use it."""
-    upstream = [*_upstream(value)]
+    module = value.names.module
+    nodes = [*_upstream(value)]
+    upstream = [value.names.instruction(node) for node in nodes]
     fed = _first_stack(upstream)
-    without = takewhile(lambda step: not step.stack, upstream)
+    without = [*takewhile(lambda step: not step.stack, upstream)]
     opcodes = chain(
         (step.opcode for step in crossing.made),
         (code for kernel in kernels for code in kernel.opcodes),
-        (item.opcode for step in without for item in value.names.module.work_of(step)),
+        (item.opcode for step in without for item in module.work_of(step)),
     )
-    known = _first_stack(_reducers(value.names.module, crossing.used)) or before.stack(opcodes, fed)
+    steps = chain(crossing.made, crossing.used, (inner for step in without for inner in module.work_of(step)))
+    by = next(filter(None, (made_with(module, step) for step in steps)), "")
+    taken: set[Taken] = {fed} if fed else {*_inputs(value.names, nodes)}
+    known = _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
     return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
 
 
@@ -228,14 +258,21 @@ def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
     return ()
 
 
-def _upstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
-    """The kernels that made what the writer read, breadth first."""
+def _upstream(value: _Value, most: int = 32) -> Iterator[Node]:
+    """The writer and the kernels that made what it read, breadth first."""
     seen = [value.node]
     for node in seen:
-        yield value.names.instruction(node)
+        yield node
         for operand in value.names.instruction(node).operands:
             sources = (origin.node for origin in value.names.origins((node[0], operand)))
             seen.extend(source for source in sources if source not in seen and len(seen) < most)
+
+
+def _inputs(names: Flow, nodes: Sequence[Node]) -> Iterator[int]:
+    """The numbers of the program's arguments that the kernels read."""
+    for node in nodes:
+        for operand in names.instruction(node).operands:
+            yield from names.inputs((node[0], operand))
 
 
 def _downstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:

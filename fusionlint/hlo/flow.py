@@ -46,7 +46,16 @@ class Flow:
 
     def origins(self, node: Node, path: Path = ()) -> tuple[Origin, ...]:
         """The kernels that may have written element `path` of the value of `node`, in the order found."""
-        found: dict[tuple[Node, Path], Origin] = {}
+        return tuple(here for here in self._ends(node, path) if here.node[1] in self.kernels)
+
+    def inputs(self, node: Node, path: Path = ()) -> frozenset[int]:
+        """The numbers of the program's arguments that element `path` of the value of `node` may be."""
+        ends = [(here.node[0], self.instruction(here.node)) for here in self._ends(node, path)]
+        entry = self.module.entry
+        return frozenset(int(end.literal) for name, end in ends if name == entry and end.opcode == "parameter")
+
+    def _ends(self, node: Node, path: Path) -> Iterator[Origin]:
+        """The kernels, inputs and constants that a value leads back to."""
         seen: set[tuple[Node, Path]] = set()
         todo = deque([Origin(node, path)])
         while todo:
@@ -54,11 +63,10 @@ class Flow:
             if (here.node, here.path) in seen:
                 continue
             seen.add((here.node, here.path))
-            if here.node[1] in self.kernels:
-                found[here.node, here.path] = here
-            else:
-                todo.extend(self._back(here))
-        return tuple(found.values())
+            before = [] if here.node[1] in self.kernels else [*self._back(here)]
+            todo.extend(before)
+            if not before:
+                yield here
 
     def _back(self, here: Origin) -> Iterator[Origin]:
         """One step back from an instruction that is no kernel; nothing where the value is an input or a constant."""

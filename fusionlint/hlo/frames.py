@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 _ROW = re.compile(rf"(\d+) (?:{_STRING}|\{{(.*)\}})\s*$")
 _FIELD = re.compile(rf"([\w.\-]+)=(?:{_STRING}|([^\s}}]+))")
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)")
 _LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+# Who calls a test, or a cell of a notebook, is no caller of the program's.
+_RUNS_CODE = re.compile(r"(?:site|dist)-packages[/\\](?:_pytest|pluggy|IPython|ipykernel)[/\\]")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
@@ -112,7 +114,8 @@ def _stacks(tables: Mapping[str, Mapping[int, str]]) -> Stacks:
 
 def _without_repeats(frames: Iterable[Frame | None]) -> tuple[Frame, ...]:
     # A scan is traced and lowered from inside itself: its line then stands in the stack three times in a row.
-    return tuple(frame for frame, _ in groupby(frames) if frame is not None)
+    stack = (frame for frame, _ in groupby(frames) if frame is not None)
+    return tuple(takewhile(lambda frame: not _RUNS_CODE.search(frame.path), stack))
 
 
 def _parents(printed: Mapping[int, int]) -> dict[int, int]:

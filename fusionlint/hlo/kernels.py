@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
+from fusionlint.branches import Branches, dearest
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.cost import traffic
 from fusionlint.hlo.trips import trip_count
@@ -46,14 +47,11 @@ class Kernel:
     bytes_read: int  # per launch
     bytes_written: int
     stack: tuple[hlo.Frame, ...]
-    branches: tuple[tuple[str, int], ...] = ()  # the conditionals around it, outermost first, and which branch it is in
+    branches: Branches = ()
     graph: int | None = None  # XLA:GPU: the number of the CUDA graph that it is launched in
     microseconds: float | None = None  # per launch, the launch included; None where nothing is known
     timed_by: TimedBy = ""
 
-
-Branches = tuple[tuple[str, int], ...]
-Number = TypeVar("Number", int, float)
 
 # They name memory, or wait for it, and launch nothing.
 _FREE = {
@@ -101,19 +99,6 @@ def launched(counted: Iterable[Kernel]) -> int:
 def total(counted: Iterable[Kernel], each: Callable[[Kernel], float]) -> float:
     """The sum of `each` kernel's number; of a conditional's branches only the one with the greatest sum."""
     return math.fsum(dearest((kernel.branches, each(kernel)) for kernel in counted))
-
-
-def dearest(counted: Iterable[tuple[Branches, Number]]) -> Iterator[Number]:
-    """The numbers that stand in no branch, and of each conditional the sum of its dearest branch."""
-    inside: dict[str, dict[int, list[tuple[Branches, Number]]]] = {}
-    for branches, number in counted:
-        if branches:
-            name, branch = branches[0]
-            inside.setdefault(name, {}).setdefault(branch, []).append((branches[1:], number))
-        else:
-            yield number
-    for parts in inside.values():
-        yield max(sum(dearest(part)) for part in parts.values())
 
 
 @dataclass(frozen=True, slots=True)

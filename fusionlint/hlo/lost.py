@@ -1,15 +1,17 @@
 """The line of what XLA rewrote without one: a cumulative sum, which becomes several sums over windows, for one.
 
-The program before optimization has the work of that kind at its lines. Where they are several, the one that takes what
-is made at a line which is known is meant.
+The program before optimization has the work of that kind at its lines. Where they are several, those are meant that are
+made with the same operation (a running sum, a running product), and of them the one that takes what is made at a line
+which is known, or an argument of the program.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from typing import TypeAlias
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.frames import Stack
@@ -18,13 +20,17 @@ from fusionlint.hlo.frames import Stack
 _KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
 _MANY = 1000  # ways to call a function: the lines of more are not looked for
 
+# What work takes: what was made at that line, or the argument of that number.
+Taken: TypeAlias = Stack | int
+
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """Where work was written, and where what it takes was made; () where that is not known."""
+    """Where work was written, what it takes, and the operation that it is made with; "" where it has none."""
 
     stack: Stack
-    fed: tuple[Stack, ...]
+    fed: tuple[Taken, ...]
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +39,24 @@ class Lost:
 
     sites: Mapping[str, Sequence[_Site]] = field(default_factory=dict)
 
-    def stack(self, opcodes: Iterable[str], fed: Stack) -> Stack:
-        """Where the first of `opcodes` that is of a kind was written, which takes what was made at `fed`; () where
-        nothing says so, or it may have been in several places."""
+    def stack(self, opcodes: Iterable[str], by: str, fed: Collection[Taken]) -> Stack:
+        """Where the first of `opcodes` that is of a kind was written, which is made with the operation `by` ("" where
+        that is not known) and takes one of `fed`; () where nothing says so, or it may have been in several places."""
         sites = next((self.sites[opcode] for opcode in opcodes if opcode in self.sites), ())
+        sites = [site for site in sites if by in ("", site.by)] or sites
         every = {site.stack for site in sites}
-        fitting = {site.stack for site in sites if fed and fed in site.fed} if len(every) > 1 else every
+        if any(not every.isdisjoint(site.fed) for site in sites):  # an argument reaches one through another
+            fed = [one for one in fed if isinstance(one, tuple)]
+        fitting = {site.stack for site in sites if not {*fed}.isdisjoint(site.fed)} if len(every) > 1 else every
         return fitting.pop() if len(fitting) == 1 else ()
+
+
+def made_with(module: hlo.Module, step: hlo.Instruction) -> str:
+    """The operation that a sum over windows and the like is made with: `add`, `multiply`; "" of anything else."""
+    if step.opcode == "sort" or not step.called or module.body(step):
+        return ""
+    reducer = module.computations[step.called[0]]
+    return reducer.instructions[reducer.root].opcode
 
 
 def lost(before: hlo.Module) -> Lost:
@@ -48,21 +65,23 @@ def lost(before: hlo.Module) -> Lost:
     for name, part in before.computations.items():
         for step in part.instructions.values():
             if step.opcode in _KINDS:
-                found[step.opcode].extend(islice(_sites(before, name, step.stack, step.operands), _MANY))
+                sites = _sites(before, name, step.stack, step.operands, made_with(before, step))
+                found[step.opcode].extend(islice(sites, _MANY))
     return Lost(found)
 
 
-def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str]) -> Iterator[_Site]:
+def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str], by: str) -> Iterator[_Site]:
     """The sites of a step in the computation `name`, seen from the program's entry: one for each way to come there."""
     steps = before.computations[name].instructions
     taken = [steps[operand] for operand in operands]
     callers = before.callers(name)
     if not callers:
-        yield _Site(stack, tuple(step.stack for step in taken))
+        made = (int(step.literal) if step.opcode == "parameter" else step.stack for step in taken)
+        yield _Site(stack, tuple(one for one in made if one != ()), by)
     for caller, item in callers:
         if item.opcode != "call":  # the steps of a loop, or of a branch, have its whole stack
-            yield from _sites(before, caller, stack, ())
+            yield from _sites(before, caller, stack, (), by)
             continue
         outer = tuple(frame for frame, _ in groupby((*stack, *item.stack)))
         given = [item.operands[int(step.literal)] for step in taken if step.opcode == "parameter"]
-        yield from _sites(before, caller, outer, given)
+        yield from _sites(before, caller, outer, given, by)

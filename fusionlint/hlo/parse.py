@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -90,6 +90,11 @@ class Module:
     def every(self, opcode: str) -> Sequence[Instruction]:
         """The instructions of that kind, in all computations."""
         return self._by_opcode.get(opcode, ())
+
+    @property
+    def opcodes(self) -> Set[str]:
+        """The kinds of its instructions."""
+        return self._by_opcode.keys()
 
     def callers(self, name: str) -> Sequence[tuple[str, Instruction]]:
         """Who runs the computation `name`: each instruction, behind the computation that it stands in."""

@@ -29,6 +29,7 @@ _FIELD = re.compile(r'^    (\w+): (?:"((?:[^"\\]|\\.)*)"|(\S+))$', re.MULTILINE)
 _DEFINED = re.compile(r"^ +(?:ROOT )?%?([\w.\-]+) = ", re.MULTILINE)
 _ONLY_BITCASTS = "only bitcast users"
 # They name memory: what they hand on is somebody else's value.
+_BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 _NAMES = SAME_VALUE | {"get-tuple-element"}
 
 
@@ -164,13 +165,19 @@ def _with_readers(verdict: Verdict, judged: Mapping[str, Verdict], module: hlo.M
     users = [items[name] for name in dict.fromkeys(_users(items, node[1]))]
     blocking = [user for user in users if user.opcode != "fusion"] or users
     consumer = blocking[0].name if blocking else None
-    opcodes = tuple(dict.fromkeys(user.opcode for user in blocking))
+    opcodes = tuple(dict.fromkeys(_reads_as(items, user) for user in blocking))
     return replace(verdict, producer=node[1], consumer=consumer, consumers=opcodes)
+
+
+def _reads_as(items: Mapping[str, hlo.Instruction], user: hlo.Instruction) -> str:
+    """Its opcode; of a tuple that an optimization barrier holds that of the barrier."""
+    held = (items[name].opcode for name in user.users if user.opcode == "tuple")
+    return next((opcode for opcode in held if opcode in _BARRIERS), user.opcode)
 
 
 def _users(items: Mapping[str, hlo.Instruction], name: str) -> Iterator[str]:
     for user in items[name].users:
-        if items[user].opcode in _NAMES and items[user].users:
+        if items[user].opcode in _NAMES - _BARRIERS and items[user].users:
             yield from _users(items, user)
         else:
             yield user

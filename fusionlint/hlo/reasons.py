@@ -19,6 +19,7 @@ class Reason:
     rewrite: str = ""
 
 
+_WRITTEN_TO = "in-place operand of scatter"
 _SUM_TWICE = "make both sums from the same input, or accept one kernel for each"
 _IN_PLACE = "the reader writes into that memory in place: fused, it could overwrite what is still to be read"
 _AT_ONCE = "write all places at once: one .at[indices].set(values), or jnp.stack of the parts"
@@ -76,7 +77,7 @@ REASONS: tuple[Reason, ...] = (
         "where every element is written, compute the result by jnp.where or a gather",
     ),
     Reason(
-        "in-place operand of scatter",
+        _WRITTEN_TO,
         "the array that a scatter writes to has to exist before",
         "scatter into zeros, and combine with the array afterwards",
     ),
@@ -132,6 +133,14 @@ def known(reason: str) -> Reason | None:
     """The entry of the catalogue for XLA's words `reason`."""
     lower = reason.lower()
     return next((entry for entry in REASONS if entry.part in lower), None)
+
+
+def rewrite(reason: str, opcodes: Sequence[str] = ()) -> str:
+    """What can be written instead of what made the value, by its `opcodes`; "" where nothing would help, or it is
+    written so already: a scatter into zeros."""
+    entry = known(reason)
+    is_filled = [*opcodes] == ["broadcast"]
+    return "" if entry is None or (is_filled and entry.part == _WRITTEN_TO) else entry.rewrite
 
 
 def plain_words(reason: str, consumers: Sequence[str] = ()) -> str:

@@ -113,13 +113,18 @@ def launches(thunks: Sequence[Thunk], around: Sequence[Loop]) -> Iterator[Thunk]
 
 def as_launched(every: Sequence[Kernel], thunks: Sequence[Thunk]) -> tuple[Kernel, ...]:
     """`every` kernel with the CUDA graph it is part of, and, before an instruction that copies an operand first, a
-    kernel of that name and of kind "copy". As they are where `thunks` is empty."""
-    times = Counter(thunk.instruction for thunk in thunks if thunk.kind == "kCopy" and not thunk.wrapped)
+    kernel of that name and of kind "copy", which is also the kind of a fusion that a copy alone is launched for: a
+    slice that lies in one piece. As they are where `thunks` is empty."""
+    own = [thunk for thunk in thunks if not thunk.wrapped]
+    times = Counter(thunk.instruction for thunk in own if thunk.kind == "kCopy")
+    copies = times.keys() - {thunk.instruction for thunk in own if thunk.kind != "kCopy"}
     graphs = {thunk.instruction: thunk.graph for thunk in thunks}
     found = []
     for kernel in every:
         known = replace(kernel, graph=graphs.get(kernel.name))
-        if kernel.kind != "copy":
+        if kernel.name in copies:
+            known = replace(known, kind="copy")
+        elif kernel.kind != "copy":
             found += [_copy_before(known)] * times[kernel.name]
         found.append(known)
     return tuple(found)

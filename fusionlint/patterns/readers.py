@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
@@ -26,17 +26,32 @@ def writer_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
 
 
 def first_uses(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
-    """The instructions that the value goes into: of a fusion those that use what has the value's shape."""
+    """The instructions that the value goes into: of a fusion those that use it, or, where it came from elsewhere, by a
+    loop for one, what has its shape."""
     shape = value_of(barrier, module).shape
+    here = module.computations[barrier.computation].instructions
+    names = {*_names(barrier.value, here)}
     for name in barrier.readers:
         reader = next(c.instructions[name] for c in module.computations.values() if name in c.instructions)
         body = module.body(reader)
         if body is None:
             yield reader
             continue
-        for parameter in body.parameters:
-            if parameter.shape.dims == shape.dims and parameter.shape.dtype == shape.dtype:
+        given = [one in names for one in reader.operands] if name in here else []
+        alike = [one.shape.dims == shape.dims and one.shape.dtype == shape.dtype for one in body.parameters]
+        for is_it, parameter in zip(given if any(given) else alike, body.parameters, strict=True):
+            if is_it:
                 yield from (body.instructions[user] for user in parameter.users)
+
+
+def _names(value: str, here: Mapping[str, hlo.Instruction]) -> Iterator[str]:
+    """All that the value is called, whatever shape it has under that name."""
+    from fusionlint.hlo.flow import SAME_VALUE
+
+    yield value
+    for user in here[value].users:
+        if here[user].opcode in SAME_VALUE:
+            yield from _names(user, here)
 
 
 def sorted_to(barrier: Barrier, module: hlo.Module) -> int | None:

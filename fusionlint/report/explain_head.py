@@ -23,7 +23,7 @@ def head(report: Report, option: str = "--target") -> Iterator[str]:
     yield f"{_launches(report)}, {_bytes(report)}{_time(report)}{compiled}"
     yield f"kernels: {_listed(report.stages.kernels)}"
     if scalar := _scalar_ops(report):
-        yield f"{scalar} are scalar ops: the scalar core runs them between kernels"
+        yield f"{scalar} between kernels"
     yield from _graphs(report)
     if report.target == "cpu":
         yield f"CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with {option}"
@@ -67,17 +67,22 @@ def _time(report: Report) -> str:
         return ""
     again = totals.microseconds_per_iteration
     more = f" and {duration(again)} per iteration" if again else ""
-    return f", about {duration(totals.microseconds)}{more} by {' and '.join(totals.timed_by)}"
+    takes = duration(totals.microseconds)
+    about = "" if takes.startswith("under") else "about "
+    return f", {about}{takes}{more} by {' and '.join(totals.timed_by)}"
 
 
 def _scalar_ops(report: Report) -> str:
-    """`3 of the launches`, `3 of the launches, and 4 of those per iteration,`; "" for none."""
+    """`3 of the launches are scalar ops: the scalar core runs them`, `3 of the launches, and 4 of those per iteration,
+    are ...`; "" for none."""
     once, again = report.totals.scalar_ops, report.totals.scalar_ops_per_iteration
-    if once and again:
-        return f"{once} of the launches, and {again} of those per iteration,"
-    if again:
-        return f"{again} of the launches per iteration"
-    return f"{once} of the launches" if once else ""
+    if not once and not again:
+        return ""
+    of = f"{once or again} of the launches{'' if once else ' per iteration'}"
+    of += f", and {again} of those per iteration," if once and again else ""
+    if once + again == 1:
+        return f"{of} is a scalar op: the scalar core runs it"
+    return f"{of} are scalar ops: the scalar core runs them"
 
 
 def _graphs(report: Report) -> Iterator[str]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
+from fusionlint.branches import dearest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.kernels import dearest
-from fusionlint.hlo.reasons import known, plain_words
+from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
 from fusionlint.report.units import counted, duration, listed, size
@@ -117,8 +117,8 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
 def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
-    verdicts = (barrier.verdict for barrier in members)
-    reasons = dict.fromkeys(_reason(verdict, first.rule) for verdict in verdicts if verdict is not None)
+    judged = ((barrier.verdict, barrier.opcodes) for barrier in members)
+    reasons = dict.fromkeys(_reason(verdict, made, first.rule) for verdict, made in judged if verdict is not None)
     advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
@@ -183,20 +183,28 @@ def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
 
 def _caller(stack: tuple[hlo.Frame, ...]) -> str:
     """`rollout:120`: who called the function of the innermost frame, and where; "" where nobody is known."""
-    caller = next(_callers(stack), None)
+    caller = next(iter(_callers(stack)), None)
     return f"{_function(caller)}:{caller.line}" if caller else ""
 
 
-def _callers(stack: tuple[hlo.Frame, ...]) -> Iterator[hlo.Frame]:
-    return (frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line))
+def _callers(stack: tuple[hlo.Frame, ...]) -> Sequence[hlo.Frame]:
+    """The innermost first; of the user's own line the user's own, if there are any: what a library does in between is
+    nobody's line to look at."""
+    every = [frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line)]
+    own = [frame for frame in every if not _is_installed(frame)]
+    return own if own and not _is_installed(stack[0]) else every
+
+
+def _is_installed(frame: hlo.Frame) -> bool:
+    return is_installed(frame.path)
 
 
 def _own_call(stack: tuple[hlo.Frame, ...]) -> str:
     """`train.py:31`: where the user's code calls the library that the line and its caller belong to; "" if one of them
     is the user's own."""
-    if not all(is_installed(frame.path) for frame in (*stack[:1], *islice(_callers(stack), 1))):
+    if not all(map(_is_installed, (*stack[:1], *islice(_callers(stack), 1)))):
         return ""
-    own = next((frame for frame in stack if not is_installed(frame.path)), None)
+    own = next((frame for frame in stack if not _is_installed(frame)), None)
     return f"{short_path(own.path)}:{own.line}" if own else ""
 
 
@@ -233,18 +241,19 @@ def _excerpt(frame: hlo.Frame) -> Iterator[str]:
     yield f"     | {indent}{'^' * max(1, end - start)}"
 
 
-def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
-    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one."""
+def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, ...]:
+    """XLA's words about what `opcodes` made, what they mean, and the catalogue's rewrite, unless a rule has a better
+    one."""
     cost = ""
     if verdict.us_fused is not None and verdict.us_unfused is not None:
         cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
     said = "XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
-    entry = known(verdict.reason)
     lines = [said]
     if words := plain_words(verdict.reason, verdict.consumers):
         lines.append(f"     that is: {words}")
-    if entry and entry.rewrite and not rule:
-        lines.append(f"     instead: {entry.rewrite}")
+    instead = "" if rule else rewrite(verdict.reason, opcodes)
+    if instead:
+        lines.append(f"     instead: {instead}")
     return tuple(lines)
 
 

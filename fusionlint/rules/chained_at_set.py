@@ -67,6 +67,7 @@ rule = Rule(__name__, harm="fusion")
 # A setting of that name has pieces made one by one, lest all of them be there at once.
 _MEMORY = regex(r"memory")
 # An update in place, and the look at what stood there, which stays where the index is outside.
+_METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 
 
@@ -156,14 +157,26 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
         return None
     dims = value_of(barrier, module).shape.dims
     if barrier.opcodes[-1:] == ("scatter",):
-        own = any(s.opcode == "scatter" and not is_of_jax(s) for s in module.work_of(writer_of(barrier, module)))
-        again = own and any(use.opcode == "scatter" and use.shape.dims == dims for use in first_uses(barrier, module))
+        own = [s for s in module.work_of(writer_of(barrier, module)) if s.opcode == "scatter" and not is_of_jax(s)]
+        methods = {_method(step, module) for step in own}
+        uses = [*first_uses(barrier, module)]
+        again = bool(uses) and all(use.opcode == "scatter" and use.shape.dims == dims for use in uses)
+        methods |= {_method(use, module) for use in uses if again}
     else:
         here = module.computations[barrier.computation]
         written = _slices_set(barrier.writer, dims, here, module)
         again = any(written & _slices_set(name, dims, here, module) for name in barrier.readers)
         again &= all(use.opcode in _OF_ONE_SLICE for use in first_uses(barrier, module))  # nothing needs it in between
-    return "write all places at once: one .at[indices].set(values), with arrays of indices" if again else None
+        methods = {"set"}
+    if not again or len(methods) != 1:  # what is set and what is added is no one scatter
+        return None
+    return f"write all places at once: one .at[indices].{methods.pop()}(values), with arrays of indices"
+
+
+def _method(scatter: hlo.Instruction, module: hlo.Module) -> str:
+    """Of `.at[...]` the one that made it."""
+    combined = module.computations[scatter.called[0]]
+    return _METHODS.get(combined.instructions[combined.root].opcode, "apply")
 
 
 def _slices_set(

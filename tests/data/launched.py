@@ -110,6 +110,17 @@ def passed_through(x, y):
     return x, y + 1, x
 
 
+def first_row(x):
+    """A slice that lies in one piece is a fusion, and a copy is launched for it."""
+    y = jnp.sort(x)
+    return lax.scan(lambda c, j: (jnp.tanh(c) @ y[j], None), x[0], jnp.arange(8))
+
+
+def held(x, y):
+    x, y = lax.optimization_barrier((x * 2, y * 3))
+    return x + lax.optimization_barrier(y + 1)
+
+
 def sorts_in_a_loop(x):
     def step(carry, _):
         return jnp.tanh(carry), jnp.sort(carry * 2)[0] + jnp.sort(carry)[-1]

@@ -45,6 +45,23 @@ def needed(row, x, y):
     row = row.at[x].set(jnp.sin(row).sum())
     return row.at[y].set(jnp.cos(row).sum())
 
+def added(x, i, j):
+    return x.at[i].add(1.0).at[j].add(2.0)
+
+def added_then_set(x, i, j):
+    return x.at[i].add(1.0).at[j].set(0.0)
+
+def set_then_lifted(x, i, j):
+    return x.at[i].set(1.0).at[j].max(3.0)
+
+def read_between(x, i, j):
+    x = x.at[i].set(1.0)
+    return x.at[j].set(2.0), x.sum()
+
+def made_of_what_was_set(x, i, j):
+    x = x.at[i].set(1.0)
+    return x.at[j].set(x[i] * 2.0)
+
 def outputs(x, rows):
     return jax.lax.scan(lambda x, row: (x * row + 1.0, x), x, rows, unroll=4)
 """
@@ -55,6 +72,11 @@ CALLS = {
     "row_and_column": "f32[64,64], i32[]",
     "needed": "f32[64], i32[], i32[]",
     "outputs": "f32[64], f32[100,64]",
+    "added": "f32[1000], i32[20], i32[20]",
+    "added_then_set": "f32[1000], i32[20], i32[20]",
+    "set_then_lifted": "f32[1000], i32[20], i32[20]",
+    "read_between": "f32[1000], i32[20], i32[20]",
+    "made_of_what_was_set": "f32[1000], i32[20], i32[20]",
 }
 
 
@@ -77,6 +99,17 @@ def test_each_scatter_but_the_last_of_a_chain_is_spoken_of(reports: dict[str, Re
 
 def test_a_chain_that_xla_made_updates_in_place_of_is_spoken_of_too(reports: dict[str, Report]) -> None:
     assert spoken_of(reports["on_one_board"])
+
+
+def test_the_advice_has_the_method_of_the_writes(reports: dict[str, Report]) -> None:
+    (told,) = {one.advice for one in reports["added"].barriers if one.rule}
+    assert told == "write all places at once: one .at[indices].add(values), with arrays of indices"
+
+
+@pytest.mark.parametrize("name", ["added_then_set", "set_then_lifted", "read_between", "made_of_what_was_set"])
+def test_writes_that_no_one_scatter_says_are_no_chain(reports: dict[str, Report], name: str) -> None:
+    """By two methods, or with something between them that needs the first."""
+    assert not spoken_of(reports[name])
 
 
 @pytest.mark.parametrize("name", ["at_once", "apart", "in_a_loop", "row_and_column", "needed", "outputs"])
