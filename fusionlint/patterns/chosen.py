@@ -10,7 +10,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.at import Write, at_write, inside
-from fusionlint.patterns.at_chain import is_element, outermost, root
+from fusionlint.patterns.writes.chain import is_element, outermost, root
 from fusionlint.source.tree import Source, Use
 
 _CHOICES = ("jax.numpy.where", "jax.lax.select")

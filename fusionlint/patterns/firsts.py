@@ -11,9 +11,9 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import Write, is_fresh, is_static
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import FIRSTS
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.facts import last_name
 from fusionlint.source.project import Place, Project
 from fusionlint.source.tree import Source

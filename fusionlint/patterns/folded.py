@@ -13,9 +13,9 @@ import libcst as cst
 
 from fusionlint.patterns.array_sizes import FILLED, FULL, sizes_of
 from fusionlint.patterns.at import Part, Write, constant, is_whole
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.known_values import DEPTH, Reader
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 
 # An array is seldom written more often in a row.

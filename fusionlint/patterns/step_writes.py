@@ -9,8 +9,8 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole
-from fusionlint.patterns.at_chain import is_about, root
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.writes.chain import is_about, root
 from fusionlint.source.tree import Source
 
 _SCAN = "jax.lax.scan"

@@ -8,15 +8,15 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Part, Write, at_write, constant, is_literal, is_whole
-from fusionlint.patterns.at_axis import compared
-from fusionlint.patterns.at_beside import is_of_numpy, is_taken_to_the_host
-from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.axis import compared
+from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
+from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -10,8 +10,6 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, is_whole
-from fusionlint.patterns.at_axis import compared
-from fusionlint.patterns.at_beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.elementwise import is_worked_on, operands
@@ -19,6 +17,8 @@ from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import under_loop
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.axis import compared
+from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source

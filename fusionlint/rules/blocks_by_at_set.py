@@ -8,18 +8,18 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
-from fusionlint.patterns.at_beside import is_chosen
-from fusionlint.patterns.at_block_advice import advice, advice_for_a_loop, is_vector
-from fusionlint.patterns.at_chain import chain, is_last, is_never_read, root
-from fusionlint.patterns.at_fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
-from fusionlint.patterns.at_heavy import are_made_by_heavy_work, is_made_by_heavy_work
-from fusionlint.patterns.at_loop import are_windows_apart, are_windows_over, piecewise
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.unpacked import assigned
+from fusionlint.patterns.writes.beside import is_chosen
+from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop, is_vector
+from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
+from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work
+from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, piecewise
+from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -8,14 +8,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_literal, is_whole
-from fusionlint.patterns.at_chain import path, root
-from fusionlint.patterns.at_places import edge, is_boundary, is_slice
-from fusionlint.patterns.at_words import BEHIND_IFS, masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.paths import go_through_ifs
+from fusionlint.patterns.writes.chain import path, root
+from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
+from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

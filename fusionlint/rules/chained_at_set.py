@@ -24,28 +24,6 @@ from fusionlint.patterns.at import (
     is_static,
     is_whole,
 )
-from fusionlint.patterns.at_advice import advice
-from fusionlint.patterns.at_beside import (
-    are_picked_by_python,
-    is_beside_more,
-    is_chosen,
-    is_of_numpy,
-    is_of_the_host,
-    is_taken_to_the_host,
-)
-from fusionlint.patterns.at_chain import is_columns, is_never_read, path, root
-from fusionlint.patterns.at_entries import are_entries
-from fusionlint.patterns.at_heavy import is_made_by_heavy_work
-from fusionlint.patterns.at_loop import Piecewise, piecewise
-from fusionlint.patterns.at_loop_advice import of_pieces, works_on_what_is_there
-from fusionlint.patterns.at_loop_turns import is_counted_out, is_in_order
-from fusionlint.patterns.at_many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
-from fusionlint.patterns.at_needed import is_one_needed
-from fusionlint.patterns.at_places import is_blocks, is_blocks_of_a_loop, is_boundary
-from fusionlint.patterns.at_ragged import are_of_their_own, is_ragged
-from fusionlint.patterns.at_stands import Stands, stands
-from fusionlint.patterns.at_windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
-from fusionlint.patterns.at_words import BEHIND_IFS
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
@@ -54,6 +32,28 @@ from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.paths import go_through_ifs
 from fusionlint.patterns.readers import first_uses, value_of, writer_of
+from fusionlint.patterns.writes.advice import advice
+from fusionlint.patterns.writes.beside import (
+    are_picked_by_python,
+    is_beside_more,
+    is_chosen,
+    is_of_numpy,
+    is_of_the_host,
+    is_taken_to_the_host,
+)
+from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
+from fusionlint.patterns.writes.entries import are_entries
+from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
+from fusionlint.patterns.writes.loop import Piecewise, piecewise
+from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
+from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
+from fusionlint.patterns.writes.many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
+from fusionlint.patterns.writes.needed import is_one_needed
+from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop, is_boundary
+from fusionlint.patterns.writes.ragged import are_of_their_own, is_ragged
+from fusionlint.patterns.writes.stands import Stands, stands
+from fusionlint.patterns.writes.windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
+from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -9,15 +9,15 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
-from fusionlint.patterns.at_beside import is_of_numpy
-from fusionlint.patterns.at_between import reads_back
-from fusionlint.patterns.at_chain import chain, is_columns, is_last, root
-from fusionlint.patterns.at_entries import are_entries
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.choice import number
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.writes.beside import is_of_numpy
+from fusionlint.patterns.writes.between import reads_back
+from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root
+from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -10,13 +10,13 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import WRITES, inside
-from fusionlint.patterns.at_heavy import is_made_by_heavy_work
-from fusionlint.patterns.at_loop import piecewise
-from fusionlint.patterns.at_places import is_fresh_before
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few, target_names
 from fusionlint.patterns.host import is_timed
 from fusionlint.patterns.made_once import is_for_constructors
+from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
+from fusionlint.patterns.writes.loop import piecewise
+from fusionlint.patterns.writes.places import is_fresh_before
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

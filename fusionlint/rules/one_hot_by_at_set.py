@@ -20,8 +20,6 @@ from fusionlint.patterns.at import (
     is_static,
     is_whole,
 )
-from fusionlint.patterns.at_chain import chain, is_last, root, write_on
-from fusionlint.patterns.at_places import diagonal, meant
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
@@ -30,6 +28,8 @@ from fusionlint.patterns.mapped import counts_elements
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
+from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -8,8 +8,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write, constant, elements, is_literal
-from fusionlint.patterns.at_places import edge
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.writes.places import edge
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -9,10 +9,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, inside
-from fusionlint.patterns.at_places import meant
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.elementwise import worked_on
 from fusionlint.patterns.join import lists_parts
+from fusionlint.patterns.writes.places import meant
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.traced import is_idle

@@ -8,12 +8,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
-from fusionlint.patterns.at_beside import is_chosen
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import asks_for_values
 from fusionlint.patterns.mapped import differs, is_mapped_by
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import is_mapped_at_the_top
+from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,11 +8,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
-from fusionlint.patterns.at_chain import chain
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.writes.chain import chain
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -20,14 +20,14 @@ from fusionlint.patterns.at import (
     is_literal,
     is_none,
 )
-from fusionlint.patterns.at_chain import chain, is_last
-from fusionlint.patterns.at_places import DIAGONAL_OF, axes_before, diagonal, meant
 from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.chain import chain, is_last
+from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

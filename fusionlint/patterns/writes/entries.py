@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Write, constant, is_literal, is_whole
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 
 # So many entries are listed one by one: four by four, and a few more.

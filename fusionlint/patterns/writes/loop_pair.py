@@ -12,14 +12,14 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import Write, at_write, inside, is_whole
-from fusionlint.patterns.at_advice import FUSED, LOOP, RECURRENT
-from fusionlint.patterns.at_axis import leaves
-from fusionlint.patterns.at_fused import is_worked_on_alone
-from fusionlint.patterns.at_loop import Piecewise, counted_by
-from fusionlint.patterns.at_loop_turns import goes_over_an_array, needs_the_one_before
-from fusionlint.patterns.at_places import are_rows_of_a_new_one, is_fresh_before
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.writes.advice import FUSED, LOOP, RECURRENT
+from fusionlint.patterns.writes.axis import leaves
+from fusionlint.patterns.writes.fused import is_worked_on_alone
+from fusionlint.patterns.writes.loop import Piecewise, counted_by
+from fusionlint.patterns.writes.loop_turns import goes_over_an_array, needs_the_one_before
+from fusionlint.patterns.writes.places import are_rows_of_a_new_one, is_fresh_before
 from fusionlint.source.tree import Source
 
 

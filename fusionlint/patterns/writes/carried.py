@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Write
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.loop_bodies import all_loop_bodies
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Write, constant, is_fresh, is_literal, is_whole
-from fusionlint.patterns.at_chain import root, write_on
-from fusionlint.patterns.at_loop import counted_by
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.writes.chain import root, write_on
+from fusionlint.patterns.writes.loop import counted_by
 from fusionlint.source.tree import Source
 
 # A value longer than this says less than its outline.

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, names_read
-from fusionlint.patterns.at_chain import is_added, root
-from fusionlint.patterns.at_fused import axis_of
-from fusionlint.patterns.at_loop import are_windows_apart
-from fusionlint.patterns.at_pieces import pieces, read_back
-from fusionlint.patterns.at_places import is_slice
-from fusionlint.patterns.at_seen import see
-from fusionlint.patterns.at_words import masked
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.chain import is_added, root
+from fusionlint.patterns.writes.fused import axis_of
+from fusionlint.patterns.writes.loop import are_windows_apart
+from fusionlint.patterns.writes.pieces import pieces, read_back
+from fusionlint.patterns.writes.places import is_slice
+from fusionlint.patterns.writes.seen import see
+from fusionlint.patterns.writes.words import masked
 from fusionlint.source.tree import Source
 
 _LONG = 40

@@ -9,10 +9,10 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
-from fusionlint.patterns.at_axis import SLICES
-from fusionlint.patterns.at_loop import Piecewise, counted_by
-from fusionlint.patterns.at_places import is_fresh_before, is_nested
 from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.writes.axis import SLICES
+from fusionlint.patterns.writes.loop import Piecewise, counted_by
+from fusionlint.patterns.writes.places import is_fresh_before, is_nested
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Write, inside
-from fusionlint.patterns.at_chain import is_about
+from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 
 # What changes a list where it stands.

@@ -23,9 +23,9 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -11,10 +11,10 @@ from itertools import groupby
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, elements, is_fresh, is_none, is_whole
-from fusionlint.patterns.at_axis import SLICES, is_called_a_slice
-from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.at_many import is_many
 from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice
+from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.many import is_many
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

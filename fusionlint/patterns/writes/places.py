@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import RANGES, Part, Write, constant, inside, is_fresh, is_whole
-from fusionlint.patterns.at_chain import is_columns, root
-from fusionlint.patterns.at_loop import Piecewise
 from fusionlint.patterns.carry import written_before
+from fusionlint.patterns.writes.chain import is_columns, root
+from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.source.tree import Source
 
 # What is handed an array, and not its length.

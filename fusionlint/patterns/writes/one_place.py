@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, constant, place_of
-from fusionlint.patterns.at_axis import is_called_a_slice
-from fusionlint.patterns.at_between import reads_back
 from fusionlint.patterns.calls import as_operand, brief
+from fusionlint.patterns.writes.axis import is_called_a_slice
+from fusionlint.patterns.writes.between import reads_back
 from fusionlint.source.tree import Source
 
 _OPERATORS = {"add": "+", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/"}

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, constant, is_fresh, is_static, is_whole
-from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.at_line import cuts_of, is_known
-from fusionlint.patterns.at_pieces import pieces
-from fusionlint.patterns.at_stands import Stands, stands
+from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.line import cuts_of, is_known
+from fusionlint.patterns.writes.pieces import pieces
+from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.source.tree import Source
 
 # Writes that come to the same in any order, whatever lies on what.

@@ -21,17 +21,17 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.at_advice import ARRAYS, Advice
-from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.at_loop import Piecewise, counted_by
-from fusionlint.patterns.at_loop_pair import is_counted, pair
-from fusionlint.patterns.at_loop_slices import are_rectangles, is_the_same_each_turn, of_slices, over_one_block
-from fusionlint.patterns.at_loop_turns import counts_down, is_branched, is_cut_by_the_counter, needs_the_one_before
-from fusionlint.patterns.at_many import is_one_of_many
-from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.advice import ARRAYS, Advice
+from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.loop import Piecewise, counted_by
+from fusionlint.patterns.writes.loop_pair import is_counted, pair
+from fusionlint.patterns.writes.loop_slices import are_rectangles, is_the_same_each_turn, of_slices, over_one_block
+from fusionlint.patterns.writes.loop_turns import counts_down, is_branched, is_cut_by_the_counter, needs_the_one_before
+from fusionlint.patterns.writes.many import is_one_of_many
+from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

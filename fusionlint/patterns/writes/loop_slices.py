@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, is_static, is_whole, names_read
-from fusionlint.patterns.at_chain import is_added
-from fusionlint.patterns.at_loop import are_windows_apart, counted_by
-from fusionlint.patterns.at_places import is_fresh_before
-from fusionlint.patterns.at_stands import Stands, holds_slices, stands
 from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.writes.chain import is_added
+from fusionlint.patterns.writes.loop import are_windows_apart, counted_by
+from fusionlint.patterns.writes.places import is_fresh_before
+from fusionlint.patterns.writes.stands import Stands, holds_slices, stands
 from fusionlint.source.tree import Source
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_whole
-from fusionlint.patterns.at_many import is_many
-from fusionlint.patterns.at_seen import are_apart
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.many import is_many
+from fusionlint.patterns.writes.seen import are_apart
 from fusionlint.source.tree import Source
 
 _NAMES = 2

@@ -1,6 +1,6 @@
 """What to write instead of writes one after the other: whichever of a stack, a scatter or a `where` says the same.
 
-Each form rests on what `at_seen` sees of the writes; of what meets no form's obligations the words are said that hold
+Each form rests on what `seen.py` sees of the writes; of what meets no form's obligations the words are said that hold
 for any: masks compared with the places, or one write of all that is joined.
 """
 
@@ -13,27 +13,27 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, place_of
-from fusionlint.patterns.at_axis import (
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,
     fuses_on_a_gpu,
     is_called_a_slice,
     said_along,
 )
-from fusionlint.patterns.at_between import are_at_one_place, is_rebound, reads_back
-from fusionlint.patterns.at_carried import is_carried
-from fusionlint.patterns.at_chain import root
-from fusionlint.patterns.at_interleaved import interleaved
-from fusionlint.patterns.at_line import of_one_line
-from fusionlint.patterns.at_many import are_arrays, are_rows_of_ranges
-from fusionlint.patterns.at_needed import may_need
-from fusionlint.patterns.at_one_place import written_once
-from fusionlint.patterns.at_seen import Seen, are_apart, see
-from fusionlint.patterns.at_stack import begins_a_list, stack
-from fusionlint.patterns.at_stands import Stands, holds_slices
-from fusionlint.patterns.at_words import masked
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
+from fusionlint.patterns.writes.carried import is_carried
+from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.interleaved import interleaved
+from fusionlint.patterns.writes.line import of_one_line
+from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
+from fusionlint.patterns.writes.needed import may_need
+from fusionlint.patterns.writes.one_place import written_once
+from fusionlint.patterns.writes.seen import Seen, are_apart, see
+from fusionlint.patterns.writes.stack import begins_a_list, stack
+from fusionlint.patterns.writes.stands import Stands, holds_slices
+from fusionlint.patterns.writes.words import masked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -12,9 +12,9 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal, is_whole
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.edited import with_names
 from fusionlint.source.project import JIT, PARTIAL
 from fusionlint.source.tree import Source

@@ -16,10 +16,10 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import said_above
 from fusionlint.patterns.at import Write, at_write, inside, is_literal
-from fusionlint.patterns.at_chain import root
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.host import is_timed
 from fusionlint.patterns.unpacked import assigned
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -6,10 +6,10 @@ import libcst as cst
 import pytest
 
 from fusionlint.patterns.at import at_write
-from fusionlint.patterns.at_chain import chain, is_last
-from fusionlint.patterns.at_seen import Seen, see
-from fusionlint.patterns.at_stands import Stands, stands
 from fusionlint.patterns.two_axes import is_matrix
+from fusionlint.patterns.writes.chain import chain, is_last
+from fusionlint.patterns.writes.seen import Seen, see
+from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.source.judging import check_text
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
