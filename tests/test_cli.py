@@ -145,7 +145,6 @@ def test_a_pipe_is_no_file_and_nothing_is_called_clean(folder: Path) -> None:
         (("check", "nowhere"), "nowhere: no such file or folder"),
         (("check", "--select", "columns-by-at-sett"), "did you mean 'columns-by-at-set'?"),
         (("check", "--ignore", "x"), "there is no rule 'x'; `fusionlint rule` lists them"),
-        (("check", "notes.ipynb"), "notebooks are not read"),
         (("check", "--target", "h10"), "did you mean 'h100'?"),
         (("rule", "columns"), "there is no rule 'columns'"),
         (("rule", "--reasons", "columns-by-at-set"), "leave the rule's name out"),

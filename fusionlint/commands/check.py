@@ -99,7 +99,7 @@ def check(
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
     from fusionlint.source.files import project_folder
-    from fusionlint.source.texts import unsaved
+    from fusionlint.source.texts import file_of, unsaved
 
     context.with_resource(_ending_at_once())
     typed = [*paths] == [Path("-")]
@@ -135,7 +135,7 @@ def check(
             _print_fixed(stdin_filename, fixed, found, choose, noun)
     with one_line_errors():
         for one in fixed:
-            Path(one.path).write_bytes(one.after)
+            Path(one.path).write_bytes(file_of(one.path, one.after))
         if fixed:
             result = weighed(run(), reports, scope, result, [one.path for one in fixed])
         if known and write_baseline:
@@ -149,11 +149,9 @@ def check(
 
 
 def _refuse_what_is_no_file(paths: Sequence[Path]) -> None:
-    """ConfigError for the first notebook, as Python one value of JSON, in which nothing is found, and for the first
-    pipe, `<(cat f.py)`: it can be read once, and a file is read by whoever asks about it."""
+    """ConfigError for the first pipe, `<(cat f.py)`: it can be read once, and a file is read by whoever asks about
+    it."""
     for path in paths:
-        if path.suffix == ".ipynb":
-            raise ConfigError(f"{path}: notebooks are not read; `jupyter nbconvert --to script` writes one as .py")
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ConfigError(f"{path}: no file that can be read twice; `fusionlint check -` reads a text from stdin")
 
@@ -181,14 +179,14 @@ def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:
 def _print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chosen, noun: str) -> NoReturn:
     """The text that was read from stdin, fixed; exit 1 where hazards are left."""
     from fusionlint.report import text
-    from fusionlint.source.texts import text_of
+    from fusionlint.source.texts import file_of, text_of
 
     data = text_of(path)
     after, left = (fixed[0].after, fixed[0].left) if fixed else (data, len(choose(found.findings, data)))
-    click.echo(after, nl=False)
+    click.echo(file_of(path, after), nl=False)
     click.echo(text.fixed_summary("Fixed", fixed, noun), err=True)
     for problem in found.problems:
-        click.echo(f"{problem.path}:{problem.line}: {problem.message}", err=True)
+        click.echo(text.problem(problem), err=True)
     sys.exit(1 if found.problems or left else 0)
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusionlint.finding import Finding, Problem
+from fusionlint.report.cells import before, message_of
 from fusionlint.report.paths import from_top
 from fusionlint.report.text import said
 from fusionlint.source.ignores import UNUSED
+from fusionlint.source.texts import is_notebook
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -28,14 +30,17 @@ def finding_command(finding: Finding, top: Path) -> str:
     """`::warning file=...,line=...::message`, a notice where it is assumed how the code runs; `top` is the
     repository's folder, which GitHub's paths start from.
 
-    GitHub takes columns only where they are of one line.
+    GitHub takes columns only where they are of one line. What is in a notebook, a line of JSON, is told of the file.
     """
     where = finding.location
-    place = {"file": from_top(where.path, top) or where.path, "line": where.line, "endLine": where.end_line}
-    if where.line == where.end_line:
-        place |= {"col": where.column, "endColumn": where.end_column}
+    place: dict[str, object] = {"file": from_top(where.path, top) or where.path}
+    if not is_notebook(where.path):
+        place |= {"line": where.line, "endLine": where.end_line}
+        if where.line == where.end_line:
+            place |= {"col": where.column, "endColumn": where.end_column}
     level = "notice" if finding.assumed else "warning"
-    return _command(level, {**place, "title": finding.rule}, "\n".join(said(finding)))
+    message = before(where.path, where.line) + "\n".join(said(finding))
+    return _command(level, {**place, "title": finding.rule}, message)
 
 
 def problem_commands(problems: Iterable[Problem], level: str, top: Path) -> Iterator[str]:
@@ -43,8 +48,10 @@ def problem_commands(problems: Iterable[Problem], level: str, top: Path) -> Iter
     for problem in problems:
         place: dict[str, object] = {"title": "fusionlint"}
         if Path(problem.path).exists():  # else it is about a package that brings rules
-            place = {"file": from_top(problem.path, top) or problem.path, "line": max(problem.line, 1), **place}
-        yield _command(level, place, problem.message)
+            line = {} if is_notebook(problem.path) else {"line": max(problem.line, 1)}
+            place = {"file": from_top(problem.path, top) or problem.path, **line, **place}
+        said_first = before(problem.path, problem.line) if problem.line else ""
+        yield _command(level, place, said_first + message_of(problem))
 
 
 def _command(name: str, properties: Mapping[str, object], message: str) -> str:

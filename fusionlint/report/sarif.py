@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
+from fusionlint.report.cells import before, message_of
 from fusionlint.report.paths import from_top
 from fusionlint.report.text import said
 from fusionlint.source.fix import lines_of
-from fusionlint.source.texts import text_of
+from fusionlint.source.texts import is_notebook, text_of
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -82,12 +83,13 @@ def _results(findings: Iterable[Finding], index: dict[str, int], top: Path) -> I
 
 def _result(finding: Finding, index: dict[str, int], mark: str, top: Path) -> dict[str, Any]:
     suggestion = finding.suggestion
-    fixes = [_fix(suggestion, top)] if suggestion and suggestion.edits else []
+    path, line = finding.location[:2]
+    fixes = [_fix(suggestion, top)] if suggestion and suggestion.edits and not is_notebook(path) else []
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index[finding.rule],
         "level": "note" if finding.assumed else "warning",
-        "message": _message("\n".join(said(finding))),
+        "message": _message(before(path, line) + "\n".join(said(finding))),
         "locations": [_location(finding.location, top)],
         "partialFingerprints": {"primaryLocationLineHash": mark},
         "properties": {
@@ -123,17 +125,20 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _notification(problem: Problem, level: str, top: Path) -> dict[str, Any]:
-    note: dict[str, Any] = {"level": level, "message": _message(problem.message)}
+    first = before(problem.path, problem.line) if problem.line else ""
+    note: dict[str, Any] = {"level": level, "message": _message(first + message_of(problem))}
     if not Path(problem.path).exists():  # it is about a package that brings rules
         return note
     where: dict[str, Any] = {"artifactLocation": _artifact(problem.path, top)}
-    if problem.line:
+    if problem.line and not is_notebook(problem.path):
         where["region"] = {"startLine": problem.line}
     return note | {"locations": [{"physicalLocation": where}]}
 
 
 def _location(where: Location, top: Path) -> dict[str, Any]:
-    return {"physicalLocation": {"artifactLocation": _artifact(where.path, top), "region": _region(where)}}
+    """A notebook as a whole: its lines of JSON are nobody's."""
+    region = {} if is_notebook(where.path) else {"region": _region(where)}
+    return {"physicalLocation": {"artifactLocation": _artifact(where.path, top), **region}}
 
 
 def _region(where: Location) -> dict[str, int]:

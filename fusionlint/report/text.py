@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from click import style, unstyle
 
 from fusionlint.finding import Confirmation, Finding, Location, Measurement, Problem, Suggestion
+from fusionlint.report.cells import message_of, spot
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.texts import text_of
@@ -34,8 +35,7 @@ def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
 
 def full(finding: Finding, lines: Sequence[str]) -> str:
     """The finding with its source line and a caret; `lines` is the file."""
-    width = len(str(finding.location.line))
-    gutter = " " * width
+    gutter = " " * len(str(spot(*finding.location[:2]).line))
     rows = [concise(finding), *excerpt(finding.location, lines)]
     rows += [f"{gutter} = {text}" for text in _remarks(finding)]
     return "\n".join(rows)
@@ -44,7 +44,7 @@ def full(finding: Finding, lines: Sequence[str]) -> str:
 def concise(finding: Finding) -> str:
     """`path:line:column: rule: message`."""
     where = finding.location
-    place = style(f"{where.path}:{where.line}:{where.column}:", bold=True)
+    place = style(f"{spot(where.path, where.line)}:{where.column}:", bold=True)
     return f"{place} {style(finding.rule, fg='red', bold=True)}: {finding.message}"
 
 
@@ -55,9 +55,10 @@ def excerpt(where: Location, lines: Sequence[str]) -> list[str]:
     code = lines[where.line - 1].rstrip()
     end = where.end_column if where.end_line == where.line else len(code) + 1
     gap = "".join("\t" if c == "\t" else " " for c in code[: where.column - 1])
-    gutter = " " * len(str(where.line))
+    number = spot(where.path, where.line).line
+    gutter = " " * len(str(number))
     carets = style("^" * max(end - where.column, 1), fg="red")
-    return [f"{gutter} |", f"{where.line} | {code}", f"{gutter} | {gap}{carets}"]
+    return [f"{gutter} |", f"{number} | {code}", f"{gutter} | {gap}{carets}"]
 
 
 def said(finding: Finding) -> list[str]:
@@ -207,5 +208,5 @@ def _count(number: int, noun: str, many: str = "") -> str:
 
 def problem(what: Problem) -> str:
     """`path:line: does not parse: ...`."""
-    where = f"{what.path}:{what.line}" if what.line else what.path
-    return f"{where}: {what.message}"
+    where = spot(what.path, what.line) if what.line else what.path
+    return f"{where}: {message_of(what)}"

@@ -1,7 +1,8 @@
-"""The bytes of files: those on disk, but for a text that an editor has and has not saved."""
+"""The text of files: what is on disk, but for a text that an editor has and has not saved; of a notebook its code."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,33 @@ _UNSAVED: dict[str, bytes] = {}
 
 
 def text_of(path: Path | str) -> bytes:
-    """The bytes of a file. OSError where there are none."""
+    """The bytes of a file, of a notebook those of its code. OSError where there are none."""
+    data = _bytes_of(path)
+    if not is_notebook(path):
+        return data
+    from fusionlint.source.notebooks import code_of
+
+    try:
+        return code_of(data)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error)) from None
+
+
+def file_of(path: Path | str, text: bytes) -> bytes:
+    """The bytes of a file that holds `text`: of a notebook with that code."""
+    if not is_notebook(path):
+        return text
+    from fusionlint.source.notebooks import with_code
+
+    return with_code(_bytes_of(path), text)
+
+
+def is_notebook(path: Path | str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return str(path).endswith(".ipynb")
+
+
+def _bytes_of(path: Path | str) -> bytes:
     unsaved = _UNSAVED.get(str(path))
     if unsaved is not None:
         return unsaved

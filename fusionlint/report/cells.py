@@ -1,0 +1,45 @@
+"""Where in a notebook something is: the cell, and the line of that cell."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from fusionlint.finding import Problem
+from fusionlint.source.texts import is_notebook, text_of
+
+
+class Spot(NamedTuple):
+    """A line as it is shown: `cell` is None in a file that has none."""
+
+    path: str
+    cell: int | None
+    line: int
+
+    def __str__(self) -> str:
+        """`env.py:4`, `train.ipynb:cell 3:4`."""
+        return f"{self.path}:{self.line}" if self.cell is None else f"{self.path}:cell {self.cell}:{self.line}"
+
+
+def spot(path: str, line: int) -> Spot:
+    """Where the line of a file's text is shown to be. OSError for a notebook that cannot be read."""
+    if not is_notebook(path):
+        return Spot(path, None, line)
+    from fusionlint.source.notebooks import cell_at
+
+    return Spot(path, *cell_at(text_of(path).decode(), line))
+
+
+def message_of(problem: Problem) -> str:
+    """What is wrong with a file; other lines that Python names are those of the cell, too."""
+    if not is_notebook(problem.path) or not problem.line:
+        return problem.message
+    return re.sub(
+        r"\bon line (\d+)$", lambda found: f"on line {spot(problem.path, int(found[1])).line}", problem.message
+    )
+
+
+def before(path: str, line: int) -> str:
+    """`cell 3, line 4: `, for those whose places are lines of files; "" in a file without cells."""
+    where = spot(path, line)
+    return "" if where.cell is None else f"cell {where.cell}, line {where.line}: "
