@@ -6,8 +6,10 @@ import functools
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import fusionlint
 from fusionlint.compiling.lowering import lowered_for
 from fusionlint.compiling.targets import get, missing
 from fusionlint.recorded import entry_text
+from fusionlint.report.explain_page import explain_page
 
 jax = pytest.importorskip("jax")
 jaxtyping = pytest.importorskip("jaxtyping")
@@ -180,9 +183,17 @@ def test_it_looks_the_same_everywhere() -> None:
     assert "return jnp.stack([s[:, 0] + n, jnp.sin(s[:, 1])], axis=1), None" in text
     bundle = report._repr_mimebundle_()
     assert bundle == {"text/plain": text, "text/html": report._repr_html_()}
-    assert bundle["text/html"].count("<details") == text.count("\n\n")
+    shown, _ = bundle["text/html"].split("<iframe ")
+    assert shown.count("<details") == text.count("\n\n") + 1
     assert "jnp.sin(s[:, 1])], axis=1)" in bundle["text/html"]
     assert repr(report) == f"<Report {report.entry} on cpu: 50 steps x 3 launches + 2 = 152 launches, 104 kB>"
+
+
+def test_a_notebook_has_the_page_of_the_command_in_a_frame_of_its_own() -> None:
+    shown = of_swing()._repr_html_()
+    (page,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
+    assert unescape(page) == explain_page([of_swing()], option='target="h100"')
+    assert "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with target=&quot;h100&quot;" in unescape(page)
 
 
 def test_html_is_escaped() -> None:

@@ -1,4 +1,7 @@
-"""Report -> HTML for a notebook: the lines of the text, each barrier under its heading."""
+"""Report -> HTML for a notebook: the lines of the text, each barrier under its heading.
+
+Where a click opens it, the page of the command shows which line went into which kernel.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from html import escape
 
 from fusionlint.explained import Report
 from fusionlint.report.explain_head import IN_PYTHON, head
+from fusionlint.report.explain_page import explain_page
 from fusionlint.report.explain_text import barrier_blocks
 
 _OPEN = 3  # barriers whose lines are shown unasked
+_MAP = "Which line went into which kernel"
 
 
 def report_html(report: Report) -> str:
@@ -25,8 +30,16 @@ def _parts(report: Report) -> Iterator[str]:
     for number, (heading, *rest) in enumerate(barrier_blocks(report, everything=True)):
         is_open = " open" if number < _OPEN else ""
         yield f"<details{is_open}><summary><code>{escape(heading)}</code></summary>{_preformatted(rest)}</details>"
+    if report.kernels:
+        yield f"<details><summary>{_MAP}</summary>{_framed(explain_page([report], option=IN_PYTHON))}</details>"
     yield "</div>"
 
 
 def _preformatted(lines: list[str]) -> str:
     return f"<pre>{escape(chr(10).join(lines))}</pre>" if lines else ""
+
+
+def _framed(page: str) -> str:
+    """A page inside another one, whose styles and names are its own."""
+    style = "width:100%;height:32rem;border:1px solid #ccc;resize:vertical"
+    return f'<iframe srcdoc="{escape(page)}" title="{_MAP}" style="{style}"></iframe>'

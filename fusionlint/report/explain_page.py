@@ -25,13 +25,18 @@ _OTHERS = ("library call", "custom call", "copy", "collective", "scalar")
 
 
 def explain_page(
-    reports: Sequence[Report], errors: Sequence[str] = (), title: str = "fusionlint explain", text: str = ""
+    reports: Sequence[Report],
+    errors: Sequence[str] = (),
+    title: str = "fusionlint explain",
+    text: str = "",
+    option: str = "--target",
 ) -> str:
-    """The page of some reports, after a `text` of any length; and what could not be reported on, in a line each."""
+    """The page of some reports, after a `text` of any length; and what could not be reported on, in a line each.
+    `option` is what names a target."""
     parts = [f"<pre>{escape(text)}</pre>"] if text else []
     parts += [f'<p class="error">{escape(error)}</p>' for error in errors]
     parts += _contents(reports) if len(reports) > 1 else ()
-    parts += (part for number, report in enumerate(reports) for part in _section(number, report))
+    parts += (part for number, report in enumerate(reports) for part in _section(number, report, option))
     style, script = (files(__package__).joinpath(f"explain_page.{end}").read_text("utf-8") for end in ("css", "js"))
     first = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
     top = f"<title>{escape(title)}</title>\n<style>\n{style}</style></head><body>"
@@ -52,8 +57,8 @@ def _contents(reports: Sequence[Report]) -> Iterator[str]:
     yield "</table>"
 
 
-def _section(number: int, report: Report) -> Iterator[str]:
-    first, totals, *lines = head(report)
+def _section(number: int, report: Report, option: str) -> Iterator[str]:
+    first, totals, *lines = head(report, option)
     told, drawn = blocks(report), fusion_map(report)
     yield f'<section id="r{number}"><h1>{escape(first)}</h1><p class="sum">{escape(totals)}</p>'
     yield from (f"<p>{escape(line)}</p>" for line in lines)
