@@ -141,7 +141,7 @@ def _reads(call: cst.Call, names: frozenset[str] | set[str], key: cst.BaseExpres
 def _finding(made: cst.Call, draw: cst.Call, source: Source, pair: int) -> Finding:
     name = source.code(draw.func)
     how = f"{name}(key, (n, ...))" if source.qualified_name(draw.func) in _DRAWS else f"jax.vmap({name})(keys)"
-    how = brief(how, 60, "jax.vmap of the draw over keys")
+    how = brief(how, 60, "jax.vmap(«draw»)(«keys»)")
     what = "draws" if pair else "makes a key and draws"
     return source.finding(
         made,
