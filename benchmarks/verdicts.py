@@ -38,7 +38,7 @@ so though it is small ("agree"), or is it wrong: not so, advice that does not fi
 speed ("wrong": dead, run once, a demonstration, tiny beside the work around it). Each verdict stands with its reason in
 [benchmarks/read/](../benchmarks/read). {date}; with checkouts of the repositories in FOLDER, the tables are made by
 
-    python benchmarks/verdicts.py {files} FOLDER --page docs/precision.md
+    python benchmarks/verdicts.py benchmarks/read/round*.jsonl FOLDER --page docs/precision.md
 
 What was read first is the honest figure for code that fusionlint has not met: rules were mended by it afterwards, so
 that what is still found is right more often than it will be in yours. Readers differ: the same kind of finding was
@@ -87,8 +87,7 @@ def main() -> None:
     text = "\n\n".join(tables(rows, still))
     print(text)
     if args.page:
-        files = " ".join(dict.fromkeys(f"benchmarks/read/{path.name}" for path in args.verdicts))
-        args.page.write_text(PAGE.format(date=date.today(), files=files, tables=text), encoding="utf-8")
+        args.page.write_text(PAGE.format(date=date.today(), tables=text), encoding="utf-8")
     for one in still:
         if one.verdict == args.show:
             print(f"{one.repo}/{one.path}:{one.line} {one.rule}: {one.why}")
