@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 # Each is a function in the module of its name.
-_COMMANDS = ("check", "diff", "explain", "rule", "run", "targets")
+_COMMANDS = ("check", "diff", "explain", "rule", "run", "server", "targets")
 
 
 class _Commands(click.Group):

@@ -44,10 +44,11 @@ ROOMS = {
         "folders",
     },
     "diffing": {"diff", "recorded", "recording", "report", "revisions"},
+    "serving": {"rule", "source", "compiling"},
     "cli": {"commands"},
     "commands": {
         *("config", "rule", "source", "compiling", "recording", "explained", "tasks", "recorded", "report", "hlo"),
-        *("baseline", "checking", "diff", "diffing", "revisions"),
+        *("baseline", "checking", "diff", "diffing", "revisions", "serving"),
     },
     "__main__": {"cli"},
     "capturing": {"rule", "compiling", "recording", "recorded"},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
 from fusionlint.report.cells import message_of, spot
+from fusionlint.report.text import said
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -35,6 +36,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "rule": finding.rule,
         **_place(finding.location),
         "message": finding.message,
+        "details": said(finding)[1:],
         "targets": list(finding.targets),
         "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
         "evidence": [m._asdict() for m in finding.evidence],

@@ -1,0 +1,51 @@
+"""`fusionlint check -` of a text that an editor has, in a process of its own: none can hold up the server, or end it.
+
+In: a file's path and its text. Out: what `check` says of it as JSON, with the project around it and its settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio.subprocess import PIPE
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fusionlint.compiling import alone
+
+Told = Mapping[str, Any]
+
+
+class Checked(NamedTuple):
+    """The findings in a text, as in the JSON of `check`; `error` is why there was nothing to be checked, "" else."""
+
+    findings: Sequence[Told] = ()
+    error: str = ""
+
+
+async def checked(path: str, text: str) -> Checked:
+    """What is found in a text. A text that does not parse has no findings: editors say that themselves."""
+    status, out, err = await _check(path, text, "--output-format", "json")
+    return Checked(json.loads(out)["findings"]) if status in (0, 1) else Checked(error=_last_line(err))
+
+
+async def fixed(path: str, text: str) -> str:
+    """The text with all safe fixes; as it is where there are none, or it cannot be checked."""
+    status, out, _ = await _check(path, text, "--fix")
+    return out.decode() if status in (0, 1) else text
+
+
+async def _check(path: str, text: str, *options: str) -> tuple[int | None, bytes, bytes]:
+    command = alone.command("fusionlint", "check", "-", "--stdin-filename", path, "--force-exclude", *options)
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    try:
+        out, err = await process.communicate(text.encode())
+    except asyncio.CancelledError:
+        process.kill()
+        await process.wait()
+        raise
+    return process.returncode, out, err
+
+
+def _last_line(err: bytes) -> str:
+    return (err.decode(errors="replace").splitlines() or ["check ended without a word"])[-1]
