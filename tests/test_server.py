@@ -135,9 +135,7 @@ def test_a_fix_and_a_comment_that_silences_are_offered_where_something_was_found
 
 
 def test_all_that_is_safe_is_fixed_where_an_editor_asks_for_it(tmp_path: Path) -> None:
-    text = (
-        "import jax\nimport jax.numpy as jnp\n\n\n@jax.jit\ndef f(x):\n    return jnp.searchsorted(x, x), jnp.sort(x)[-1]\n"
-    )
+    text = LARGEST.replace("jnp.sort(x)[-1]", "jnp.searchsorted(x, x), jnp.sort(x)[-1]")
     done = subprocess.run(
         [sys.executable, "-m", "fusionlint", "check", "-", "--fix"], input=text, text=True, capture_output=True
     )
