@@ -18,7 +18,9 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # What keeps an array beyond the call that replaces it.
-_KEEPS = frozenset(("append", "add", "put", "insert", "extend", "setdefault", "submit", "appendleft"))
+_KEEPS = frozenset(("append", "add", "put", "put_nowait", "insert", "extend", "setdefault", "submit", "appendleft"))
+# What hands out the arrays that it is handed, or may: also `device_put`, where they are on that device already.
+_HANDS_ON = frozenset(("unreplicate", "device_put", "freeze", "unfreeze"))
 
 
 def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Call] | None:
@@ -231,7 +233,7 @@ def _is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: So
         if any(_is_written_with_a_field(field, source) for field in fields):
             return True
         places = iter(fields)
-    return any(_keeps(place, source) for place in places)
+    return any(_keeps(place, source) or _is_put_away(place, source) for place in places)
 
 
 def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -297,6 +299,33 @@ def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
     return result is None or not isinstance(owner, cst.Name) or source.written(owner) is not result
 
 
+def _is_put_away(read: cst.CSTNode, source: Source, depth: int = 2) -> bool:
+    """Whether a part of it goes into a queue or a list, where a thread may read it during the next call:
+    `queue.put(device_put(unreplicate(state.params), device))`, in as many statements."""
+    part: cst.CSTNode = read
+    while True:
+        match above := source.parent(part):
+            case cst.Attribute(value=whole) | cst.Subscript(value=whole) if whole is part:
+                part = above
+            case cst.Arg():
+                call = source.parent(above)
+                if not isinstance(call, cst.Call) or _called(call) not in _HANDS_ON:
+                    return isinstance(call, cst.Call) and _called(call) in _KEEPS
+                part = call
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if depth and part is not read:
+                return any(_is_put_away(each, source, depth - 1) for each in source.reads(name))
+            case _:
+                return False
+
+
+def _called(call: cst.Call) -> str:
+    """`put`, of `queues[0].put(params)`."""
+    match call.func:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return name
+    return ""
+
+
 def _keeps(read: cst.CSTNode | None, source: Source) -> bool:
     """Whether the array as it is read here goes into another name, a list or a function that may keep it."""
     match parent := source.parent(read) if read else None:
@@ -304,7 +333,7 @@ def _keeps(read: cst.CSTNode | None, source: Source) -> bool:
             return value is read
         case cst.Arg():
             call = source.parent(parent)
-            return isinstance(call, cst.Call) and dotted(call.func).rpartition(".")[2] in _KEEPS
+            return isinstance(call, cst.Call) and _called(call) in _KEEPS
         case cst.Element() | cst.DictElement():
             collection = source.parent(parent)
             is_returned = collection is not None and isinstance(source.parent(collection), cst.Return)

@@ -224,6 +224,24 @@ class Driver:
 """
 
 
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        (["queue.put(jax.device_put(unreplicate(state.params), device))"], 0),
+        (["params = unreplicate(state.params)", "copy = jax.device_put(params)", "queues[0].put(copy)"], 0),
+        (["records['loss'].append(state.loss)"], 0),
+        (["queue.put(jax.device_get(state.params))"], 1),
+        (["losses.append(float(state.loss))"], 1),
+        (["params = unreplicate(state.params)", "evaluate(params)"], 1),
+    ],
+)
+def test_what_another_thread_or_a_list_may_hold_a_part_of_is_not_donated(lines: list[str], count: int) -> None:
+    body = "step = jax.jit(_step)\nfor batch in batches:\n    state = step(state, batch)\n"
+    body += textwrap.indent("\n".join(lines), "    ") + "\nreturn state"
+    code = "def train(state, batches, queue, queues, records, losses):\n" + textwrap.indent(body, "    ")
+    assert len(findings(code)) == count
+
+
 @pytest.mark.parametrize(("target", "count"), [("self.train_state", 1), ("self.variational.train_state", 0)])
 def test_what_another_object_holds_is_not_donated(target: str, count: int) -> None:
     assert len(findings(OWNED.format(target=target))) == count
