@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.dropped import is_state_dropped
 from fusionlint.patterns.handed_on import methods_handed_on
@@ -47,6 +48,9 @@ rule = Rule(__name__, harm="memory")
 
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
 _PMAPS = frozenset(("jax.pmap",))
+# What speaks to the others along an axis, and what gives an axis its name.
+_COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("all_gather", "axis_index", "pmax", "pmean", "pmin", "psum"))
+_BINDERS = frozenset(("jax.vmap", "jax.pmap", "jax.shard_map", "jax.experimental.shard_map.shard_map"))
 # What stands above a method that is handed no object.
 _WITHOUT_AN_OBJECT = frozenset(("staticmethod", "classmethod"))
 # What calls itself so is as large as the model, or larger.
@@ -208,6 +212,8 @@ def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
         return
     above = {dotted(each.decorator): each.decorator for each in node.decorators}
     decorators = [decorator for name, decorator in above.items() if name not in _WITHOUT_AN_OBJECT]
+    if _is_mapped_over_devices(node.name, node, source):
+        return
     if len(decorators) != 1 or (isinstance(decorators[0], cst.Call) and _donates(decorators[0].args)):
         return
     is_bound = bool(facts.owner) and "staticmethod" not in above
@@ -293,8 +299,17 @@ def _is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, so
     place = Place(source.path, source.body_scope(step))
     function = source.project.function_at(place)
     above = set(source.project.decorators(source.path, function)) if function is not None else set()
-    is_its_own = source.calls(node, *_PMAPS) or not above.isdisjoint(_PMAPS)
-    return not is_its_own and place in reached_from(source.project, _PMAPS)
+    if source.calls(node, *_PMAPS) or not above.isdisjoint(_PMAPS):
+        return False
+    return place in reached_from(source.project, _PMAPS) or _takes_an_axis(step, source)
+
+
+def _takes_an_axis(step: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function speaks to others along an axis, `jax.lax.pmean(grads, "i")`, that has no name in its file: who
+    calls it gives it one."""
+    if not _BINDERS.isdisjoint(source.names) or _COLLECTIVES.isdisjoint(source.names):
+        return False
+    return any(source.calls(node, *_COLLECTIVES) for node in inside(step.body))
 
 
 def _is_hot(call: cst.Call, source: Source) -> bool:

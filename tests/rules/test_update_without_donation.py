@@ -259,6 +259,33 @@ AGENT = """
     def run(agent, state, batches):
         MADE
 """
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "count"),
+    [
+        ("state = state.replace(n=jax.lax.pmean(state.n, 'i'))", "", 0),
+        ("state = state.replace(n=jax.numpy.mean(state.n))", "", 1),
+        ("state = state.replace(n=jax.lax.pmean(state.n, 'i'))", "both = jax.vmap(score, axis_name='i')", 1),
+    ],
+)
+def test_a_step_along_an_axis_that_a_caller_names_is_part_of_its_program(line: str, more: str, count: int) -> None:
+    code = f"""
+    @jax.jit
+    def step(state, batch):
+        grads = jax.grad(lambda params: (params @ batch).sum())(state.params)
+        {line}
+        return state.apply_gradients(grads=grads)
+
+    def train(state, batches):
+        for batch in batches:
+            state = step(state, batch)
+        {more}
+        return state
+    """
+    assert len(findings(code)) == count
+
+
 RUNNERS = {
     "called step by step": ("for batch in batches:\n            state = agent.update(state, batch)", 1),
     "handed to a transform": ("many = jax.jit(jax.vmap(agent.update, (0, 0)))", 0),
