@@ -68,9 +68,12 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.source("Call", calls=(_FILL,))
 def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """`jnp.fill_diagonal(x, value, inplace=False)`, which makes a scatter of it."""
+    """`jnp.fill_diagonal(x, value, inplace=False)`, which makes a scatter of it; in place it raises."""
     array, value = argument(node, 0, "a"), argument(node, 1, "val")
     if array is None or value is None or not source.calls(node, _FILL) or not source.is_traced(node):
+        return
+    in_place = argument(node, 3, "inplace")
+    if in_place is None or (isinstance(in_place, cst.Name) and in_place.value == "True"):
         return
     if argument(node, 2, "wrap") is not None or is_concrete(node, source) or _is_first(array, source):
         return
