@@ -165,6 +165,22 @@ def test_what_is_pointed_at_shows_the_page_of_its_rule(tmp_path: Path) -> None:
     run(tmp_path, scene)
 
 
+def test_what_is_typed_during_a_check_is_what_is_told_of(tmp_path: Path) -> None:
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", LARGEST)
+        for version in range(2, 9):
+            seen.types_in("env.py", "\n" * version + LARGEST, version)
+            await asyncio.sleep(0.05)
+        told = await seen.sees()
+        while told.version < 8:
+            told = await seen.sees()
+        (found,) = told.diagnostics
+        assert found.range.start.line == 4 + 8
+        assert seen.told.empty()
+
+    run(tmp_path, scene)
+
+
 def test_settings_hold_and_a_mistake_in_them_is_said_once(tmp_path: Path) -> None:
     async def scene(seen: Editor) -> None:
         (tmp_path / "pyproject.toml").write_text('[tool.fusionlint]\nignore = ["sort-for-max"]\n')
@@ -206,6 +222,11 @@ def test_a_closed_file_has_no_findings_and_a_text_that_does_not_parse_neither(tm
         document = types.TextDocumentIdentifier(seen.uri("env.py"))
         seen.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
         assert not (await seen.sees()).diagnostics
+        seen.opens("env.py", LARGEST)
+        seen.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+        seen.opens("env.py", LARGEST)
+        assert not (await seen.sees()).diagnostics  # of the closing
+        assert (await seen.sees()).diagnostics
 
     run(tmp_path, scene)
 

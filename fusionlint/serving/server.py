@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -10,7 +12,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from fusionlint.rule import pages
-from fusionlint.serving.checks import Told, checked, fixed
+from fusionlint.serving.checks import Checked, Told, checked, fixed
 from fusionlint.serving.protocol import FIX_ALL, SOURCE, Text, actions, diagnostic, fix_all, overlap
 
 # Seconds without a change before a text is looked at: who types is not told in the middle of a word.
@@ -18,24 +20,41 @@ _PAUSE = 0.2
 
 
 class Server(LanguageServer):
-    """What is known of the open files: their findings in the text that was checked last, and the checks under way."""
+    """What is known of the open files: their findings in the text that was checked last, when those are to be looked at
+    that changed since, and who does it."""
 
     def __init__(self) -> None:
         super().__init__(SOURCE, version(SOURCE))
         self._found: dict[str, Sequence[Told]] = {}
+        self._due: dict[str, float] = {}
         self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._free = asyncio.Semaphore(os.cpu_count() or 1)
         self._said = ""
 
     def check_soon(self, uri: str, pause: float = 0.0) -> None:
-        """Has the text checked as it is after the pause, in place of a check that is under way."""
-        if (before := self._under_way.get(uri)) is not None:
-            before.cancel()
-        self._under_way[uri] = asyncio.create_task(self._check(uri, pause))
+        """Has the text checked as it is after the pause, or after a check that is under way: the first one of a large
+        project reads all of it, and is not to begin again with every word."""
+        self._due[uri] = time.monotonic() + pause
+        if uri not in self._under_way:
+            self._under_way[uri] = asyncio.create_task(self._check_what_is_due(uri))
 
-    async def _check(self, uri: str, pause: float) -> None:
-        await asyncio.sleep(pause)
+    async def _check_what_is_due(self, uri: str) -> None:
+        try:
+            while uri in self._due:
+                while (left := self._due[uri] - time.monotonic()) > 0:
+                    await asyncio.sleep(left)
+                del self._due[uri]
+                document = self.workspace.get_text_document(uri)
+                async with self._free:
+                    result = await checked(document.path, document.source)
+                if uri not in self._due:
+                    self._publish(uri, result)
+        finally:
+            if self._under_way.get(uri) is asyncio.current_task():  # else it is forgotten, and may be open again
+                del self._under_way[uri]
+
+    def _publish(self, uri: str, result: Checked) -> None:
         document = self.workspace.get_text_document(uri)
-        result = await checked(document.path, document.source)
         if result.error and result.error != self._said:  # once, not with every word that is typed
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, result.error))
         self._said, self._found[uri] = result.error, result.findings
@@ -45,6 +64,7 @@ class Server(LanguageServer):
 
     def forget(self, uri: str) -> None:
         """Nothing is said of a file any more."""
+        self._due.pop(uri, None)
         if (task := self._under_way.pop(uri, None)) is not None:
             task.cancel()
         self._found.pop(uri, None)
