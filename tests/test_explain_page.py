@@ -101,6 +101,14 @@ def test_a_line_stands_in_the_columns_of_the_kernels_that_it_went_into(file: str
     assert [*rows["8"][-1].itertext()] == ["    new = ", "jnp.stack([y, v], axis=1)"]
 
 
+def test_what_a_barrier_is_about_is_underlined_behind_letters_of_several_bytes(file: str) -> None:
+    Path(file).write_text(SOURCE.replace("    new =", "    größe ="), encoding="utf-8")
+    frame = Frame(file, 8, 15, 8, 40, "step")  # as Python counts
+    barrier = ExplainedBarrier(replace(stacked(file), stack=(frame,)), "", "")
+    row = rows_of(explain_page([replace(small(file), barriers=(barrier,))]))["8"]
+    assert [*row[-1].itertext()] == ["    größe = ", "jnp.stack([y, v], axis=1)"]
+
+
 def test_a_kernel_without_a_line_stands_where_the_value_is_made_that_it_moves(file: str) -> None:
     copied = replace(stacked(file), writer="third", readers=("first",), cause="copy")
     page = explain_page([replace(small(file), barriers=(ExplainedBarrier(copied, "", ""),))])

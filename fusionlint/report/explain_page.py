@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from fusionlint.explained import Report
 from fusionlint.report.explain_head import head
-from fusionlint.report.explain_text import Block, blocks, short_path
+from fusionlint.report.explain_text import Block, blocks, characters, short_path
 from fusionlint.report.fusion_map import Column, File, Map, Row, fusion_map
 from fusionlint.report.units import counted, duration, size
 
@@ -150,11 +150,10 @@ def _cells(columns: Sequence[Column], marks: Mapping[int, str]) -> str:
 
 def _code(row: Row, told: Sequence[Block]) -> str:
     """The text of the line, what the first barrier is about underlined."""
-    frame = told[0].frame if told else None
-    if frame is None or not frame.column or frame.column > len(row.text):
+    found = characters(told[0].frame, row.text) if told and told[0].frame else None
+    if found is None:
         return escape(row.text)
-    start = frame.column - 1
-    end = frame.end_column - 1 if frame.end_column and frame.end_line in (None, frame.line) else len(row.text)
+    start, end = found
     return f"{escape(row.text[:start])}<u>{escape(row.text[start:end])}</u>{escape(row.text[end:])}"
 
 
