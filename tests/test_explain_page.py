@@ -179,6 +179,13 @@ def test_of_a_file_that_is_not_there_the_lines_are_empty() -> None:
     assert rows["4"][-1].text is None
 
 
+def test_a_barrier_at_the_end_of_a_file_that_is_not_there_is_said(file: str) -> None:
+    copied = replace(stacked("/gone/env.py"), writer="third", stack=(Frame("/gone/env.py", 10),))
+    page = explain_page([replace(small("/gone/env.py"), barriers=(ExplainedBarrier(copied, "", ""),))])
+    assert marked(rows_of(page)["10"]) == {"third": "called out copy"}
+    assert body(page).find(".//details") is not None
+
+
 def test_the_page_needs_nothing_else_and_everything_is_escaped(file: str) -> None:
     page = explain_page([small(file)], ["a <b> failed"], text="ran & <compiled>")
     assert not re.search(r"https?:|src=|@import|url\(", page)

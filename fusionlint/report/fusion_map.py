@@ -8,7 +8,7 @@ from __future__ import annotations
 import linecache
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from fusionlint.explained import Report
@@ -119,12 +119,13 @@ def _lines_of_barriers(report: Report) -> Lines:
 
 def _file(path: str, written: Sequence[Lines], called: Sequence[Lines], barriers: Lines) -> File:
     work, calls = [_numbers(lines, path) for lines in written], [_numbers(lines, path) for lines in called]
-    told = sorted(set().union(_numbers(barriers, path), *work, *calls))
+    said = _numbers(barriers, path)
+    told = sorted(said.union(*work, *calls))
     last = len(linecache.getlines(path))
     stretches = (
         tuple(_row(path, line, work, calls) for line in stretch) for stretch in _stretches(told, last or told[-1])
     )
-    return File(path, is_installed(path), tuple(map(_without_blank_ends, stretches)))
+    return File(path, is_installed(path), tuple(_without_blank_ends(rows, said) for rows in stretches))
 
 
 def _numbers(lines: Lines, path: str) -> set[int]:
@@ -143,9 +144,9 @@ def _stretches(told: Sequence[int], last: int) -> Iterator[range]:
     yield range(begin, end + 1)
 
 
-def _without_blank_ends(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Of a file that is not there every line is blank, and those that are told of stay."""
-    kept = [i for i, row in enumerate(rows) if row.text.strip() or any(row.marks)]
+def _without_blank_ends(rows: tuple[Row, ...], said: Container[int]) -> tuple[Row, ...]:
+    """Of a file that is not there every line is blank: those that are told of stay, and where something is `said`."""
+    kept = [i for i, row in enumerate(rows) if row.text.strip() or any(row.marks) or row.line in said]
     return rows[kept[0] : kept[-1] + 1] if kept else rows
 
 
