@@ -166,6 +166,28 @@ def test_where_nothing_is_known_about_the_time_bytes_count(file: str) -> None:
     assert shares == [0.25, 0.75]
 
 
+def said_of_columns(page: str) -> str:
+    legend, bars = body(page).find(".//p[@class='legend']"), body(page).find(".//tr[@class='bars']")
+    assert legend is not None
+    assert bars is not None
+    return "\n".join(("".join(legend.itertext()), *(cell.get("title", "") for cell in bars)))
+
+
+def test_what_the_height_of_a_column_means_is_said(file: str) -> None:
+    untimed = [replace(one, microseconds=None) for one in small(file).kernels]
+    timed, moved = map(said_of_columns, (explain_page([small(file)]), explain_page([report(file, *untimed)])))
+    assert "as high as it takes long;" in timed
+    assert "91 % of the time" in timed
+    assert "as high as it moves bytes;" in moved
+    assert "83 % of the bytes" in moved
+
+
+def test_of_a_loop_of_unknown_length_one_iteration_counts(file: str) -> None:
+    first, again, *_ = small(file).kernels
+    page = explain_page([report(file, first, replace(again, launches=1, per_iteration=True))])
+    assert "as high as it takes long in one iteration of a loop of unknown length;" in said_of_columns(page)
+
+
 def test_the_users_own_files_come_before_those_of_libraries(file: str, tmp_path: Path) -> None:
     theirs = str(tmp_path / "site-packages" / "optax" / "update.py")
     lines = {"first": {theirs: ((1, 1),), file: ((4, 4),)}, "second": {theirs: ((1, 1),)}}
@@ -201,6 +223,16 @@ def test_several_reports_have_a_table_of_their_totals(file: str) -> None:
     assert [[*row[1].itertext()] for row in table[1:]] == [["h100"], ["v5e"]]
     assert [link.get("href") for link in table.iter("a")] == ["#r0", "#r1"]
     assert [one.get("id") for one in found.iter("section")] == ["r0", "r1"]
+
+
+def test_the_table_of_totals_has_those_per_iteration_too(file: str) -> None:
+    again = replace(small(file), totals=Totals(30, 4, 1920, 512, 30.0, 2.5, ("XLA's model",)))
+    bytes_alone = replace(small(file), totals=Totals(30, 4, 1920, 512))
+    table = body(explain_page([again, bytes_alone])).find("table[@class='totals']")
+    assert table is not None
+    counts = ["30 + 4 per iteration", "1.9 kB + 512 B per iteration"]
+    assert [cell.text for cell in table[1][2:5]] == [*counts, "30 us + 2.5 us per iteration"]
+    assert [cell.text or "" for cell in table[2][2:5]] == [*counts, ""]
 
 
 def test_a_program_that_launches_nothing_has_no_map() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from fusionlint.explained import Report
+from fusionlint.explained import Report, Totals
 from fusionlint.report.explain_head import head
 from fusionlint.report.explain_text import Block, blocks, characters, short_path
 from fusionlint.report.fusion_map import Column, File, Map, Row, fusion_map
@@ -48,13 +48,20 @@ def _contents(reports: Sequence[Report]) -> Iterator[str]:
     heads = ("function", "target", "launches", "bytes", "time", "barriers")
     yield f'<table class="totals"><tr>{"".join(f"<th>{name}</th>" for name in heads)}</tr>'
     for number, report in enumerate(reports):
-        totals = report.totals
-        again = f" + {totals.launches_per_iteration} per iteration" if totals.launches_per_iteration else ""
-        time = "" if totals.microseconds is None else duration(totals.microseconds)
-        said = (report.target, f"{totals.launches}{again}", size(totals.bytes), time, str(len(report.barriers)))
+        said = (report.target, *_costs(report.totals), str(len(report.barriers)))
         cells = "".join(f"<td>{escape(cell)}</td>" for cell in said)
         yield f'<tr><td><a href="#r{number}">{escape(report.entry)}</a></td>{cells}</tr>'
     yield "</table>"
+
+
+def _costs(totals: Totals) -> Iterator[str]:
+    """Launches, bytes and time, each with what comes on top per iteration of a loop of unknown length."""
+    again = totals.launches_per_iteration
+    yield str(totals.launches) + (f" + {again} per iteration" if again else "")
+    yield size(totals.bytes) + (f" + {size(totals.bytes_per_iteration)} per iteration" if again else "")
+    time, more = totals.microseconds, totals.microseconds_per_iteration
+    once = "" if time is None else duration(time)
+    yield once + (f" + {duration(more)} per iteration" if again and more is not None else "")
 
 
 def _section(number: int, report: Report, option: str) -> Iterator[str]:
@@ -77,7 +84,9 @@ def _section(number: int, report: Report, option: str) -> Iterator[str]:
 
 def _legend(drawn: Map) -> str:
     more = f", {counted(drawn.left_out, 'cheaper one', 'cheaper ones')} left out" if drawn.left_out else ""
-    said = f"A column is a kernel, as high as it takes long; they are launched in this order{more}. "
+    high = "it takes long" if drawn.timed else "it moves bytes"
+    once = " in one iteration of a loop of unknown length" if any(c.kernel.per_iteration for c in drawn.columns) else ""
+    said = f"A column is a kernel, as high as {high}{once}; they are launched in this order{more}. "
     said += "Full: work that is written on the line; hollow: work that it calls; red: a value comes out."
     kinds = dict.fromkeys(map(_kind, drawn.columns))
     named = "".join(f' <span><i class="{kind.replace(" ", "-")}"></i> {escape(kind)}</span>' for kind in kinds)
@@ -93,7 +102,7 @@ def _header(drawn: Map) -> Iterator[str]:
     for column in drawn.columns:
         height = max(2, round(_HEIGHT * column.share / most))
         bar = f'<i class="{_class(column)}" style="height:{height}px"></i><b>{column.number}</b>'
-        bars += f'<td {_name(column)} title="{escape(_told(column))}">{bar}</td>'
+        bars += f'<td {_name(column)} title="{escape(_told(column, drawn.timed))}">{bar}</td>'
     yield f'<tr class="bars"><td></td>{bars}<td></td></tr>'
 
 
@@ -173,14 +182,14 @@ def _name(column: Column) -> str:
     return f'data-kernel="{escape(column.kernel.name)}"'
 
 
-def _told(column: Column) -> str:
-    """`7. input_concatenate_fusion, input: slice, concatenate; 1000 launches, 98 kB and 2.5 us each; 45 % of all`."""
+def _told(column: Column, timed: bool) -> str:
+    """`7. input_concatenate_fusion, input: slice, concatenate; 10 launches, 98 kB and 2 us each; 45 % of the time`."""
     kernel = column.kernel
     often = counted(kernel.launches, "launch", "launches") + (" per iteration" if kernel.per_iteration else "")
     takes = f" and {duration(kernel.microseconds)}" if kernel.microseconds is not None else ""
     each = f"{size(kernel.bytes_read + kernel.bytes_written)}{takes}" + (" each" if kernel.launches > 1 else "")
     what = f"{column.number}. {kernel.name}, {kernel.kind}: {', '.join(kernel.opcodes)}"
-    return f"{what}; {often}, {each}; {100 * column.share:.0f} % of all"
+    return f"{what}; {often}, {each}; {100 * column.share:.0f} % of the {'time' if timed else 'bytes'}"
 
 
 def _kind(column: Column) -> str:

@@ -57,26 +57,29 @@ class File(NamedTuple):
 
 
 class Map(NamedTuple):
-    """`left_out` counts the kernels that have no column."""
+    """`left_out` counts the kernels that have no column; shares are of the time where they are `timed`."""
 
     columns: tuple[Column, ...]
     spans: tuple[Span, ...]
     files: tuple[File, ...]
     left_out: int
+    timed: bool
 
 
 def fusion_map(report: Report, most: int = MOST) -> Map:
     """The map of a report. A file's text is read from where it lies; of one that is not there the lines are empty."""
-    weights = _weights(report.kernels)
+    timed = any(kernel.microseconds for kernel in report.kernels)
+    weights = [_weight(kernel, timed) for kernel in report.kernels]
     dearest = sorted(range(len(weights)), key=lambda i: -weights[i])[:most]
     whole = math.fsum(weights) or 1.0
     columns = tuple(Column(i + 1, report.kernels[i], weights[i] / whole) for i in sorted(dearest))
-    return Map(columns, tuple(_spans(columns, report.loops)), _files(report, columns), len(weights) - len(columns))
+    spans, files = tuple(_spans(columns, report.loops)), _files(report, columns)
+    return Map(columns, spans, files, len(weights) - len(columns), timed)
 
 
-def _weights(kernels: Sequence[Kernel]) -> list[float]:
-    timed = any(kernel.microseconds for kernel in kernels)
-    return [k.launches * ((k.microseconds or 0.0) if timed else float(k.bytes_read + k.bytes_written)) for k in kernels]
+def _weight(kernel: Kernel, timed: bool) -> float:
+    each = (kernel.microseconds or 0.0) if timed else float(kernel.bytes_read + kernel.bytes_written)
+    return kernel.launches * each
 
 
 def _spans(columns: Sequence[Column], loops: Iterable[Loop]) -> Iterator[Span]:
