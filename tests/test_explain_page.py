@@ -82,13 +82,22 @@ def body(page: str) -> ET.Element:
 
 
 def rows_of(page: str) -> dict[str, ET.Element]:
-    """The rows with code, by the line's number."""
-    return {row[0].text or "": row for row in body(page).iter("tr") if row[-1].get("class") == "code"}
+    """The rows with code, by the line's number, and in each cell of a kernel its name, as the place says it."""
+    names: list[str] = []
+    rows = {}
+    for row in body(page).iter("tr"):
+        if row.get("class") == "bars":
+            names = [cell.get("data-kernel", "") for cell in row[1:-1]]
+        if row[-1].get("class") == "code":
+            rows[row[0].text or ""] = row
+            for name, cell in zip(names, row[1:-1], strict=True):
+                cell.set("kernel", name)
+    return rows
 
 
 def marked(row: ET.Element) -> dict[str, str]:
     """The kernels with a mark in a row, and the mark's classes."""
-    cells = ((cell.get("data-kernel"), cell.find("i")) for cell in row)
+    cells = ((cell.get("kernel"), cell.find("i")) for cell in row)
     return {name: mark.get("class", "") for name, mark in cells if name and mark is not None}
 
 
@@ -147,9 +156,25 @@ def test_loops_stand_above_the_columns_of_what_they_hold() -> None:
     assert found.spans == (Span(1, 2, 0, LOOP), Span(2, 2, 1, inner))
 
 
+def turns_of(page: str) -> list[tuple[str | None, ...]]:
+    found = (cell for cell in body(page).iter("th") if "turns" in cell.get("class", ""))
+    return [("".join(one.itertext()), one.get("class"), one.get("title"), one.get("colspan")) for one in found]
+
+
 def test_a_loops_turns_are_said_with_its_line(file: str) -> None:
-    (turns,) = body(explain_page([small(file)])).iterfind(".//td[@class='turns']")
-    assert ("".join(turns.itertext()), turns.get("title"), turns.get("colspan")) == ("10×", "10 times, line 9", "1")
+    few = replace(small(file), loops=(replace(LOOP, trip_count=7),))
+    assert turns_of(explain_page([few])) == [("7×", "turns", "7 times, line 9", "1")]
+
+
+def test_turns_that_are_longer_than_their_columns_stand_upright(file: str) -> None:
+    assert turns_of(explain_page([small(file)])) == [("10×", "turns upright", "10 times, line 9", "1")]
+    kernels = (kernel("first", "loop", 1.0, "while"), kernel("second", "loop", 1.0, "while"))
+    both = explain_page([report(file, *kernels)])
+    assert turns_of(both) == [("10×", "turns", "10 times, line 9", "2")]
+
+
+def test_a_column_names_its_kernel_once(file: str) -> None:
+    assert explain_page([report(file, *small(file).kernels)]).count("second") == 2  # its name, and what is told of it
 
 
 def test_of_many_kernels_the_dearest_have_columns_in_the_order_of_their_launches(file: str) -> None:

@@ -20,6 +20,7 @@ from fusionlint.report.units import counted, duration, size
 
 _OPEN = 5  # barriers whose lines are shown unasked
 _HEIGHT = 56  # pixels, of the dearest kernel
+_DIGITS = 2  # side by side, as wide as a column
 _FUSIONS = ("loop", "input", "output", "custom")
 _OTHERS = ("library call", "custom call", "copy", "collective", "scalar")
 
@@ -71,7 +72,7 @@ def _section(number: int, report: Report, option: str) -> Iterator[str]:
     yield from (f"<p>{escape(line)}</p>" for line in lines)
     if drawn.columns:
         yield _legend(drawn)
-        yield '<table class="map"><thead>'
+        yield f'<table class="map" style="--columns:{len(drawn.columns)}"><thead>'
         yield from _header(drawn)
         yield "</thead>"
         for file in drawn.files:
@@ -96,14 +97,15 @@ def _legend(drawn: Map) -> str:
 def _header(drawn: Map) -> Iterator[str]:
     """The loops around the columns, then a bar for each kernel."""
     for depth in sorted({span.depth for span in drawn.spans}):
-        yield f'<tr class="loops"><td></td>{_loops_at(depth, drawn)}<td></td></tr>'
+        yield f'<tr class="loops"><th></th>{_loops_at(depth, drawn)}<th></th></tr>'
     most = max(column.share for column in drawn.columns) or 1.0
     bars = ""
     for column in drawn.columns:
         height = max(2, round(_HEIGHT * column.share / most))
         bar = f'<i class="{_class(column)}" style="height:{height}px"></i><b>{column.number}</b>'
-        bars += f'<td {_name(column)} title="{escape(_told(column, drawn.timed))}">{bar}</td>'
-    yield f'<tr class="bars"><td></td>{bars}<td></td></tr>'
+        name = f'data-kernel="{escape(column.kernel.name)}"'
+        bars += f'<th {name} title="{escape(_told(column, drawn.timed))}">{bar}</th>'
+    yield f'<tr class="bars"><th></th>{bars}<th></th></tr>'
 
 
 def _loops_at(depth: int, drawn: Map) -> str:
@@ -111,11 +113,13 @@ def _loops_at(depth: int, drawn: Map) -> str:
     for span in (span for span in drawn.spans if span.depth == depth):
         trips = "?" if span.loop.trip_count is None else str(span.loop.trip_count)
         line = f", line {span.loop.frame.line}" if span.loop.frame else ""
-        told = f'colspan="{span.last - span.first + 1}" title="{trips} times{line}"'
-        cells += "<td></td>" * (span.first - place)
-        cells += f'<td class="turns" {told}><span>{trips}×</span></td>'
+        wide = span.last - span.first + 1
+        upright = " upright" if len(trips) >= _DIGITS * wide else ""
+        cells += "<th></th>" * (span.first - place)
+        told = f'class="turns{upright}" colspan="{wide}" title="{trips} times{line}"'
+        cells += f"<th {told}><span>{trips}×</span></th>"
         place = span.last + 1
-    return cells + "<td></td>" * (len(drawn.columns) - place)
+    return cells + "<th></th>" * (len(drawn.columns) - place)
 
 
 def _file(file: File, columns: Sequence[Column], told: Sequence[Block]) -> Iterator[str]:
@@ -124,10 +128,10 @@ def _file(file: File, columns: Sequence[Column], told: Sequence[Block]) -> Itera
         if block.frame and block.frame.path == file.path:
             here[block.frame.line].append(block)
     kind = ' class="installed"' if file.installed else ""
-    yield f'<tbody{kind}><tr class="file"><td colspan="{len(columns) + 2}">{escape(short_path(file.path))}</td></tr>'
+    yield f'<tbody{kind}><tr class="file"><th colspan="{len(columns) + 2}">{escape(short_path(file.path))}</th></tr>'
     for number, stretch in enumerate(file.stretches):
         if number:
-            yield f'<tr><td class="n">⋯</td>{_cells(columns, {})}<td></td></tr>'
+            yield f'<tr><th class="n">⋯</th>{_cells(columns, {})}<td></td></tr>'
         for row in stretch:
             yield from _row(row, columns, here.get(row.line, ()))
     yield "</tbody>"
@@ -143,17 +147,18 @@ def _row(row: Row, columns: Sequence[Column], told: Sequence[Block]) -> Iterator
             marks[column.number] = f"{marks.get(column.number, 'called')} out"
     kind = ' class="barrier"' if told else ""
     code = f'<td class="code">{_code(row, told)}</td>'
-    yield f'<tr{kind}><td class="n">{row.line}</td>{_cells(columns, marks)}{code}</tr>'
+    yield f'<tr{kind}><th class="n">{row.line}</th>{_cells(columns, marks)}{code}</tr>'
     for block in told:
-        yield f'<tr class="said"><td></td>{_cells(columns, {})}<td>{_barrier(block)}</td></tr>'
+        yield f'<tr class="said"><th></th>{_cells(columns, {})}<td>{_barrier(block)}</td></tr>'
 
 
 def _cells(columns: Sequence[Column], marks: Mapping[int, str]) -> str:
-    """A cell in each column, marked where `marks` has the column's number."""
+    """A cell in each column, marked where `marks` has the column's number. Its place alone says which column it is: a
+    page has up to a hundred thousand of them."""
     cells = ""
     for column in columns:
         mark = marks.get(column.number)
-        cells += f"<td {_name(column)}>" + (f'<i class="{mark} {_class(column)}"></i>' if mark else "") + "</td>"
+        cells += "<td>" + (f'<i class="{mark} {_class(column)}"></i>' if mark else "") + "</td>"
     return cells
 
 
@@ -176,10 +181,6 @@ def _barrier(block: Block) -> str:
     summary = f"<b>{block.number}. {escape(block.cause)}</b> <span>{escape(block.cost)}</span>"
     opened = ' open=""' if block.number <= _OPEN else ""
     return f"<details{opened} {names}><summary>{summary}</summary>{said}</details>"
-
-
-def _name(column: Column) -> str:
-    return f'data-kernel="{escape(column.kernel.name)}"'
 
 
 def _told(column: Column, timed: bool) -> str:
