@@ -241,6 +241,19 @@ def test_the_page_needs_nothing_else_and_everything_is_escaped(file: str) -> Non
         assert said in text
 
 
+def test_the_page_is_the_same_in_every_encoding_and_holds_what_is_no_text(file: str) -> None:
+    Path(file).write_text(SOURCE.replace("new", "größe"), encoding="utf-8")
+    page = explain_page([replace(small(file), entry="a\x1b[1m\x00\udcff.py:step")], ["\x0c failed"])
+    assert page.isascii()
+    assert "größe = " in "".join(rows_of(page)["8"][-1].itertext())
+    assert "a\ufffd[1m\ufffd\ufffd.py:step on h100" in "\n".join(body(page).itertext())
+
+
+def test_the_title_says_what_is_explained(file: str) -> None:
+    v5e = replace(small(file), target="v5e")
+    assert "<title>fusionlint explain env.py:step(f32[8] &amp; &lt;f&gt;)</title>" in explain_page([small(file), v5e])
+
+
 def test_several_reports_have_a_table_of_their_totals(file: str) -> None:
     found = body(explain_page([small(file), replace(small(file), target="v5e")]))
     table = found.find("table[@class='totals']")

@@ -7,6 +7,7 @@ between the tags is well-formed XML.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -18,6 +19,8 @@ from fusionlint.report.explain_text import Block, blocks, characters, short_path
 from fusionlint.report.fusion_map import Column, File, Map, Row, fusion_map
 from fusionlint.report.units import counted, duration, size
 
+# What XML cannot hold: control characters, and bytes of a path that are no UTF-8.
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _OPEN = 5  # barriers whose lines are shown unasked
 _HEIGHT = 56  # pixels, of the dearest kernel
 _DIGITS = 2  # side by side, as wide as a column
@@ -28,20 +31,23 @@ _OTHERS = ("library call", "custom call", "copy", "collective", "scalar")
 def explain_page(
     reports: Sequence[Report],
     errors: Sequence[str] = (),
-    title: str = "fusionlint explain",
+    title: str = "",
     text: str = "",
     option: str = "--target",
 ) -> str:
     """The page of some reports, after a `text` of any length; and what could not be reported on, in a line each.
-    `option` is what names a target."""
+    `option` is what names a target. It is ASCII, and so the same in whatever encoding it is written."""
     parts = [f"<pre>{escape(text)}</pre>"] if text else []
     parts += [f'<p class="error">{escape(error)}</p>' for error in errors]
     parts += _contents(reports) if len(reports) > 1 else ()
     parts += (part for number, report in enumerate(reports) for part in _section(number, report, option))
     style, script = (files(__package__).joinpath(f"explain_page.{end}").read_text("utf-8") for end in ("css", "js"))
+    title = title or " ".join(("fusionlint explain", *dict.fromkeys(report.entry for report in reports)))
     first = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"/>'
+    first += '<meta name="viewport" content="width=device-width"/>'
     top = f"<title>{escape(title)}</title>\n<style>\n{style}</style></head><body>"
-    return "\n".join((first, top, *parts, f"<script>\n{script}</script></body></html>", ""))
+    page = "\n".join((first, top, *parts, f"<script>\n{script}</script></body></html>", ""))
+    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", page).encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _contents(reports: Sequence[Report]) -> Iterator[str]:
