@@ -221,7 +221,10 @@ def test_the_users_own_files_come_before_those_of_libraries(file: str, tmp_path:
 
 
 def test_of_a_file_that_is_not_there_the_lines_are_empty() -> None:
-    rows = rows_of(explain_page([small("/gone/env.py")]))
+    page = explain_page([small("/gone/env.py")])
+    (name,) = body(page).iterfind(".//tr[@class='file']/th")
+    assert name.text == "/gone/env.py (its text is not here)"
+    rows = rows_of(page)
     assert marked(rows["4"]) == {"first": "written loop-fusion"}
     assert rows["4"][-1].text is None
 

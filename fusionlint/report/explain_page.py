@@ -134,7 +134,8 @@ def _file(file: File, columns: Sequence[Column], told: Sequence[Block]) -> Itera
         if block.frame and block.frame.path == file.path:
             here[block.frame.line].append(block)
     kind = ' class="installed"' if file.installed else ""
-    yield f'<tbody{kind}><tr class="file"><th colspan="{len(columns) + 2}">{escape(short_path(file.path))}</th></tr>'
+    name = short_path(file.path) + ("" if file.there else " (its text is not here)")
+    yield f'<tbody{kind}><tr class="file"><th colspan="{len(columns) + 2}">{escape(name)}</th></tr>'
     for number, stretch in enumerate(file.stretches):
         if number:
             yield f'<tr><th class="n">⋯</th>{_cells(columns, {})}<td></td></tr>'

@@ -49,10 +49,12 @@ class Row(NamedTuple):
 
 
 class File(NamedTuple):
-    """The stretches of a file's lines that went into kernels, with those around them. `installed` is a library's."""
+    """The stretches of a file's lines that went into kernels, with those around them. `installed` is a library's;
+    the text of one that is not `there` is empty."""
 
     path: str
     installed: bool
+    there: bool
     stretches: tuple[tuple[Row, ...], ...]
 
 
@@ -128,7 +130,7 @@ def _file(path: str, written: Sequence[Lines], called: Sequence[Lines], barriers
     stretches = (
         tuple(_row(path, line, work, calls) for line in stretch) for stretch in _stretches(told, last or told[-1])
     )
-    return File(path, is_installed(path), tuple(_without_blank_ends(rows, said) for rows in stretches))
+    return File(path, is_installed(path), bool(last), tuple(_without_blank_ends(rows, said) for rows in stretches))
 
 
 def _numbers(lines: Lines, path: str) -> set[int]:
