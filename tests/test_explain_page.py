@@ -82,13 +82,22 @@ def body(page: str) -> ET.Element:
 
 
 def rows_of(page: str) -> dict[str, ET.Element]:
-    """The rows with code, by the line's number."""
-    return {row[0].text or "": row for row in body(page).iter("tr") if row[-1].get("class") == "code"}
+    """The rows with code, by the line's number, and in each cell of a kernel its name, as the place says it."""
+    names: list[str] = []
+    rows = {}
+    for row in body(page).iter("tr"):
+        if row.get("class") == "bars":
+            names = [cell.get("data-kernel", "") for cell in row[1:-1]]
+        if row[-1].get("class") == "code":
+            rows[row[0].text or ""] = row
+            for name, cell in zip(names, row[1:-1], strict=True):
+                cell.set("kernel", name)
+    return rows
 
 
 def marked(row: ET.Element) -> dict[str, str]:
     """The kernels with a mark in a row, and the mark's classes."""
-    cells = ((cell.get("data-kernel"), cell.find("i")) for cell in row)
+    cells = ((cell.get("kernel"), cell.find("i")) for cell in row)
     return {name: mark.get("class", "") for name, mark in cells if name and mark is not None}
 
 
@@ -99,6 +108,14 @@ def test_a_line_stands_in_the_columns_of_the_kernels_that_it_went_into(file: str
     assert marked(rows["8"]) == {"second": "written out input-fusion"}
     assert marked(rows["9"]) == {}
     assert [*rows["8"][-1].itertext()] == ["    new = ", "jnp.stack([y, v], axis=1)"]
+
+
+def test_what_a_barrier_is_about_is_underlined_behind_letters_of_several_bytes(file: str) -> None:
+    Path(file).write_text(SOURCE.replace("    new =", "    größe ="), encoding="utf-8")
+    frame = Frame(file, 8, 15, 8, 40, "step")  # as Python counts
+    barrier = ExplainedBarrier(replace(stacked(file), stack=(frame,)), "", "")
+    row = rows_of(explain_page([replace(small(file), barriers=(barrier,))]))["8"]
+    assert [*row[-1].itertext()] == ["    größe = ", "jnp.stack([y, v], axis=1)"]
 
 
 def test_a_kernel_without_a_line_stands_where_the_value_is_made_that_it_moves(file: str) -> None:
@@ -139,9 +156,25 @@ def test_loops_stand_above_the_columns_of_what_they_hold() -> None:
     assert found.spans == (Span(1, 2, 0, LOOP), Span(2, 2, 1, inner))
 
 
+def turns_of(page: str) -> list[tuple[str | None, ...]]:
+    found = (cell for cell in body(page).iter("th") if "turns" in cell.get("class", ""))
+    return [("".join(one.itertext()), one.get("class"), one.get("title"), one.get("colspan")) for one in found]
+
+
 def test_a_loops_turns_are_said_with_its_line(file: str) -> None:
-    (turns,) = body(explain_page([small(file)])).iterfind(".//td[@class='turns']")
-    assert ("".join(turns.itertext()), turns.get("title"), turns.get("colspan")) == ("10×", "10 times, line 9", "1")
+    few = replace(small(file), loops=(replace(LOOP, trip_count=7),))
+    assert turns_of(explain_page([few])) == [("7×", "turns", "7 times, line 9", "1")]
+
+
+def test_turns_that_are_longer_than_their_columns_stand_upright(file: str) -> None:
+    assert turns_of(explain_page([small(file)])) == [("10×", "turns upright", "10 times, line 9", "1")]
+    kernels = (kernel("first", "loop", 1.0, "while"), kernel("second", "loop", 1.0, "while"))
+    both = explain_page([report(file, *kernels)])
+    assert turns_of(both) == [("10×", "turns", "10 times, line 9", "2")]
+
+
+def test_a_column_names_its_kernel_once(file: str) -> None:
+    assert explain_page([report(file, *small(file).kernels)]).count("second") == 2  # its name, and what is told of it
 
 
 def test_of_many_kernels_the_dearest_have_columns_in_the_order_of_their_launches(file: str) -> None:
@@ -158,6 +191,28 @@ def test_where_nothing_is_known_about_the_time_bytes_count(file: str) -> None:
     assert shares == [0.25, 0.75]
 
 
+def said_of_columns(page: str) -> str:
+    legend, bars = body(page).find(".//p[@class='legend']"), body(page).find(".//tr[@class='bars']")
+    assert legend is not None
+    assert bars is not None
+    return "\n".join(("".join(legend.itertext()), *(cell.get("title", "") for cell in bars)))
+
+
+def test_what_the_height_of_a_column_means_is_said(file: str) -> None:
+    untimed = [replace(one, microseconds=None) for one in small(file).kernels]
+    timed, moved = map(said_of_columns, (explain_page([small(file)]), explain_page([report(file, *untimed)])))
+    assert "as high as it takes long;" in timed
+    assert "91 % of the time" in timed
+    assert "as high as it moves bytes;" in moved
+    assert "83 % of the bytes" in moved
+
+
+def test_of_a_loop_of_unknown_length_one_iteration_counts(file: str) -> None:
+    first, again, *_ = small(file).kernels
+    page = explain_page([report(file, first, replace(again, launches=1, per_iteration=True))])
+    assert "as high as it takes long in one iteration of a loop of unknown length;" in said_of_columns(page)
+
+
 def test_the_users_own_files_come_before_those_of_libraries(file: str, tmp_path: Path) -> None:
     theirs = str(tmp_path / "site-packages" / "optax" / "update.py")
     lines = {"first": {theirs: ((1, 1),), file: ((4, 4),)}, "second": {theirs: ((1, 1),)}}
@@ -166,9 +221,19 @@ def test_the_users_own_files_come_before_those_of_libraries(file: str, tmp_path:
 
 
 def test_of_a_file_that_is_not_there_the_lines_are_empty() -> None:
-    rows = rows_of(explain_page([small("/gone/env.py")]))
+    page = explain_page([small("/gone/env.py")])
+    (name,) = body(page).iterfind(".//tr[@class='file']/th")
+    assert name.text == "/gone/env.py (its text is not here)"
+    rows = rows_of(page)
     assert marked(rows["4"]) == {"first": "written loop-fusion"}
     assert rows["4"][-1].text is None
+
+
+def test_a_barrier_at_the_end_of_a_file_that_is_not_there_is_said(file: str) -> None:
+    copied = replace(stacked("/gone/env.py"), writer="third", stack=(Frame("/gone/env.py", 10),))
+    page = explain_page([replace(small("/gone/env.py"), barriers=(ExplainedBarrier(copied, "", ""),))])
+    assert marked(rows_of(page)["10"]) == {"third": "called out copy"}
+    assert body(page).find(".//details") is not None
 
 
 def test_the_page_needs_nothing_else_and_everything_is_escaped(file: str) -> None:
@@ -179,6 +244,19 @@ def test_the_page_needs_nothing_else_and_everything_is_escaped(file: str) -> Non
         assert said in text
 
 
+def test_the_page_is_the_same_in_every_encoding_and_holds_what_is_no_text(file: str) -> None:
+    Path(file).write_text(SOURCE.replace("new", "größe"), encoding="utf-8")
+    page = explain_page([replace(small(file), entry="a\x1b[1m\x00\udcff.py:step")], ["\x0c failed"])
+    assert page.isascii()
+    assert "größe = " in "".join(rows_of(page)["8"][-1].itertext())
+    assert "a\ufffd[1m\ufffd\ufffd.py:step on h100" in "\n".join(body(page).itertext())
+
+
+def test_the_title_says_what_is_explained(file: str) -> None:
+    v5e = replace(small(file), target="v5e")
+    assert "<title>fusionlint explain env.py:step(f32[8] &amp; &lt;f&gt;)</title>" in explain_page([small(file), v5e])
+
+
 def test_several_reports_have_a_table_of_their_totals(file: str) -> None:
     found = body(explain_page([small(file), replace(small(file), target="v5e")]))
     table = found.find("table[@class='totals']")
@@ -186,6 +264,16 @@ def test_several_reports_have_a_table_of_their_totals(file: str) -> None:
     assert [[*row[1].itertext()] for row in table[1:]] == [["h100"], ["v5e"]]
     assert [link.get("href") for link in table.iter("a")] == ["#r0", "#r1"]
     assert [one.get("id") for one in found.iter("section")] == ["r0", "r1"]
+
+
+def test_the_table_of_totals_has_those_per_iteration_too(file: str) -> None:
+    again = replace(small(file), totals=Totals(30, 4, 1920, 512, 30.0, 2.5, ("XLA's model",)))
+    bytes_alone = replace(small(file), totals=Totals(30, 4, 1920, 512))
+    table = body(explain_page([again, bytes_alone])).find("table[@class='totals']")
+    assert table is not None
+    counts = ["30 + 4 per iteration", "1.9 kB + 512 B per iteration"]
+    assert [cell.text for cell in table[1][2:5]] == [*counts, "30 us + 2.5 us per iteration"]
+    assert [cell.text or "" for cell in table[2][2:5]] == [*counts, ""]
 
 
 def test_a_program_that_launches_nothing_has_no_map() -> None:

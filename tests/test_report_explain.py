@@ -227,6 +227,13 @@ def test_a_caret_stands_under_its_text_behind_a_tab(file: str) -> None:
     assert "      5 | \treturn new\n        | \t       ^^^\n" in text
 
 
+def test_columns_count_the_bytes_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "law.py"
+    path.write_text('größe = "🙂"; z = sort(x)\n', encoding="utf-8")
+    text = report_text(report(ExplainedBarrier(barrier(Frame(str(path), 1, 23, 1, 30)), "", "")))
+    assert f'      1 | größe = "🙂"; z = sort(x)\n        | {" " * 17}^^^^^^^\n' in text
+
+
 def test_without_a_column_the_whole_line_is_marked(file: str) -> None:
     text = report_text(report(ExplainedBarrier(barrier(Frame(file, 1)), "", "")))
     assert "      1 | import jax.numpy as jnp\n        | ^^^^^^^^^^^^^^^^^^^^^^^\n" in text

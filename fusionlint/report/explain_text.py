@@ -230,15 +230,22 @@ def _excerpt(frame: hlo.Frame) -> Iterator[str]:
     text = linecache.getline(frame.path, frame.line).rstrip()
     if not text.strip():
         return
-    start, end = len(text) - len(text.lstrip()), len(text)
-    if frame.column and frame.column <= len(text):
-        start = frame.column - 1
-        if frame.end_column and frame.end_line in (None, frame.line):
-            end = min(end, frame.end_column - 1)
+    start, end = characters(frame, text) or (len(text) - len(text.lstrip()), len(text))
     # Tabs stay tabs, so that the caret stands where the text stands.
     indent = "".join(char if char == "\t" else " " for char in text[:start])
     yield f"{frame.line:>4} | {text}"
     yield f"     | {indent}{'^' * max(1, end - start)}"
+
+
+def characters(frame: hlo.Frame, text: str) -> tuple[int, int] | None:
+    """Where in the text of its line a frame begins and ends, None where that is not known. HLO has the columns of
+    Python, which counts the bytes of UTF-8."""
+    line = text.encode()
+    if not frame.column or frame.column > len(line):
+        return None
+    last = frame.end_column - 1 if frame.end_column and frame.end_line in (None, frame.line) else len(line)
+    start, end = (len(line[:byte].decode(errors="ignore")) for byte in (frame.column - 1, last))
+    return start, end
 
 
 def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import linecache
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from fusionlint.explained import Report
@@ -49,34 +49,39 @@ class Row(NamedTuple):
 
 
 class File(NamedTuple):
-    """The stretches of a file's lines that went into kernels, with those around them. `installed` is a library's."""
+    """The stretches of a file's lines that went into kernels, with those around them. `installed` is a library's;
+    the text of one that is not `there` is empty."""
 
     path: str
     installed: bool
+    there: bool
     stretches: tuple[tuple[Row, ...], ...]
 
 
 class Map(NamedTuple):
-    """`left_out` counts the kernels that have no column."""
+    """`left_out` counts the kernels that have no column; shares are of the time where they are `timed`."""
 
     columns: tuple[Column, ...]
     spans: tuple[Span, ...]
     files: tuple[File, ...]
     left_out: int
+    timed: bool
 
 
 def fusion_map(report: Report, most: int = MOST) -> Map:
     """The map of a report. A file's text is read from where it lies; of one that is not there the lines are empty."""
-    weights = _weights(report.kernels)
+    timed = any(kernel.microseconds for kernel in report.kernels)
+    weights = [_weight(kernel, timed) for kernel in report.kernels]
     dearest = sorted(range(len(weights)), key=lambda i: -weights[i])[:most]
     whole = math.fsum(weights) or 1.0
     columns = tuple(Column(i + 1, report.kernels[i], weights[i] / whole) for i in sorted(dearest))
-    return Map(columns, tuple(_spans(columns, report.loops)), _files(report, columns), len(weights) - len(columns))
+    spans, files = tuple(_spans(columns, report.loops)), _files(report, columns)
+    return Map(columns, spans, files, len(weights) - len(columns), timed)
 
 
-def _weights(kernels: Sequence[Kernel]) -> list[float]:
-    timed = any(kernel.microseconds for kernel in kernels)
-    return [k.launches * ((k.microseconds or 0.0) if timed else float(k.bytes_read + k.bytes_written)) for k in kernels]
+def _weight(kernel: Kernel, timed: bool) -> float:
+    each = (kernel.microseconds or 0.0) if timed else float(kernel.bytes_read + kernel.bytes_written)
+    return kernel.launches * each
 
 
 def _spans(columns: Sequence[Column], loops: Iterable[Loop]) -> Iterator[Span]:
@@ -119,12 +124,13 @@ def _lines_of_barriers(report: Report) -> Lines:
 
 def _file(path: str, written: Sequence[Lines], called: Sequence[Lines], barriers: Lines) -> File:
     work, calls = [_numbers(lines, path) for lines in written], [_numbers(lines, path) for lines in called]
-    told = sorted(set().union(_numbers(barriers, path), *work, *calls))
+    said = _numbers(barriers, path)
+    told = sorted(said.union(*work, *calls))
     last = len(linecache.getlines(path))
     stretches = (
         tuple(_row(path, line, work, calls) for line in stretch) for stretch in _stretches(told, last or told[-1])
     )
-    return File(path, is_installed(path), tuple(map(_without_blank_ends, stretches)))
+    return File(path, is_installed(path), bool(last), tuple(_without_blank_ends(rows, said) for rows in stretches))
 
 
 def _numbers(lines: Lines, path: str) -> set[int]:
@@ -143,9 +149,9 @@ def _stretches(told: Sequence[int], last: int) -> Iterator[range]:
     yield range(begin, end + 1)
 
 
-def _without_blank_ends(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Of a file that is not there every line is blank, and those that are told of stay."""
-    kept = [i for i, row in enumerate(rows) if row.text.strip() or any(row.marks)]
+def _without_blank_ends(rows: tuple[Row, ...], said: Container[int]) -> tuple[Row, ...]:
+    """Of a file that is not there every line is blank: those that are told of stay, and where something is `said`."""
+    kept = [i for i, row in enumerate(rows) if row.text.strip() or any(row.marks) or row.line in said]
     return rows[kept[0] : kept[-1] + 1] if kept else rows
 
 
