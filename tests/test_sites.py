@@ -48,8 +48,24 @@ def loops(key, x):
         key, own = jax.random.split(key)
         return (key, x * jax.random.normal(own, x.shape)), None
     return jax.lax.scan(outer, (key, x), None, length=3)[0]
+
+def summed(x):
+    def body(x, row):
+        return jnp.cumsum(x) + row, x.sum()
+    return jax.lax.scan(body, x, x)[0]
+
+def ordered(x):
+    def body(x, row):
+        return jnp.sort(x) * row, x.max()
+    return jax.lax.scan(body, x, x)[0] - 1
+
+def until(x):
+    def both(x):
+        x = summed(x)
+        return ordered(x)
+    return jax.lax.while_loop(lambda x: x.sum() < 9, both, x)
 """
-SPECS = {"draws": "key, f32[64]", "twice": "f32[64]", "loops": "key, f32[64]"}
+SPECS = {"draws": "key, f32[64]", "twice": "f32[64]", "loops": "key, f32[64]", "until": "f32[64]"}
 LINES = CODE.splitlines()
 
 
@@ -94,6 +110,23 @@ def test_what_an_outer_loop_draws_is_not_drawn_by_the_inner_one(compiled: dict[s
     whole = {path for path in paths(at_their_calls(after, before), "_threefry_split") if path.count(scan) == 1}
     assert whole == {(split, scan), (split, inner, scan)}
     assert (split, split, scan) in paths(after, "_threefry_split")
+
+
+def test_a_scan_in_a_loop_is_called_where_it_stands(compiled: dict[str, Artifacts]) -> None:
+    """jax prints the lines of such a scan, and of the loop around it, three times."""
+    after, before = modules(compiled["until"])
+    items = [
+        item for part in at_their_calls(after, before).computations.values() for item in part.instructions.values()
+    ]
+    told = {tuple(LINES[frame.line - 1].strip() for frame in item.stack) for item in items if item.stack}
+    loop = "return jax.lax.while_loop(lambda x: x.sum() < 9, both, x)"
+    for line, scan, call in (
+        ("return jnp.cumsum(x) + row, x.sum()", "return jax.lax.scan(body, x, x)[0]", "x = summed(x)"),
+        ("return jnp.sort(x) * row, x.max()", "return jax.lax.scan(body, x, x)[0] - 1", "return ordered(x)"),
+    ):
+        inside = {path for path in told if line in path}
+        assert inside == {(line, scan, call, loop)}
+        assert {path for path in told if path[0] == scan} == {(scan, call, loop)}
 
 
 def test_barriers_are_told_at_the_lines_of_the_calls(compiled: dict[str, Artifacts]) -> None:

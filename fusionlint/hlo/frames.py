@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
+from itertools import takewhile
 
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 _ROW = re.compile(rf"(\d+) (?:{_STRING}|\{{(.*)\}})\s*$")
@@ -113,9 +113,24 @@ def _stacks(tables: Mapping[str, Mapping[int, str]]) -> Stacks:
 
 
 def _without_repeats(frames: Iterable[Frame | None]) -> tuple[Frame, ...]:
-    # A scan is traced and lowered from inside itself: its line then stands in the stack three times in a row.
-    stack = (frame for frame, _ in groupby(frames) if frame is not None)
-    return tuple(takewhile(lambda frame: not _RUNS_CODE.search(frame.path), stack))
+    stack = (frame for frame in frames if frame is not None)
+    return folded(takewhile(lambda frame: not _RUNS_CODE.search(frame.path), stack))
+
+
+def folded(frames: Iterable[Frame]) -> tuple[Frame, ...]:
+    """A stack in which what is repeated stands once. A scan is traced and lowered from inside itself: its line, and
+    those behind it up to the loop around, stand in the stack three times in a row."""
+    stack = [*frames]
+    if len({*stack}) == len(stack):
+        return tuple(stack)
+    for period in range(1, len(stack) // 2 + 1):
+        start = 0
+        while start + 2 * period <= len(stack):
+            if stack[start : start + period] == stack[start + period : start + 2 * period]:
+                del stack[start : start + period]
+            else:
+                start += 1
+    return tuple(stack)
 
 
 def _parents(printed: Mapping[int, int]) -> dict[int, int]:

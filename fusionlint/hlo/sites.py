@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import islice
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.frames import Stack, folded
 
 _MANY = 20_000  # ways to call functions, in one program: beyond that the stacks stay as they are
 
@@ -82,8 +82,9 @@ class _Program:
         # A call of what borrowed a stack may be printed to come from there first, and so may the steps around it.
         self.own: defaultdict[str, dict[Stack, Stack]] = defaultdict(dict)
         for name in before.computations:
-            for caller, call in self.calls[name]:
-                if call and (own := _without(call, self.borrowed[name])):
+            calls = dict.fromkeys((caller, call) for caller, call in _calls(before, name) if call)
+            for caller, call in islice(calls, 1, None):  # of the first call they are its own lines
+                if own := _without(call, self.borrowed[name]):
                     self.own[caller][call] = own
         self._ways: dict[str, frozenset[_Way]] = {}
 
@@ -133,4 +134,4 @@ def _without(stack: Stack, borrowed: Collection[Stack]) -> Stack:
 
 
 def _joined(inner: Stack, outer: Stack) -> Stack:
-    return tuple(frame for frame, _ in groupby((*inner, *outer)))
+    return folded((*inner, *outer))
