@@ -41,9 +41,9 @@ speed ("wrong": dead, run once, a demonstration, tiny beside the work around it)
     python benchmarks/verdicts.py benchmarks/read/round*.jsonl FOLDER --page docs/precision.md
 
 What was read first is the honest figure for code that fusionlint has not met: rules were mended by it afterwards, so
-that what is still found is right more often than it will be in yours. Readers differ: of the same 70 findings of round
-34 one who measured by the labels of the project's owner called 51 right (a), and one who was asked to be sceptical 29
-(b).
+that what is still found is right more often than it will be in yours. Readers differ: of the 70 findings of round 34
+one who measured by the labels of the project's owner called 51 right, and one who was asked to be sceptical 29 (whose
+verdicts, in sceptic34.jsonl, are not in the tables).
 
 {tables}
 """
