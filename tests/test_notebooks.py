@@ -158,7 +158,11 @@ def test_what_is_no_notebook_is_one_line_and_the_run_goes_on(folder: Path, data:
 
 
 def test_a_folders_notebooks_are_read_when_they_are_named(folder: Path) -> None:
-    assert "No hazards found in 0 files" in run("check", ".").stdout
+    result = run("check", ".")
+    assert "No hazards found in 0 files" in result.stdout
+    assert result.stderr == "notebooks are read where they are named: fusionlint check *.ipynb\n"
+    (folder / "env.py").write_text("")
+    assert run("check", ".").stderr == ""
 
 
 def test_a_comment_in_a_cell_silences_its_line(folder: Path) -> None:

@@ -145,6 +145,8 @@ def check(
     _print_findings(said, scope, output_format, statistics, text.fixed_summary("Fixed", fixed, noun) if fixed else "")
     for line in text.notes(said, written=write_baseline):
         click.echo(line, err=True)
+    if not files and _have_notebooks(paths):
+        click.echo("notebooks are read where they are named: fusionlint check *.ipynb", err=True)
     sys.exit(1 if said.findings or said.problems else 0)
 
 
@@ -154,6 +156,11 @@ def _refuse_what_is_no_file(paths: Sequence[Path]) -> None:
     for path in paths:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ConfigError(f"{path}: no file that can be read twice; `fusionlint check -` reads a text from stdin")
+
+
+def _have_notebooks(paths: Sequence[Path]) -> bool:
+    """Whether there is a notebook at or below the paths."""
+    return any(True for path in paths for _ in path.rglob("*.ipynb"))
 
 
 def _files_of(paths: Sequence[Path], config: Config, *, typed: bool, force: bool) -> list[Path]:
