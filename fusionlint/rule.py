@@ -79,7 +79,7 @@ class SourceSensor(NamedTuple):
             for node in source.nodes_called(kind, places):
                 if is_named and source.name_called(node) not in self.calls:
                     continue
-                if source.runs(source.scope_of_code(node), self.where):
+                if source.runs(source.scope_of_code(node), self.where) and not source.is_dead(node):
                     yield node
 
     def _fits(self, place: Place, call: RawCall, source: Source) -> bool:

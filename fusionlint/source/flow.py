@@ -49,15 +49,37 @@ def apart(parents: Parents, one: cst.CSTNode, other: cst.CSTNode) -> bool:
 
 
 def is_dead(parents: Parents, node: cst.CSTNode) -> bool:
-    """Whether nothing runs `node`: a statement before it, of a block that it stands in, raises or returns."""
+    """Whether nothing runs `node`: a statement before it, of a block that it stands in, raises or returns, or an `if`
+    around it never takes its branch."""
     for above, child in _steps(parents, node):
-        if isinstance(above, cst.IndentedBlock):
-            before = above.body[: next(number for number, line in enumerate(above.body) if line is child)]
-            if any(isinstance(line, cst.SimpleStatementLine) and _ends(line) for line in before):
-                return True
-        elif isinstance(above, cst.FunctionDef | cst.Lambda):
-            return False
+        match above:
+            case cst.IndentedBlock():
+                before = above.body[: next(number for number, line in enumerate(above.body) if line is child)]
+                if any(isinstance(line, cst.SimpleStatementLine) and _ends(line) for line in before):
+                    return True
+            case cst.If(test=test, body=body, orelse=orelse) | cst.IfExp(test=test, body=body, orelse=orelse):
+                if (child is body and _always(test) is False) or (child is orelse and _always(test) is True):
+                    return True
+            case cst.FunctionDef() | cst.Lambda():
+                return False
     return False
+
+
+def _always(test: cst.BaseExpression) -> bool | None:
+    """What a condition is as it is written: `False`, and what is meant by `method == "adam" or "sgd"` is not what it
+    says; None where it may be either."""
+    match test:
+        case cst.Name("True" | "False"):
+            return test.value == "True"
+        case cst.Integer() | cst.SimpleString():
+            return bool(test.evaluated_value)
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            found = _always(inner)
+            return None if found is None else not found
+        case cst.BooleanOperation(left=left, operator=operator, right=right):
+            both, decides = (_always(left), _always(right)), isinstance(operator, cst.Or)
+            return decides if decides in both else None if None in both else not decides
+    return None
 
 
 def _ends(line: cst.SimpleStatementLine) -> bool:

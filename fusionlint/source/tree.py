@@ -202,13 +202,17 @@ class Source:
     def is_traced(self, node: cst.CSTNode) -> bool:
         """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code; and not
         behind a `raise`, where nothing runs, nor in a function inside another, of which that never asks."""
-        if self.context(node) == "host" or flow.is_dead(self._walk.parents, node):
+        if self.context(node) == "host" or self.is_dead(node):
             return False
         scope = self.scope(node)
         if scope not in self._asked_for:
             around = (above for above in self.ancestors(node) if isinstance(above, cst.FunctionDef))
             self._asked_for[scope] = not any(self._is_never_asked_for(a) for a in around if self._holds(a, node))
         return self._asked_for[scope]
+
+    def is_dead(self, node: cst.CSTNode) -> bool:
+        """Whether nothing runs `node`, as it is written: behind a `raise` or a `return`, in a branch of `if False`."""
+        return flow.is_dead(self._walk.parents, node)
 
     @cached_property
     def _asked_for(self) -> dict[str, bool]:

@@ -262,3 +262,32 @@ def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
     assert found(rule, code) == 0
     assert written in code
     assert found(rule, code.replace(written, otherwise)) == 1
+
+
+BRANCHES = """
+def largest(x, method):
+    if TEST:
+        FIRST
+    else:
+        SECOND
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "runs_first", "runs_second"),
+    [
+        ("method == 'sorted'", True, True),
+        ("False", False, True),
+        ("not 1", False, True),
+        ("True", True, False),
+        ("method == 'sorted' or 'last'", True, False),
+        ("method == 'sorted' and 0", False, True),
+        ("method == 'sorted' and True", True, True),
+        ("method or ''", True, True),
+    ],
+)
+def test_a_branch_that_no_condition_takes_is_left_alone(test: str, runs_first: bool, runs_second: bool) -> None:
+    code = BRANCHES.replace("TEST", test)
+    hazard, other = "return jnp.sort(x)[-1]", "return x[0]"
+    assert found("sort-for-max", code.replace("FIRST", hazard).replace("SECOND", other)) == runs_first
+    assert found("sort-for-max", code.replace("FIRST", other).replace("SECOND", hazard)) == runs_second
