@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 # The conditionals around something, outermost first, and which branch of each it is in.
 Branches = tuple[tuple[str, int], ...]
 Number = TypeVar("Number", int, float)
+
+
+def branches_of(barrier: Mapping[str, Any]) -> Branches:
+    """Those that the JSON of a report tells; reports did not always."""
+    return tuple((str(name), int(number)) for name, number in barrier.get("branches", ()))
 
 
 def dearest(counted: Iterable[tuple[Branches, Number]]) -> Iterator[Number]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fusionlint.branches import Branches, dearest
+from fusionlint.branches import Branches, branches_of, dearest
 from fusionlint.finding import Confirmation, Finding, Location
 
 # Path -> first and last line of every stretch.
@@ -200,7 +200,7 @@ def _compiled(report: dict[str, Any]) -> Compiled:
         lines=_stretches(report["lines"]),
         sha256={_resolved(path): digest for path, digest in report["sha256"].items()},
         crossings=tuple(
-            Crossing(_told(report, barrier), barrier["writer"], _branches(barrier), tuple(_frames(barrier["stack"])))
+            Crossing(_told(report, barrier), barrier["writer"], branches_of(barrier), tuple(_frames(barrier["stack"])))
             for barrier in barriers
         ),
         kernels=tuple(
@@ -210,10 +210,6 @@ def _compiled(report: dict[str, Any]) -> Compiled:
             for one in report["kernels"]
         ),
     )
-
-
-def _branches(barrier: dict[str, Any]) -> Branches:
-    return tuple((str(name), int(number)) for name, number in barrier.get("branches", ()))
 
 
 def _told(report: dict[str, Any], barrier: dict[str, Any]) -> Confirmation:

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fusionlint.branches import Branches, dearest
+from fusionlint.branches import Branches, branches_of, dearest
 from fusionlint.diff.entries import Arguments, split_entry
 
 VERSION = 1
@@ -221,9 +221,7 @@ class _Written:
 
 
 def _written(barrier: Mapping[str, Any], shorten: Shorten) -> _Written:
-    # Reports did not always tell the branches.
-    branches = tuple((str(name), int(number)) for name, number in barrier.get("branches", ()))
-    return _Written(_standing(barrier, shorten), barrier["writer"], branches)
+    return _Written(_standing(barrier, shorten), barrier["writer"], branches_of(barrier))
 
 
 def _standing(barrier: Mapping[str, Any], shorten: Shorten) -> Standing:

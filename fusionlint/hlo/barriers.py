@@ -17,7 +17,7 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
-from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops
+from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
@@ -108,20 +108,12 @@ def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Map
     """How often `reader` reads what `writer` writes, each time that the innermost loop of unknown length around the
     writer goes round (one that is around the reader alone counts once); `once` are loops whose first iteration alone
     reads it."""
-    unknown = next((loop for loop in _loops_around(writer, loops) if loop.trip_count is None), None)
-    around = [*_loops_around(reader, loops)]
+    unknown = next((loop for loop in loops_around(writer, loops) if loop.trip_count is None), None)
+    around = [*loops_around(reader, loops)]
     if unknown is not None and unknown not in around:
         return 1  # what the last iteration left
     inside = takewhile(lambda loop: loop != unknown, around)
     return math.prod(loop.trip_count or 1 for loop in inside if loop.name not in once)
-
-
-def _loops_around(kernel: Kernel, loops: Mapping[str, Loop]) -> Iterator[Loop]:
-    """The innermost first."""
-    name = kernel.loop
-    while name is not None:
-        yield loops[name]
-        name = loops[name].parent
 
 
 def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -94,6 +94,14 @@ def launched(counted: Iterable[Kernel]) -> int:
     A kernel with `per_iteration` counts as in one iteration of its loop.
     """
     return _launched((kernel.branches, kernel.launches) for kernel in counted)
+
+
+def loops_around(kernel: Kernel, loops: Mapping[str, Loop]) -> Iterator[Loop]:
+    """The loops that a kernel is launched in, by name in `loops`, the innermost first."""
+    name = kernel.loop
+    while name is not None:
+        yield loops[name]
+        name = loops[name].parent
 
 
 def total(counted: Iterable[Kernel], each: Callable[[Kernel], float]) -> float:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import islice
 from typing import TypeAlias
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.frames import Stack, folded
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
 _KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
@@ -82,6 +82,6 @@ def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str],
         if item.opcode != "call":  # the steps of a loop, or of a branch, have its whole stack
             yield from _sites(before, caller, stack, (), by)
             continue
-        outer = tuple(frame for frame, _ in groupby((*stack, *item.stack)))
+        outer = folded((*stack, *item.stack))
         given = [item.operands[int(step.literal)] for step in taken if step.opcode == "parameter"]
         yield from _sites(before, caller, outer, given, by)

@@ -28,8 +28,8 @@ _STEP = re.compile(r"^fusion_steps \{\n  (\w+) \{\n(.*?)\n  \}\n\}", re.MULTILIN
 _FIELD = re.compile(r'^    (\w+): (?:"((?:[^"\\]|\\.)*)"|(\S+))$', re.MULTILINE)
 _DEFINED = re.compile(r"^ +(?:ROOT )?%?([\w.\-]+) = ", re.MULTILINE)
 _ONLY_BITCASTS = "only bitcast users"
-# They name memory: what they hand on is somebody else's value.
 _BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
+# They name memory: what they hand on is somebody else's value.
 _NAMES = SAME_VALUE | {"get-tuple-element"}
 
 

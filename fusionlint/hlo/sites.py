@@ -101,7 +101,7 @@ class _Program:
     def onward(self, name: str, stack: Stack, way: _Way) -> _Way:
         """A step with that stack in the computation `name`, which is reached by `way`."""
         true = _without(self.own[name].get(stack, stack), self.borrowed[name])
-        return _Way(_joined(stack, way.printed), _joined(true, way.true))
+        return _Way(folded((*stack, *way.printed)), folded((*true, *way.true)))
 
     def _borrowed(self, name: str) -> Iterator[Stack]:
         calls = [call for _, call in self.calls[name] if call]
@@ -131,7 +131,3 @@ def _without(stack: Stack, borrowed: Collection[Stack]) -> Stack:
         while stack[: len(one)] == one:
             stack = stack[len(one) :]
     return stack
-
-
-def _joined(inner: Stack, outer: Stack) -> Stack:
-    return folded((*inner, *outer))

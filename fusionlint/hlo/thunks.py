@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fusionlint.hlo.kernels import Kernel, Loop, launched
+from fusionlint.hlo.kernels import Kernel, Loop, launched, loops_around
 
 # They run other thunks, or nothing.
 CONTROL = frozenset({"kSequential", "kWhile", "kConditional", "kCommandBuffer"})
@@ -150,12 +150,12 @@ def _times_inside(kernel: Kernel, loop: str, loops: Mapping[str, Loop]) -> int:
     """How often the kernel is launched in one iteration of the loop; 0 outside. Where a loop in between has no known
     trip count, per iteration of that one."""
     times, known = 1, True
-    name = kernel.loop
-    while name is not None and name != loop:
-        known = known and loops[name].trip_count is not None
-        times *= (loops[name].trip_count or 0) if known else 1
-        name = loops[name].parent
-    return times if name == loop else 0
+    for around in loops_around(kernel, loops):
+        if around.name == loop:
+            return times
+        known = known and around.trip_count is not None
+        times *= (around.trip_count or 0) if known else 1
+    return 0
 
 
 def _copy_before(kernel: Kernel) -> Kernel:

@@ -150,7 +150,7 @@ def replaced(call: cst.Call, source: Source) -> dict[int | str, str]:
     statement = source.parent(call)
     if not isinstance(statement, cst.Assign) or hides_some(call):
         return {}
-    written = {name for target in statement.targets for name in _names(target.target)}
+    written = {name for target in statement.targets for name in names_of(target.target)}
     written |= {name for target in statement.targets for name in _taken_out(target.target, call, source)}
     written |= {name for target in statement.targets for name in _stored(target.target, call, source)}
     given = {number if a.keyword is None else a.keyword.value: a.value for number, a in enumerate(call.args)}
@@ -195,7 +195,7 @@ def _written_later(store: cst.Assign, call: cst.Call, source: Source) -> Iterato
     first = next(i for i, each in enumerate(block.body) if each is line)
     last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
     between = [read for each in block.body[first + 1 : last] for read in names_read(each)]
-    stored = [name for each in store.targets for name in _names(each.target)] if last > first else []
+    stored = [name for each in store.targets for name in names_of(each.target)] if last > first else []
     yield from (name for name in stored if not any(_is_read_as(read, name, source) for read in between))
 
 
@@ -211,11 +211,12 @@ def _is_read_as(read: cst.Name, name: str, source: Source) -> bool:
     return not is_target and (f"{written}.".startswith(f"{name}.") or f"{name}.".startswith(f"{written}."))
 
 
-def _names(target: cst.CSTNode) -> Iterator[str]:
+def names_of(target: cst.CSTNode) -> Iterator[str]:
+    """`a` and `self.b`, of `a, self.b = ...`."""
     match target:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             for element in elements:
-                yield from _names(element.value)
+                yield from names_of(element.value)
         case _ if name := dotted(target):
             yield name
 

@@ -8,13 +8,13 @@ before it a GPU copies it, 10 launches and 176 MB become 14 and 244 MB; returned
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.replaced import names_of
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 # What has the shapes of the parameters: themselves, an optimizer's state, gradients.
 _ALIKE = regex(r"(^|[._])(\w+_)?(params?|weights|theta|model|state|grads?|gradients?)$")
@@ -26,18 +26,9 @@ def comes_late(call: cst.Call, donated: Sequence[str], source: Source) -> bool:
     statement = source.parent(call)
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
         return False
-    results = [*_names(statement.targets[0].target)]
+    results = [*names_of(statement.targets[0].target)]
     own = [name for name in results if name in donated]
     if sorted(own) != sorted(donated):
         return False  # it is stored by a later line, or handed out as a part of something
     behind = results[: results.index(own[-1])]
     return own != [*donated] or any(name not in donated and _ALIKE.search(name) for name in behind)
-
-
-def _names(target: cst.CSTNode) -> Iterator[str]:
-    match target:
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
-                yield from _names(element.value)
-        case _:
-            yield dotted(target)

@@ -10,24 +10,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.writes.between import CHANGES_A_LIST
 from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # What changes a list or a dict that it is asked of.
-_CHANGES = (
-    "append",
-    "extend",
-    "insert",
-    "pop",
-    "popitem",
-    "remove",
-    "clear",
-    "update",
-    "setdefault",
-    "sort",
-    "reverse",
-)
+_CHANGES = CHANGES_A_LIST | {"popitem", "setdefault", "update"}
 
 
 def is_same_at(node: cst.CSTNode, there: cst.CSTNode, source: Source, *, dropped: cst.Name | None = None) -> bool:

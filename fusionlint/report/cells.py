@@ -40,6 +40,7 @@ def message_of(problem: Problem) -> str:
 
 
 def before(path: str, line: int) -> str:
-    """`cell 3, line 4: `, for those whose places are lines of files; "" in a file without cells."""
-    where = spot(path, line)
-    return "" if where.cell is None else f"cell {where.cell}, line {where.line}: "
+    """`cell 3, line 4: `, for those whose places are lines of files; "" in a file without cells, and of line 0: that is
+    none."""
+    where = spot(path, line) if line else None
+    return "" if where is None or where.cell is None else f"cell {where.cell}, line {where.line}: "

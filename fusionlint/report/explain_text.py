@@ -81,11 +81,13 @@ def barrier_blocks(report: Report, *, everything: bool = False, limit: int = SHO
 
 class Block(NamedTuple):
     """What is said of the barriers of one cause at one line; `number` counts them, dearest first. `frame` is None where
-    no line is known, `excerpt` empty where the file is not there. Writers and readers are names of kernels."""
+    no line is known, `excerpt` empty where the file is not there; `callers` are "" where nobody is known. Writers and
+    readers are names of kernels."""
 
     number: int
     cause: str
     place: str
+    callers: str
     cost: str
     frame: hlo.Frame | None
     excerpt: tuple[str, ...]
@@ -123,7 +125,8 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
     return Block(
         number,
         _cause(group),
-        _place(group),
+        _where(stack, first.barrier.value),
+        _callers_of(group),
         _cost(group, totals),
         stack[0] if stack else None,
         tuple(_excerpt(stack[0])) if stack else (),
@@ -134,7 +137,8 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
 
 
 def _lines_of(block: Block) -> Iterator[str]:
-    yield f"{block.number}. {block.cause}  {block.place}".ljust(COST_COLUMN) + f"  {block.cost}"
+    place = ", ".join(filter(None, (block.place, block.callers)))
+    yield f"{block.number}. {block.cause}  {place}".ljust(COST_COLUMN) + f"  {block.cost}"
     yield from (f"   {line}" for line in (*block.excerpt, *block.said))
 
 
@@ -145,14 +149,13 @@ def _cause(group: _Group) -> str:
     return said + (f" (x{len(group.members)})" if len(group.members) > 1 else "")
 
 
-def _place(group: _Group) -> str:
-    """`env.py:4:11 in step, from rollout:120`."""
-    barrier, stacks = group.members[0].barrier, [member.barrier.stack for member in group.members]
+def _callers_of(group: _Group) -> str:
+    """`from rollout:120, called at train.py:31`."""
+    stacks = [member.barrier.stack for member in group.members]
     callers = dict.fromkeys(filter(None, map(_caller, stacks)))
-    called = f", from {listed([*callers])}" if callers else ""
     own = dict.fromkeys(filter(None, map(_own_call, stacks)))
-    called += f", called at {listed([*own])}" if own else ""
-    return f"{_where(barrier.stack, barrier.value)}{called}"
+    told = (("from", callers), ("called at", own))
+    return ", ".join(f"{words} {listed([*names])}" for words, names in told if names)
 
 
 def barrier_line(explained: ExplainedBarrier) -> str:

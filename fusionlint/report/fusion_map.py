@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from fusionlint.explained import Report
-from fusionlint.hlo.kernels import Kernel, Loop
+from fusionlint.hlo.kernels import Kernel, Loop, loops_around
 from fusionlint.hlo.lines import Lines
 from fusionlint.report.explain_text import is_installed
 
@@ -87,19 +87,12 @@ def _weight(kernel: Kernel, timed: bool) -> float:
 def _spans(columns: Sequence[Column], loops: Iterable[Loop]) -> Iterator[Span]:
     """The loops that the columns stand in, outer ones first."""
     by_name = {loop.name: loop for loop in loops}
-    inside: dict[str, list[int]] = {}
+    inside: dict[tuple[str, int], list[int]] = {}
     for place, column in enumerate(columns):
-        for loop in _around(column.kernel.loop, by_name):
-            inside.setdefault(loop.name, []).append(place)
-    for name, places in inside.items():
-        depth = sum(1 for _ in _around(by_name[name].parent, by_name))
+        for depth, loop in enumerate(reversed([*loops_around(column.kernel, by_name)])):
+            inside.setdefault((loop.name, depth), []).append(place)
+    for (name, depth), places in inside.items():
         yield Span(places[0], places[-1], depth, by_name[name])
-
-
-def _around(name: str | None, by_name: dict[str, Loop]) -> Iterator[Loop]:
-    while name in by_name:
-        yield by_name[name]
-        name = by_name[name].parent
 
 
 def _files(report: Report, columns: Sequence[Column]) -> tuple[File, ...]:

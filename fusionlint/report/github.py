@@ -50,8 +50,7 @@ def problem_commands(problems: Iterable[Problem], level: str, top: Path) -> Iter
         if Path(problem.path).exists():  # else it is about a package that brings rules
             line = {} if is_notebook(problem.path) else {"line": max(problem.line, 1)}
             place = {"file": from_top(problem.path, top) or problem.path, **line, **place}
-        said_first = before(problem.path, problem.line) if problem.line else ""
-        yield _command(level, place, said_first + message_of(problem))
+        yield _command(level, place, before(problem.path, problem.line) + message_of(problem))
 
 
 def _command(name: str, properties: Mapping[str, object], message: str) -> str:

@@ -125,8 +125,8 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _notification(problem: Problem, level: str, top: Path) -> dict[str, Any]:
-    first = before(problem.path, problem.line) if problem.line else ""
-    note: dict[str, Any] = {"level": level, "message": _message(first + message_of(problem))}
+    message = before(problem.path, problem.line) + message_of(problem)
+    note: dict[str, Any] = {"level": level, "message": _message(message)}
     if not Path(problem.path).exists():  # it is about a package that brings rules
         return note
     where: dict[str, Any] = {"artifactLocation": _artifact(problem.path, top)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from click import style, unstyle
 
 from fusionlint.finding import Confirmation, Finding, Location, Measurement, Problem, Suggestion
-from fusionlint.report.cells import message_of, spot
+from fusionlint.report.cells import Spot, message_of, spot
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.texts import text_of
@@ -35,27 +35,31 @@ def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
 
 def full(finding: Finding, lines: Sequence[str]) -> str:
     """The finding with its source line and a caret; `lines` is the file."""
-    gutter = " " * len(str(spot(*finding.location[:2]).line))
-    rows = [concise(finding), *excerpt(finding.location, lines)]
+    where = spot(finding.location.path, finding.location.line)
+    gutter = " " * len(str(where.line))
+    rows = [_headed(finding, where), *_excerpt(finding.location, where.line, lines)]
     rows += [f"{gutter} = {text}" for text in _remarks(finding)]
     return "\n".join(rows)
 
 
 def concise(finding: Finding) -> str:
     """`path:line:column: rule: message`."""
-    where = finding.location
-    place = style(f"{spot(where.path, where.line)}:{where.column}:", bold=True)
+    return _headed(finding, spot(finding.location.path, finding.location.line))
+
+
+def _headed(finding: Finding, where: Spot) -> str:
+    place = style(f"{where}:{finding.location.column}:", bold=True)
     return f"{place} {style(finding.rule, fg='red', bold=True)}: {finding.message}"
 
 
-def excerpt(where: Location, lines: Sequence[str]) -> list[str]:
-    """The line that `where` begins on, and carets below what it spans there. Nothing when the file is shorter."""
+def _excerpt(where: Location, number: int, lines: Sequence[str]) -> list[str]:
+    """The line that `where` begins on, which is shown as that `number`, and carets below what it spans there. Nothing
+    when the file is shorter."""
     if not 1 <= where.line <= len(lines):
         return []
     code = lines[where.line - 1].rstrip()
     end = where.end_column if where.end_line == where.line else len(code) + 1
     gap = "".join("\t" if c == "\t" else " " for c in code[: where.column - 1])
-    number = spot(where.path, where.line).line
     gutter = " " * len(str(number))
     carets = style("^" * max(end - where.column, 1), fg="red")
     return [f"{gutter} |", f"{number} | {code}", f"{gutter} | {gap}{carets}"]

@@ -67,8 +67,9 @@ rule = Rule(__name__, harm="fusion")
 # A setting of that name has pieces made one by one, lest all of them be there at once.
 _MEMORY = regex(r"memory")
 # An update in place, and the look at what stood there, which stays where the index is outside.
-_METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
+# What a scatter is made with, "parameter" of what it writes as it is: the method of `.at[...]`.
+_METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
 @rule.source("Call", calls=WRITES)
@@ -175,8 +176,9 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
 
 def _method(scatter: hlo.Instruction, module: hlo.Module) -> str:
     """Of `.at[...]` the one that made it."""
-    combined = module.computations[scatter.called[0]]
-    return _METHODS.get(combined.instructions[combined.root].opcode, "apply")
+    from fusionlint.hlo.lost import made_with
+
+    return _METHODS.get(made_with(module, scatter), "apply")
 
 
 def _slices_set(

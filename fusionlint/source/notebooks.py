@@ -14,7 +14,6 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 _BEGINS = "# %% fusionlint: cell "
@@ -44,7 +43,7 @@ def with_code(data: bytes, code: bytes) -> bytes:
     _, *parts = _CELL.split(code.decode())
     now = dict(zip(map(int, parts[::2]), parts[1::2], strict=True))
     spans = _sources(text)
-    for number, cell in sorted(_cells(notebook), key=itemgetter(0), reverse=True):
+    for number, cell in reversed([*_cells(notebook)]):
         before, after = _source(cell), _as_typed(now[number].removesuffix("\n"))
         after += "\n" * before.endswith("\n")
         if after != before:

@@ -15,7 +15,7 @@ from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 
 # What changes a list where it stands.
-_CHANGES = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"))
+CHANGES_A_LIST = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"))
 
 
 def reads_back(writes: Sequence[Write], source: Source) -> bool:
@@ -68,6 +68,6 @@ def _changes(name: cst.Name, source: Source) -> bool:
             return isinstance(above, cst.AssignTarget | cst.Del) or (
                 isinstance(above, cst.AugAssign) and above.target is element
             )
-        case cst.Attribute(value=whole, attr=cst.Name(method)) as called if whole is name and method in _CHANGES:
+        case cst.Attribute(value=whole, attr=cst.Name(method)) as called if whole is name and method in CHANGES_A_LIST:
             return isinstance(source.parent(called), cst.Call)
     return False

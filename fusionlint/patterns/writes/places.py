@@ -112,12 +112,8 @@ def is_nested(part: Part, loop: cst.For) -> bool:
 
 def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether what the loop begins with is new and all of one value."""
-    array = root(write)
-    if not isinstance(array, cst.Name):
-        return False
-    last = written_before(array, loop, source)
-    assign = _assignment(last, source) if last is not None else None
-    return assign is not None and is_fresh(assign.value, source)
+    first = _begun_with(write, loop, source)
+    return first is not None and is_fresh(first, source)
 
 
 def are_rows_of_a_new_one(write: Write, loop: cst.For, source: Source) -> bool:
@@ -128,13 +124,18 @@ def are_rows_of_a_new_one(write: Write, loop: cst.For, source: Source) -> bool:
         return False
     if places[0] < len(write.index) - 1:
         return True
-    array = root(write)
-    last = written_before(array, loop, source) if isinstance(array, cst.Name) else None
-    assign = _assignment(last, source) if last is not None else None
-    match assign.value if assign is not None else None:
+    match _begun_with(write, loop, source):
         case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[_, _, *_])), *_]):
             return places == [0]
     return False
+
+
+def _begun_with(write: Write, loop: cst.For, source: Source) -> cst.BaseExpression | None:
+    """What the loop begins with; None where that is not seen."""
+    array = root(write)
+    last = written_before(array, loop, source) if isinstance(array, cst.Name) else None
+    assign = _assignment(last, source) if last is not None else None
+    return assign.value if assign is not None else None
 
 
 def _assignment(name: cst.Name, source: Source) -> cst.Assign | None:
