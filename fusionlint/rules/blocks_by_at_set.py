@@ -18,8 +18,9 @@ from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop, i
 from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work
-from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, piecewise
+from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
+from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -75,12 +76,21 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)
     if write is None or are_windows_over(write, node, source) or _is_vector_of_results(write, source):
         return
+    if _may_be_gathered(write, node, source):
+        return
     yield source.finding(
         write.call,
         f"`{dotted(root(write))}` is put together from blocks in a Python loop, each written by a kernel of its own",
         write=advice_for_a_loop(write, node, source),
         pair=_pair_of_a_loop(write, node, source),
     )
+
+
+def _may_be_gathered(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether a place beside the slices may be an array of places, `.at[rows, a:b]`: such blocks nothing joins."""
+    counted = counted_by(loop)
+    names = [part for part in write.index if isinstance(part, cst.Name) and part.value not in counted]
+    return any(stands(name, source) in (Stands.MANY, Stands.UNSEEN) for name in names)
 
 
 def _is_set_anew(write: Write) -> bool:

@@ -102,6 +102,7 @@ def found(rule: str, code: str) -> int:
     [
         ("jnp.sin(part)", 1),
         ("self.decoder(part)", 0),
+        ("jax.scipy.linalg.lu_solve(params[i], part)", 0),
         ("module.apply(params, part)", 0),
         ("paged_attention_kernel(part, x)", 0),
         ("x.at[0].apply(jnp.sin)", 1),
@@ -115,6 +116,12 @@ def test_a_write_beside_a_network_is_nothing(value: str, number: int) -> None:
 @pytest.mark.parametrize(("value", "number"), [("jnp.sin(part)", 1), ("jnp.linalg.svd(part)[1]", 0)])
 def test_a_block_beside_a_decomposition_is_nothing(value: str, number: int) -> None:
     assert found("blocks-by-at-set", BLOCKS.format(value=value)) == number
+
+
+@pytest.mark.parametrize(("place", "number"), [("i", 1), ("jnp.argmax(part)", 1), ("rows_of(part)", 0)])
+def test_blocks_at_places_that_may_be_arrays_are_not_joined(place: str, number: int) -> None:
+    code = BLOCKS.format(value="jnp.sin(part)").replace(".at[i, :", ".at[place, :")
+    assert found("blocks-by-at-set", code.replace("        out =", f"        place = {place}\n        out =")) == number
 
 
 @pytest.mark.parametrize(("asked", "number"), [("with_writes", 1), ("with_one", 0)])

@@ -95,6 +95,41 @@ def test_the_elements_of_a_small_new_array_are_listed(shape: str, is_listed: boo
     assert advice(code).startswith("one jnp.stack of all elements in their order") == is_listed
 
 
+@pytest.mark.parametrize(("annotation", "is_one"), [("int", True), ("jnp.ndarray", False)])
+def test_a_field_that_its_class_calls_an_array_is_no_number_whatever_its_name(annotation: str, is_one: bool) -> None:
+    code = (
+        f"class Layout(NamedTuple):\n    gain_idx: {annotation}\n\n@jax.jit\ndef f(x, a, b, st: Layout):\n"
+        "    return x.at[st.gain_idx].set(a).at[st.gain_idx + 1].set(b)\n"
+    )
+    assert ("of places that are arrays" not in advice(f"from typing import NamedTuple\n{code}")) == is_one
+
+
+@pytest.mark.parametrize(("index", "is_listed"), [(":, {}, {}", True), ("{}, :, {}", False)])
+def test_small_matrices_of_a_batch_are_listed_along_the_last_axis(index: str, is_listed: bool) -> None:
+    first, second = index.format(0, 1), index.format(2, 2)
+    code = f"@jax.jit\ndef f(a, b, n):\n    return jnp.zeros((n, 3, 3)).at[{first}].set(a).at[{second}].set(b)\n"
+    said = advice(code).startswith("one jnp.stack of all elements in their order along the last axis")
+    assert said == is_listed
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result", "is_one_kernel"),
+    [
+        pytest.param(":-1", "-1", "2.0 * out", True, id="cut from the end and read"),
+        pytest.param(":, :n", ":, n:", "2.0 * out", True, id="parts of a table"),
+        pytest.param(":-1", "-1", "out", False, id="returned as it is"),
+        pytest.param(":3", "3:6", "2.0 * out", False, id="parts of a short vector, which may be one of a batch"),
+    ],
+)
+def test_parts_of_a_field_that_are_read_are_told_to_a_gpu_as_no_gain(
+    first: str, second: str, result: str, is_one_kernel: bool
+) -> None:
+    out = f"x.at[{first}].set(a).at[{second}].set(b)"
+    code = f"@jax.jit\ndef f(x, a, b):\n    n = x.shape[0] // 2\n    out = {out}\n    return {result}\n"
+    (found,) = check_text((HEAD + code).encode(), "m.py", SCOPE)
+    assert ("h100" not in found.targets) == is_one_kernel
+
+
 ROWS = """\
 @jax.jit
 def waves(x, layout, a, b, c, d):
@@ -377,7 +412,7 @@ def moved(self, x, a, b, sets, low_filter, high_filter, pos, goal_pos, nodes):
             "x[k, i : i + 8].set(f(i, k))",
             "one jnp.concatenate along the slice's axis for each place, then one jnp.stack",
         ),
-        ("for i in range(0, 32, 8):", "x[i : i + 8, i : i + 4].set(f(i))", "each padded with jnp.pad to whole rows"),
+        ("for i in range(0, 32, 8):", "x[i : i + 8, i : i + 4].set(f(i))", "one jnp.block of the rows of them"),
     ],
 )
 def test_blocks_are_put_together_by_what_fits_them(loops: str, write: str, expected: str) -> None:

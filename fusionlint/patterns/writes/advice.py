@@ -20,6 +20,7 @@ from fusionlint.patterns.writes.axis import (
     are_rows_of_a_short_one,
     fuses_on_a_gpu,
     is_called_a_slice,
+    leaves,
     said_along,
 )
 from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
@@ -113,8 +114,23 @@ def _of_places(told: _Told) -> Advice:
 
 
 def _pair(told: _Told) -> int:
-    places = None if are_arrays(told.writes, told.source) else along_one_axis(told.writes)
-    return FUSED if places is not None and fuses_on_a_gpu(told.writes, places, told.source) else ALONG
+    if are_arrays(told.writes, told.source):
+        return ALONG
+    places = along_one_axis(told.writes)
+    if places is None:
+        is_fused = _are_parts_of_a_field(told) and not leaves(told.writes[-1].call, told.source)
+    else:
+        is_fused = fuses_on_a_gpu(told.writes, places, told.source)
+    return FUSED if is_fused else ALONG
+
+
+def _are_parts_of_a_field(told: _Told) -> bool:
+    """Whether parts of an array that is no handful of numbers are written at places that Python knows: one of them is
+    cut from its end, `[:-1]`, or on one of several axes. Such parts too XLA makes one kernel of with what reads them."""
+    index = [part for write in told.writes for part in write.index]
+    bounds = [bound for part in index if isinstance(part, cst.Slice) for bound in (part.lower, part.upper) if bound]
+    is_long = any(len(write.index) > 1 for write in told.writes) or any((constant(b) or 0) < 0 for b in bounds)
+    return bool(bounds) and is_long and told.seen.is_known
 
 
 def _are_joined(told: _Told) -> bool:
@@ -179,21 +195,23 @@ def _planes(axis: int, told: _Told) -> str:
 
 
 def _listed(told: _Told) -> str | None:
-    """All elements of a small new array, one by one; None of others."""
+    """All elements of a small new array, one by one, or of the small matrix that stands at each place of its first
+    axes, `jnp.zeros((n, 3, 3)).at[:, 0, 1]`; None of others."""
     made = told.source.meant(root(told.writes[0]))
     shape = argument(made, 0, "shape") if isinstance(made, cst.Call) else None
-    if not isinstance(shape, cst.Tuple):
+    axes = sorted(told.seen.axes or ())
+    if not isinstance(shape, cst.Tuple) or not axes:
         return None
-    numbers = [constant(size.value) for size in shape.elements]
+    before = len(shape.elements) - len(axes)
+    if axes not in ([*range(before, len(shape.elements))], [*range(-len(axes), 0)]):
+        return None
     count = 1
-    for number in numbers:
+    for number in (constant(size.value) for size in shape.elements[before:]):
         count *= number if number is not None and number > 0 else _FEW + 1
-    axes = told.seen.axes or ()
     if not told.source.calls(made, *FRESH_BY_SHAPE) or told.seen.methods != {"set"} or count > _FEW:
         return None
-    if len(axes) != len(numbers):
-        return None
-    return f"one {told.jnp}.stack of all elements in their order, those that are not written too, and one reshape"
+    along = " along the last axis" if before else ""
+    return f"one {told.jnp}.stack of all elements in their order{along}, those that are not written too, and one reshape"
 
 
 def _scattered(told: _Told) -> Advice:

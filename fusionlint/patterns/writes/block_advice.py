@@ -207,7 +207,7 @@ def _joined(write: Write, loop: cst.For, source: Source) -> str:
     if _is_diagonal(write, source) and len(write.index) == 2:
         return "one jax.scipy.linalg.block_diag(*blocks)"
     if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
-        return f"one {jnp}.concatenate of them, each padded with {jnp}.pad to whole rows"
+        return f"one {jnp}.block of the rows of them, with {jnp}.zeros where there is none,"
     if not isinstance(source.loop(loop), cst.For):  # one block in each row
         return f"one {jnp}.stack, each block brought to its place in its row by {jnp}.pad,"
     return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"

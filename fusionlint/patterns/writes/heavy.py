@@ -16,7 +16,9 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # Library calls of many kernels each, one after the other for a batch too.
-_DECOMPOSES = regex(r"^jax\.(numpy|scipy|lax)\.linalg\.(svd|svdvals|eig|eigh|eigvals|eigvalsh|schur)$")
+_DECOMPOSES = regex(
+    r"^jax\.(numpy|scipy|lax)\.linalg\.(svd|svdvals|eig|eigh|eigvals|eigvalsh|schur|lu|lu_factor|lu_solve|cho_solve)$"
+)
 _NETWORK = regex(r"(^|[._])(\w*network|model|net|decoder|encoder|transformer)(_fn|_apply)?$|attention\w*$")
 _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
 # A value seldom has more names on its way.
