@@ -126,7 +126,7 @@ def _pair(told: _Told) -> int:
 
 def _are_parts_of_a_field(told: _Told) -> bool:
     """Whether parts of an array that is no handful of numbers are written at places that Python knows: one of them is
-    cut from its end, `[:-1]`, or on one of several axes. Such parts too XLA makes one kernel of with what reads them."""
+    cut from its end, `[:-1]`, or on one of several axes. Such parts XLA makes one kernel of with what reads them."""
     index = [part for write in told.writes for part in write.index]
     bounds = [bound for part in index if isinstance(part, cst.Slice) for bound in (part.lower, part.upper) if bound]
     is_long = any(len(write.index) > 1 for write in told.writes) or any((constant(b) or 0) < 0 for b in bounds)
@@ -210,8 +210,8 @@ def _listed(told: _Told) -> str | None:
         count *= number if number is not None and number > 0 else _FEW + 1
     if not told.source.calls(made, *FRESH_BY_SHAPE) or told.seen.methods != {"set"} or count > _FEW:
         return None
-    along = " along the last axis" if before else ""
-    return f"one {told.jnp}.stack of all elements in their order{along}, those that are not written too, and one reshape"
+    in_order = "in their order along the last axis" if before else "in their order"
+    return f"one {told.jnp}.stack of all elements {in_order}, those that are not written too, and one reshape"
 
 
 def _scattered(told: _Told) -> Advice:
