@@ -55,7 +55,9 @@ def _loop(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instructi
     for computation in module.computations.values():
         for item in computation.instructions.values():
             if item.opcode == "while" and name in names(item.attributes["body"]):
-                return computation, item
+                # A gather or a scatter that XLA makes a loop of has no steps of the user's.
+                is_theirs = item.op_name.rpartition("/")[2].startswith("while")
+                return (computation, item) if is_theirs else None
     return None
 
 

@@ -15,7 +15,7 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.readers import sorted_to, writer_of
+from fusionlint.patterns.readers import bounds, first_uses, sorted_to, value_of, writer_of
 from fusionlint.patterns.sort import (
     SORTS,
     Sorted,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _FEW = 8
+# Of one row of 100 or 512 values an H100 takes as many launches and bytes by `top_k`; of 1024 a third of the bytes.
+_LONG_ROW = 1000
 # What is sorted is seldom made in more steps than this.
 _VALUES = 4
 _SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
@@ -116,7 +118,20 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     if "top_k" in writer_of(barrier, module).op_name:
         return None  # a GPU sorts for it too
     length = sorted_to(barrier, module)
-    return "lax.top_k instead of a part of a whole sort" if length is not None and length > 1 else None
+    if length is None or length < 2 or _are_values_for_a_sort(barrier, module):
+        return None
+    return "lax.top_k instead of a part of a whole sort"
+
+
+def _are_values_for_a_sort(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether values alone are sorted and a sort is as good: for the smallest, which `top_k` has to negate twice, and
+    for one short row."""
+    sorts = (step for step in module.work_of(writer_of(barrier, module)) if step.opcode == "sort")
+    if any("argsort" in step.op_name for step in sorts):  # that XLA sorts numbers along says nothing: it may add them
+        return False
+    *rows, length = value_of(barrier, module).shape.dims
+    is_short = all(size == 1 for size in rows) and length < _LONG_ROW
+    return is_short or any(bounds(cut)[-1][0] == 0 for cut in first_uses(barrier, module))
 
 
 def _most(counted: list[Taken]) -> Taken:

@@ -154,8 +154,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
 def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) -> str | None:
     """What one scatter has written and another kernel's scatter writes to again, or an update in place of one slice
     that XLA has made of either."""
-    if barrier.readers == (barrier.writer,):
-        return None
+    if barrier.writer in barrier.readers:
+        return None  # one write in each step of a loop, whatever else looks at the array
     dims = value_of(barrier, module).shape.dims
     if barrier.opcodes[-1:] == ("scatter",):
         own = [s for s in module.work_of(writer_of(barrier, module)) if s.opcode == "scatter" and not is_of_jax(s)]
@@ -166,9 +166,11 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
     else:
         here = module.computations[barrier.computation]
         written = _slices_set(barrier.writer, dims, here, module)
-        again = any(written & _slices_set(name, dims, here, module) for name in barrier.readers)
-        again &= all(use.opcode in _OF_ONE_SLICE for use in first_uses(barrier, module))  # nothing needs it in between
-        methods = {"set"}
+        uses = [*first_uses(barrier, module)]
+        if not any(written & _slices_set(name, dims, here, module) for name in barrier.readers):
+            return None
+        is_needed = not uses or any(use.opcode not in _OF_ONE_SLICE for use in uses)
+        return None if is_needed else "write all places at once: one jnp.where, with a mask of the places"
     if not again or len(methods) != 1:  # what is set and what is added is no one scatter
         return None
     return f"write all places at once: one .at[indices].{methods.pop()}(values), with arrays of indices"

@@ -62,6 +62,16 @@ def made_of_what_was_set(x, i, j):
     x = x.at[i].set(1.0)
     return x.at[j].set(x[i] * 2.0)
 
+def ring(buffer, rows, places):
+    def step(carry, now):
+        (buffer, i), (row, place) = carry, now
+        buffer = buffer.at[i % 16].set(row)
+        return (buffer, i + 1), jnp.tanh(buffer[place])
+    return jax.lax.scan(step, (buffer, 0), (rows, places))
+
+def recurrence(table):
+    return jax.lax.fori_loop(2, 64, lambda i, t: t.at[i].set(t[i - 1] * 0.5 + t[i - 2]), table)
+
 def outputs(x, rows):
     return jax.lax.scan(lambda x, row: (x * row + 1.0, x), x, rows, unroll=4)
 """
@@ -71,6 +81,8 @@ CALLS = {
     "on_one_board": "i32[], i32[]",
     "row_and_column": "f32[64,64], i32[]",
     "needed": "f32[64], i32[], i32[]",
+    "ring": "f32[16,256], f32[64,256], i32[64]",
+    "recurrence": "f32[64]",
     "outputs": "f32[64], f32[100,64]",
     "added": "f32[1000], i32[20], i32[20]",
     "added_then_set": "f32[1000], i32[20], i32[20]",
@@ -112,6 +124,8 @@ def test_writes_that_no_one_scatter_says_are_no_chain(reports: dict[str, Report]
     assert not spoken_of(reports[name])
 
 
-@pytest.mark.parametrize("name", ["at_once", "apart", "in_a_loop", "row_and_column", "needed", "outputs"])
+@pytest.mark.parametrize(
+    "name", ["at_once", "apart", "in_a_loop", "row_and_column", "needed", "ring", "recurrence", "outputs"]
+)
 def test_one_scatter_and_scatters_to_different_arrays_are_not(reports: dict[str, Report], name: str) -> None:
     assert not spoken_of(reports[name])

@@ -81,6 +81,12 @@ def last(x):
         return c, c
     return jax.lax.scan(body, x, None, length=100)[1][-1]
 """
+RETURNED = """
+import jax
+
+def rolled(x, moves):
+    return jax.vmap(lambda x, us: jax.lax.scan(lambda x, u: (x + u, (x * x).sum()), x, us))(x, moves)
+"""
 OF_THE_USER = {
     "solve(key,f32[512])": "key-split-in-scan",
     "gamma(f32[512])": "sort-for-max",
@@ -102,3 +108,9 @@ def test_the_same_in_a_function_of_the_user_is_told_whatever_its_name(name: str,
 def _told(code: str, calls: Iterable[str], name: str, folder: Path) -> dict[str, set[str]]:
     reports = compilers.explained(compilers.written(code, calls, folder), name, all_rules())
     return {call: compilers.told(report) for call, report in reports.items()}
+
+
+@pytest.mark.parametrize("name", ["h100", "cpu"])
+def test_outputs_that_are_the_result_are_kept_for_somebody(name: str, tmp_path: Path) -> None:
+    (told,) = _told(RETURNED, ["rolled(f32[256,4],f32[256,100,4])"], name, tmp_path).values()
+    assert "scan-keeps-all-outputs" not in told

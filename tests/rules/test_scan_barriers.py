@@ -41,6 +41,9 @@ def centred(x, inputs):
 def noisy(x, keys):
     return jax.lax.scan(lambda x, key: (x + jax.random.normal(key, x.shape), None), x, keys)[0]
 
+def cut(images, corners):
+    return jax.vmap(lambda image, y: jax.lax.dynamic_slice(image, (y, y, 0), (24, 24, 3)))(images, corners)
+
 def shifted(window, inputs):
     return jax.lax.scan(lambda w, x: (jnp.concatenate([w[1:], x[None]]) * 0.5, None), window, inputs)[0]
 """
@@ -56,6 +59,7 @@ QUIET = [
     "centred(f32[64], f32[100,64])",
     "noisy(f32[64], key[100])",
     "shifted(f32[8,64], f32[100,64])",
+    "cut(f32[16,32,32,3], i32[16])",  # a loop of XLA's own
 ]
 
 

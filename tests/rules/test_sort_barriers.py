@@ -21,6 +21,12 @@ def last(x):
 def few(x):
     return jnp.sort(x)[:5]
 
+def most(x):
+    return jnp.sort(x)[..., -5:]
+
+def order(x):
+    return jnp.argsort(x)[:5]
+
 def middle(x):
     return jnp.sort(x)[50]
 
@@ -37,7 +43,12 @@ def top(x):
 """
 SAID = {
     "last(f32[100])": {"sort-for-max"},
-    "few(f32[100])": {"argsort-prefix"},
+    "few(f32[100])": set(),  # the smallest: two negations more
+    "few(f32[4096])": set(),
+    "most(f32[100])": set(),
+    "most(f32[4096])": {"argsort-prefix"},
+    "most(f32[64,512])": {"argsort-prefix"},
+    "order(f32[100])": {"argsort-prefix"},
     "middle(f32[100])": set(),
     "gaps(f32[100])": set(),
     "first_and_sums(f32[512])": set(),
