@@ -62,3 +62,19 @@ def test_a_softmax_keeps_the_order_by_whatever_name_a_library_hands_it_on(librar
 )  # fmt: skip
 def test_what_needs_the_sort_or_may_be_another_axis_is_left_alone(body: str) -> None:
     assert said(body) == []
+
+
+@pytest.mark.parametrize(
+    ("besides", "said"),
+    [
+        pytest.param("y[order]", "jax.lax.sort((x, y)", id="gathers alone"),
+        pytest.param("order", "`x, order_ = jax.lax.sort_key_val(x, jnp.arange(n))`", id="handed out"),
+        pytest.param("y.at[order].set(x)", "`x, order_ = jax.lax.sort_key_val(x, jnp.arange(n))`", id="the way back"),
+    ],
+)
+def test_an_order_that_more_than_gathers_read_is_kept(besides: str, said: str) -> None:
+    body = f"    order = jnp.argsort(x)\n    return x[order], {besides}\n"
+    code = f"import jax, jax.numpy as jnp\n@jax.jit\ndef f(x, y):\n{body}"
+    (found,) = check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith(said)
