@@ -534,10 +534,66 @@ def test_a_buffer_that_a_loop_fills_and_reads_crosses_by_what_it_reads() -> None
     assert (barrier.cause, barrier.bytes, barrier.readers) == ("in-place update", 4, ("u",))
 
 
+def test_a_copy_is_made_whole_whatever_is_written_to_it() -> None:
+    """Of 256 bytes that are copied to write 16 of them in place, 16 were told."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)"
+    copy, write = "%c = f32[64]{0} copy(%x)", "%y = f32[64]{0} dynamic-update-slice(%c, %u, %i)"
+    module = program(*lines, copy, write, "%z = f32[64]{0} cosine(%y)")
+    found = by_value(module)
+    assert (found["c"].cause, found["c"].bytes, found["c"].crossings) == ("copy", 256, 1)
+    assert (found["y"].cause, found["y"].bytes) == ("in-place update", 16)  # %z reads the rest in any case
+
+
+def test_what_is_written_into_an_argument_in_place_crosses_alone() -> None:
+    body = fused(
+        "body",
+        "%u = f32[4]{0} constant({1, 2, 3, 4})",
+        "%i = s32[] constant(3)",
+        "%b = f32[64]{0} bitcast(%body.p)",
+        "%d = f32[64]{0} dynamic-update-slice(%b, %u, %i)",
+        "%e = f32[64]{0} bitcast(%d)",
+    )
+    module = program("%y = f32[64]{0} fusion(%x), kind=kLoop, calls=%body", "%z = f32[64]{0} cosine(%y)", before=body)
+    assert by_value(module)["y"].bytes == 16
+
+
+def test_what_was_made_to_be_written_to_crosses_whole() -> None:
+    """Fused into the sine, the write would leave nothing for %z to read."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%s = f32[64]{0} sine(%x)"
+    writes = "%y = f32[64]{0} dynamic-update-slice(%s, %u, %i)", "%w = f32[64]{0} dynamic-update-slice(%y, %u, %i)"
+    found = by_value(program(*lines, *writes, "%z = f32[64]{0} cosine(%w)"))
+    assert {name: found[name].bytes for name in ("s", "y", "w")} == {"s": 16, "y": 16, "w": 256}
+
+
+def test_a_copy_into_a_loop_that_writes_to_it_in_place_is_a_barrier() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
+    found = by_value(loop(*lines, start="%c", first="%c = f32[64]{0} copy(%x)"))
+    assert set(found) == {"next", "c"}
+    assert (found["c"].cause, found["c"].detail) == ("copy", "of a loop's carry")
+    assert (found["c"].bytes, found["c"].crossings, found["c"].launches) == (256, 1, 1)
+
+
+def test_a_copy_that_a_loop_reads_again_and_again_is_made_once() -> None:
+    lines = "%y = f32[64]{0} sine(%old)", "%n = f32[64]{0} negate(%y)", "%new = f32[64]{0} bitcast(%old)"
+    barrier = by_value(loop(*lines, start="%c", first="%c = f32[64]{0} copy(%x)"))["c"]
+    assert (barrier.bytes, barrier.crossings) == (256, 1)
+
+
+def test_what_a_loop_writes_in_place_and_reads_whole_crosses_as_far_as_it_is_new() -> None:
+    lines = (
+        "%u = f32[1]{0} constant({1})",
+        "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)",
+        "%y = f32[64]{0} sine(%new)",
+    )
+    barrier = by_value(loop(*lines))["new"]
+    assert (barrier.bytes, barrier.crossings, barrier.readers) == (4, 10, ("y",))
+
+
 def test_stacked_outputs_read_after_the_loop_are_its_carry_not_an_update() -> None:
     lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
     barrier = by_value(loop(*lines, last="%z = f32[64]{0} tanh(%end)"))["new"]
     assert (barrier.cause, barrier.detail, barrier.crossings) == ("loop carry", "read after the loop", 1)
+    assert barrier.bytes == 40  # ten iterations write one number each; the others were there
 
 
 def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:

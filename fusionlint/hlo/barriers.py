@@ -20,7 +20,7 @@ from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
-from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
+from fusionlint.hlo.work import bytes_touched, made, updated_in_place, updates_in_place, used, value_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Barrier:
     computation: str
     writer: str  # kernel name
     readers: tuple[str, ...]  # kernel names, in program order
-    bytes: int  # of the value, as far as a reader touches it, per crossing
+    bytes: int  # of the value, as far as it is new and a reader touches it, per crossing; of a copy all, once
     crossings: int  # how often: trip counts multiplied, a loop of unknown length around the reader alone counted once
     per_iteration: bool  # the writer is in a loop of unknown length: `crossings` and `launches` are per iteration of it
     launches: int  # of the writer: what would be saved if it were fused into its readers
@@ -96,12 +96,38 @@ def _readings(
     found: defaultdict[tuple[Node, Path], list[_Reading]] = defaultdict(list)
     for reader in launched:
         node = (reader.computation, reader.name)
-        for number, origin in _reads(names, node):
-            touched = bytes_touched(names.module, node, number)
-            size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
-            times = _crossings(writers[origin.node], reader, origin.once, loops)
+        for number, origin in _reads(names, node, writers):
+            writer = writers[origin.node]
+            times = _crossings(writer, reader, origin.once, loops)
+            size = min(
+                bytes_touched(names.module, node, number),
+                # A loop writes the value slice by slice, and what reads it afterwards reads all of them.
+                _made_anew(names, origin, writers) * max(1, writer.launches // times),
+                value_shape(names.module, origin.node, origin.path).nbytes,
+            )
+            if writer.kind == "copy":  # without it the readers would still read what is copied
+                size, times = value_shape(names.module, origin.node, origin.path).nbytes, writer.launches
             found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
     return found
+
+
+def _made_anew(names: Flow, value: Origin, writers: Mapping[Node, Kernel]) -> int:
+    """Bytes of the value that its writer makes, each time. What it updates in place was there: an argument of the
+    program or its copy, or what the last iteration left. What other kernels made just before counts as made anew."""
+    size, todo, seen = 0, [(value.node, value.path)], {(value.node, value.path)}
+    for node, path in todo:
+        update = updated_in_place(names.module, node, path)
+        if update is None:
+            return value_shape(names.module, value.node, value.path).nbytes
+        size += update[1]
+        for origin in names.origins((node[0], names.instruction(node).operands[update[0]])):
+            if origin.left:  # slice by slice, it may be all of it
+                return value_shape(names.module, value.node, value.path).nbytes
+            was_there = origin.carried or origin.entered or writers[origin.node].kind == "copy"
+            if not was_there and (origin.node, origin.path) not in seen:
+                seen.add((origin.node, origin.path))
+                todo.append((origin.node, origin.path))
+    return size
 
 
 def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Mapping[str, Loop]) -> int:
@@ -116,15 +142,16 @@ def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Map
     return math.prod(loop.trip_count or 1 for loop in inside if loop.name not in once)
 
 
-def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:
+def _reads(names: Flow, node: Node, writers: Mapping[Node, Kernel]) -> Iterator[tuple[int, Origin]]:
     """The operands of the kernel `node` that other kernels wrote. A loop's output buffer, which is filled and never
-    read, is left out."""
+    read, is left out; not a copy that is made for it."""
     for number, operand in enumerate(names.instruction(node).operands):
         source = (node[0], operand)
         in_place = updates_in_place(names.module, node, number)
         for path, shape in leaves(names.instruction(source).shape):
             for origin in names.origins(source, path) if shape.dtype != "token" else ():
-                if not (in_place and (origin.carried or origin.entered)):
+                around = origin.carried or origin.entered
+                if not (in_place and around) or writers[origin.node].kind == "copy":
                     yield number, origin
 
 
