@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -544,6 +546,30 @@ def test_a_copy_is_made_whole_whatever_is_written_to_it() -> None:
     assert (found["y"].cause, found["y"].bytes) == ("in-place update", 16)  # %z reads the rest in any case
 
 
+def written_to(result: str, donated: Collection[int] = ()) -> Barrier:
+    """The copy of an argument, which is written to in place twice; `result` is what the program returns."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%c = f32[64]{0} copy(%x)"
+    writes = "%y = f32[64]{0} dynamic-update-slice(%c, %u, %i)", "%z = f32[64]{0} dynamic-update-slice(%y, %u, %i)"
+    return by_value(replace(program(*lines, *writes, result), donated=frozenset(donated)))["c"]
+
+
+def test_a_copy_that_donation_would_save_is_said_to_be_one() -> None:
+    returned = "%r = (s32[], f32[64]{0}) tuple(%i, %z)"
+    assert written_to(returned).detail == "of an argument that is not donated"
+    # The caller gives it; it is returned as it was; nothing of its shape is returned.
+    assert written_to(returned, donated={0}).detail == ""
+    assert written_to("%r = (f32[64]{0}, f32[64]{0}) tuple(%x, %z)").detail == ""
+    assert written_to("%r = f32[64]{0} cosine(%z)").detail == ""
+
+
+def test_a_copy_of_an_argument_that_a_loop_writes_to_is_said_to_be_one() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
+    copy = "%c = f32[64]{0} copy(%x)"
+    assert by_value(loop(*lines, start="%c", first=copy))["c"].detail == "of an argument that is not donated"
+    after = "%z = f32[64]{0} tanh(%end)"
+    assert by_value(loop(*lines, start="%c", first=copy, last=after))["c"].detail == "of a loop's carry"
+
+
 def test_what_is_written_into_an_argument_in_place_crosses_alone() -> None:
     body = fused(
         "body",
@@ -569,7 +595,7 @@ def test_a_copy_into_a_loop_that_writes_to_it_in_place_is_a_barrier() -> None:
     lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
     found = by_value(loop(*lines, start="%c", first="%c = f32[64]{0} copy(%x)"))
     assert set(found) == {"next", "c"}
-    assert (found["c"].cause, found["c"].detail) == ("copy", "of a loop's carry")
+    assert found["c"].cause == "copy"
     assert (found["c"].bytes, found["c"].crossings, found["c"].launches) == (256, 1, 1)
 
 
@@ -607,6 +633,50 @@ def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
     assert (found["joined"].cause, found["joined"].readers) == ("concatenate", ("new",))
     assert (found["new"].cause, found["new"].detail) == ("copy", "of a loop's carry")
     assert [(frame.path, frame.line) for frame in found["new"].stack] == [("f.py", 7)]
+
+
+def test_a_copy_of_an_argument_is_shown_where_it_is_written_to() -> None:
+    at = 'metadata={op_name="jit(f)/set" source_file="f.py" source_line=%d}'
+    copy, read = "%c = f32[64]{0} copy(%x)", f"%s = f32[64]{{0}} sine(%c), {at % 3}"
+    write = f"%y = f32[64]{{0}} dynamic-update-slice(%c, %u, %i), {at % 4}"
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", copy, read, write
+    found = by_value(program(*lines, "%r = (f32[64]{0}, f32[64]{0}) tuple(%s, %y)"))
+    assert [frame.line for frame in found["c"].stack] == [4]
+
+
+def test_the_copy_of_a_counter_is_shown_at_its_loop() -> None:
+    """The line of what reads the counter first, somewhere in the body, was shown."""
+    at = 'metadata={op_name="jit(f)/while" source_file="f.py" source_line=%d}'
+    text = f"""HloModule jit_f
+
+%body (p: (s32[], f32[64])) -> (s32[], f32[64]) {{
+  %p = (s32[], f32[64]{{0}}) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %old = f32[64]{{0}} get-tuple-element(%p), index=1
+  %f = f32[] convert(%i), {at % 3}
+  %new = f32[64]{{0}} pad(%old, %f), {at % 3}
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one), {at % 4}
+  ROOT %carry = (s32[], f32[64]{{0}}) tuple(%next, %new)
+}}
+
+%condition (q: (s32[], f32[64])) -> pred[] {{
+  %q = (s32[], f32[64]{{0}}) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %ten = s32[] constant(10)
+  ROOT %less = pred[] compare(%j, %ten), direction=LT
+}}
+
+ENTRY %main (x: f32[64]) -> f32[64] {{
+  %x = f32[64]{{0}} parameter(0)
+  %zero = s32[] constant(0)
+  %c = s32[] copy(%zero)
+  %start = (s32[], f32[64]{{0}}) tuple(%c, %x)
+  %loop = (s32[], f32[64]{{0}}) while(%start), condition=%condition, body=%body, {at % 7}
+  ROOT %end = f32[64]{{0}} get-tuple-element(%loop), index=1
+}}
+"""
+    assert [frame.line for frame in by_value(hlo.parse(text))["c"].stack] == [7]
 
 
 def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:

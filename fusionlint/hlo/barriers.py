@@ -14,13 +14,13 @@ from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
+from fusionlint.hlo.causes import COPIES, REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
-from fusionlint.hlo.work import bytes_touched, made, updated_in_place, updates_in_place, used, value_shape
+from fusionlint.hlo.work import IN_PLACE, bytes_touched, made, updated_in_place, updates_in_place, used, value_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,11 @@ def barriers(
     by_name = {kernel.name: kernel for kernel in launched}
     names = flow(module, by_name.keys())
     returned = {(origin.node, origin.path) for origin in _results(names)}
+    kept = {*_kept(names, returned)}
     found = []
     for (node, path), readings in _readings(names, launched, loops(module)).items():
         writer = by_name[node[1]]
-        value = _Value(names, node, path, (node, path) in returned and writer.loop is None)
+        value = _Value(names, node, path, (node, path) in returned and writer.loop is None, (node, path) in kept)
         found.append(_barrier(value, writer, readings, verdicts or {}, before or Lost()))
     position = {kernel.name: number for number, kernel in enumerate(launched)}
     return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
@@ -79,12 +80,35 @@ class _Value:
     node: Node
     path: Path
     returned: bool
+    kept: bool
 
 
 def _results(names: Flow) -> Iterator[Origin]:
     entry = names.module.computations[names.module.entry]
     for path, _ in leaves(entry.instructions[entry.root].shape):
         yield from names.origins((entry.name, entry.root), path)
+
+
+def _kept(names: Flow, returned: Iterable[tuple[Node, Path]]) -> Iterator[tuple[Node, Path]]:
+    """The copies of whole arguments that are written to in place and returned so: donated, the argument itself would
+    be written to. Of an argument that is returned as it is there have to be two in any case."""
+    entry = names.module.computations[names.module.entry]
+    results = (path for path, _ in leaves(entry.instructions[entry.root].shape))
+    needed = names.module.donated.union(*(names.inputs((entry.name, entry.root), path) for path in results))
+    todo = [*returned]
+    seen = {*todo}
+    for node, path in todo:
+        instruction = names.instruction(node)
+        update = updated_in_place(names.module, node, path)
+        if update is not None:
+            before = names.origins((node[0], instruction.operands[update[0]]))
+            new = {(origin.node, origin.path) for origin in before} - seen
+            seen |= new
+            todo.extend(new)
+        elif instruction.opcode in COPIES and instruction.shape.dims and node[0] == entry.name:
+            given = names.inputs((node[0], instruction.operands[0]))
+            if given and needed.isdisjoint(given):
+                yield node, path
 
 
 def _readings(
@@ -200,6 +224,7 @@ def _crossing(value: _Value, readings: Sequence[_Reading], verdicts: Mapping[str
         left=any(reading.origin.left for reading in readings),
         branched=any(reading.origin.branched for reading in readings),
         returned=value.returned,
+        kept=value.kept,
         verdict=next((verdicts[name] for name in producers if name in verdicts), None),
     )
 
@@ -219,7 +244,7 @@ def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> S
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
     where the copied value was made, not at its loop."""
     module, blamed = value.names.module, why.instruction
-    copied = _copied(value) if why.cause == "copy" else ()
+    copied = _copied(value) or _copied_for(value, crossing) if why.cause == "copy" else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     around = _first_stack((*crossing.made, value.names.instruction(value.node)))
@@ -275,6 +300,14 @@ def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
             return (*joins, *steps)
         node = source.node
     return ()
+
+
+def _copied_for(value: _Value, crossing: Crossing) -> Iterator[hlo.Instruction]:
+    """Why the copy kernel copies what no kernel made: for what writes to it in place, or, a constant, for its loop."""
+    yield from (step for step in crossing.used if step.opcode in IN_PLACE and step.shape.dims == crossing.shape.dims)
+    operands = value.names.instruction(value.node).operands
+    if all(value.names.instruction((value.node[0], name)).opcode == "constant" for name in operands):
+        yield from (step for step in _downstream(value) if step.opcode == "while")
 
 
 def _upstream(value: _Value, most: int = 32) -> Iterator[Node]:

@@ -49,6 +49,7 @@ class Crossing:
     left: bool
     branched: bool
     returned: bool
+    kept: bool  # an argument's copy, made because the caller keeps the argument
     verdict: Verdict | None
 
 
@@ -120,6 +121,8 @@ def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
         return None
     if crossing.shape.memory_space:
         return "into on-chip memory", crossing.made[0]
+    if crossing.kept:
+        return "of an argument that is not donated", crossing.made[0]
     in_loop = crossing.carried or crossing.entered
     return "of a loop's carry" if in_loop else "", crossing.made[0]
 
