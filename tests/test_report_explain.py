@@ -164,16 +164,6 @@ def test_one_scalar_op_is_one(once: int, again: int, says: str) -> None:
     assert f"\n{says}" in report_text(replace(report(), totals=totals, loops=()))
 
 
-def test_nobody_is_told_to_scatter_into_zeros_who_does() -> None:
-    verdict = Verdict("producer", "consumer", "do not fuse into the in-place operand of scatter")
-    one = replace(barrier(None), verdict=verdict)
-    zeros = report_text(report(ExplainedBarrier(replace(one, opcodes=("broadcast",)), "", "")))
-    other = report_text(report(ExplainedBarrier(replace(one, opcodes=("broadcast", "add")), "", "")))
-    assert "the array that a scatter writes to has to exist before" in zeros
-    assert "instead: scatter into zeros" in other
-    assert "instead" not in zeros
-
-
 def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
     one = barrier(frame(file))
     two = replace(one, value="get-tuple-element.7")

@@ -19,7 +19,6 @@ class Reason:
     rewrite: str = ""
 
 
-_WRITTEN_TO = "in-place operand of scatter"
 _SUM_TWICE = "make both sums from the same input, or accept one kernel for each"
 _IN_PLACE = "the reader writes into that memory in place: fused, it could overwrite what is still to be read"
 _AT_ONCE = "write all places at once: one .at[indices].set(values), or jnp.stack of the parts"
@@ -74,13 +73,11 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         "do not fuse into the output of scatter",
         "a scatter is finished before anything reads it",
-        "where every element is written, compute the result by jnp.where or a gather",
+        "where every element is written, compute the result by jnp.where or a gather; else do what follows before, to "
+        "the array and to the values: after .set any elementwise work, after .add a factor",
     ),
-    Reason(
-        _WRITTEN_TO,
-        "the array that a scatter writes to has to exist before",
-        "scatter into zeros, and combine with the array afterwards",
-    ),
+    # Scattered into zeros and combined afterwards there are as many kernels, and as many bytes.
+    Reason("in-place operand of scatter", "the array that a scatter writes to has to exist before"),
     Reason("unsupported opcode scatter", "a scatter is finished before anything reads it"),
     Reason(
         "can't fuse multiple dus",
@@ -135,12 +132,10 @@ def known(reason: str) -> Reason | None:
     return next((entry for entry in REASONS if entry.part in lower), None)
 
 
-def rewrite(reason: str, opcodes: Sequence[str] = ()) -> str:
-    """What can be written instead of what made the value, by its `opcodes`; "" where nothing would help, or it is
-    written so already: a scatter into zeros."""
+def rewrite(reason: str) -> str:
+    """What can be written instead; "" where nothing would help."""
     entry = known(reason)
-    is_filled = [*opcodes] == ["broadcast"]
-    return "" if entry is None or (is_filled and entry.part == _WRITTEN_TO) else entry.rewrite
+    return entry.rewrite if entry else ""
 
 
 def plain_words(reason: str, consumers: Sequence[str] = ()) -> str:

@@ -119,8 +119,8 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
 def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
-    judged = ((barrier.verdict, barrier.opcodes) for barrier in members)
-    reasons = dict.fromkeys(_reason(verdict, made, first.rule) for verdict, made in judged if verdict is not None)
+    judged = (barrier.verdict for barrier in members)
+    reasons = dict.fromkeys(_reason(verdict, first.rule) for verdict in judged if verdict is not None)
     advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
@@ -251,9 +251,8 @@ def characters(frame: hlo.Frame, text: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, ...]:
-    """XLA's words about what `opcodes` made, what they mean, and the catalogue's rewrite, unless a rule has a better
-    one."""
+def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
+    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one."""
     cost = ""
     if verdict.us_fused is not None and verdict.us_unfused is not None:
         cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
@@ -261,7 +260,7 @@ def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, .
     lines = [said]
     if words := plain_words(verdict.reason, verdict.consumers):
         lines.append(f"     that is: {words}")
-    instead = "" if rule else rewrite(verdict.reason, opcodes)
+    instead = "" if rule else rewrite(verdict.reason)
     if instead:
         lines.append(f"     instead: {instead}")
     return tuple(lines)
