@@ -708,6 +708,14 @@ def test_the_cost_model_is_the_cause_only_where_fusing_is_no_faster() -> None:
     assert by_value(module, {"y": cheap})["y"].verdict == cheap
 
 
+def test_an_optimization_barrier_that_xla_names_is_the_cause() -> None:
+    """It is gone from the optimized program, and the cause was unknown."""
+    module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
+    held = Verdict("y", "b", "the consumer is not fusible", consumers=("opt-barrier",))
+    assert by_value(module, {"y": held})["y"].cause == "optimization barrier"
+    assert by_value(module, {"y": replace(held, consumers=("tuple",))})["y"].cause == "unknown"
+
+
 def test_several_readers() -> None:
     module = program(
         "%y = f32[64]{0} sine(%x)",

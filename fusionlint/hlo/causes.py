@@ -29,6 +29,7 @@ Cause = Literal[
     "reduce feeding reduce",
     "returned and consumed",
     "loop carry",
+    "optimization barrier",
     "cost model",
     "reduction",
     "several readers",
@@ -66,6 +67,7 @@ Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 
 REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
+BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 HOST = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed"})
 # Primitives that move elements: no user's code, but a TPU's compiler makes some of them into custom calls.
 MOVES = frozenset(
@@ -181,6 +183,12 @@ def _loop_carry(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return ("read after the loop", crossing.made[0]) if crossing.left else None
 
 
+def _held(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """As XLA says: the barrier itself is gone from the optimized program."""
+    consumers = crossing.verdict.consumers if crossing.verdict else ()
+    return None if BARRIERS.isdisjoint(consumers) else ("", crossing.made[0])
+
+
 def _cost_model(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     verdict = crossing.verdict
     if verdict is None or verdict.us_fused is None or verdict.us_unfused is None:
@@ -223,6 +231,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("reduce feeding reduce", _reduce_feeding_reduce),  # both reduce
     ("returned and consumed", _returned_and_consumed),  # an output of the program that kernels read too
     ("loop carry", _loop_carry),  # into the next iteration, into a loop, or out of one
+    ("optimization barrier", _held),  # jax.lax.optimization_barrier's, or jax.checkpoint's
     ("cost model", _cost_model),  # XLA reckoned that fusing is no faster
     ("reduction", _reduction),  # a reader waits for the finished reduction, or reduces the value itself
     ("copy", _copied),  # the readers only copy
