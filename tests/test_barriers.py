@@ -11,6 +11,7 @@ import pytest
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import kernels
+from fusionlint.hlo.lost import lost
 from fusionlint.hlo.verdicts import Verdict
 
 SUM = """
@@ -255,6 +256,28 @@ def test_reduce_feeding_reduce() -> None:
         before=SUM + body,
     )
     assert by_value(module)["y"].cause == "reduce feeding reduce"
+
+
+def test_a_reduction_that_went_back_into_a_whole_array_is_not_the_line_to_blame() -> None:
+    """Of a softmax and what is done with it, in one kernel, the line of the maximum was shown."""
+    at = 'metadata={op_name="jit(f)/f" source_file="f.py" source_line=%d}'
+    body = fused(
+        "body",
+        "%zero = f32[] constant(0)",
+        f"%r = f32[] reduce(%body.p, %zero), dimensions={{0}}, to_apply=%sum, {at % 1}",
+        f"%w = f32[64]{{0}} broadcast(%r), dimensions={{}}, {at % 1}",
+        f"%d = f32[64]{{0}} divide(%body.p, %w), {at % 2}",
+    )
+    whole = "%y = f32[64]{0} fusion(%x), kind=kCustom, calls=%body", "%zero.1 = f32[] constant(0)"
+    again = "%z = f32[] reduce(%y, %zero.1), dimensions={0}, to_apply=%sum"
+    for last in (again, "%z = f32[64]{0} cosine(%y)"):
+        barrier = by_value(program(*whole, last, before=SUM + body))["y"]
+        assert [frame.line for frame in barrier.stack] == [2], barrier.cause
+    step = f"%s = f32[] reduce(%alone.p, %zero.2), dimensions={{0}}, to_apply=%sum, {at % 1}"
+    alone = SUM + fused("alone", "%zero.2 = f32[] constant(0)", step, f"%n = f32[] negate(%s), {at % 2}")
+    mean = "%y = f32[] fusion(%x), kind=kInput, calls=%alone"
+    barrier = by_value(program(mean, "%z = f32[] cosine(%y)", before=alone))["y"]
+    assert [frame.line for frame in barrier.stack] == [1]
 
 
 def test_scatter_is_blamed_for_what_it_reads_and_for_what_it_writes() -> None:
@@ -644,7 +667,7 @@ def test_a_copy_of_an_argument_is_shown_where_it_is_written_to() -> None:
     assert [frame.line for frame in found["c"].stack] == [4]
 
 
-def test_the_copy_of_a_counter_is_shown_at_its_loop() -> None:
+def test_what_a_loop_begins_with_is_copied_at_the_loop() -> None:
     """The line of what reads the counter first, somewhere in the body, was shown."""
     at = 'metadata={op_name="jit(f)/while" source_file="f.py" source_line=%d}'
     text = f"""HloModule jit_f
@@ -671,12 +694,30 @@ ENTRY %main (x: f32[64]) -> f32[64] {{
   %x = f32[64]{{0}} parameter(0)
   %zero = s32[] constant(0)
   %c = s32[] copy(%zero)
-  %start = (s32[], f32[64]{{0}}) tuple(%c, %x)
+  %d = f32[64]{{0}} copy(%x)
+  %start = (s32[], f32[64]{{0}}) tuple(%c, %d)
   %loop = (s32[], f32[64]{{0}}) while(%start), condition=%condition, body=%body, {at % 7}
   ROOT %end = f32[64]{{0}} get-tuple-element(%loop), index=1
 }}
 """
-    assert [frame.line for frame in by_value(hlo.parse(text))["c"].stack] == [7]
+    found = by_value(hlo.parse(text))
+    assert {name: [frame.line for frame in found[name].stack] for name in ("c", "d")} == {"c": [7], "d": [7]}
+
+
+def test_a_transpose_of_an_argument_that_lost_its_line_is_shown_where_it_was_written() -> None:
+    """A batched scan turns its inputs first; the line of what reads them in the loop was shown."""
+    at = 'metadata={op_name="jit(f)/transpose" source_file="f.py" source_line=%d}'
+    turned = "%t = f32[64]{0} transpose(%x), dimensions={0}"
+    module = program(turned, f"%z = f32[64]{{0}} cosine(%t), {at % 9}")
+
+    def lines(*written: str) -> list[int]:
+        before = lost(program(*written, "%r = f32[64]{0} cosine(%x)"))
+        return [frame.line for barrier in barriers(module, before=before) for frame in barrier.stack]
+
+    once = f"{turned}, {at % 4}"
+    assert lines(once) == [4]
+    assert lines(once, once.replace("%t", "%u").replace("=4", "=5")) == [9]  # in which of them?
+    assert lines(f"%s = f32[64]{{0}} sine(%x), {at % 3}", once.replace("(%x)", "(%s)")) == [9]  # of something else
 
 
 def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:

@@ -221,6 +221,7 @@ def _crossing(value: _Value, readings: Sequence[_Reading], verdicts: Mapping[str
         readers=len({reading.reader.name for reading in readings}),
         carried=any(reading.origin.carried for reading in readings),
         entered=any(reading.origin.entered for reading in readings),
+        starts=frozenset(chain.from_iterable(reading.origin.once for reading in readings)),
         left=any(reading.origin.left for reading in readings),
         branched=any(reading.origin.branched for reading in readings),
         returned=value.returned,
@@ -268,8 +269,14 @@ def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], 
     steps = chain(crossing.made, crossing.used, (inner for step in without for inner in module.work_of(step)))
     by = next(filter(None, (made_with(module, step) for step in steps)), "")
     taken: set[Taken] = {fed} if fed else {*_inputs(value.names, nodes)}
-    known = _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
+    turned = before.turned(_inputs(value.names, (value.node,))) if _turns(crossing.made) else ()
+    known = turned or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
     return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+
+
+def _turns(steps: Iterable[hlo.Instruction]) -> bool:
+    """Whether the steps only order the axes anew: what begins with that is not the work of those who read it."""
+    return all(step.opcode == "transpose" for step in steps)
 
 
 def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[hlo.Instruction]:
@@ -303,11 +310,11 @@ def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
 
 
 def _copied_for(value: _Value, crossing: Crossing) -> Iterator[hlo.Instruction]:
-    """Why the copy kernel copies what no kernel made: for what writes to it in place, or, a constant, for its loop."""
+    """Why the copy kernel copies an argument or a constant: for what writes to it in place, or for the loop whose carry
+    begins with it."""
     yield from (step for step in crossing.used if step.opcode in IN_PLACE and step.shape.dims == crossing.shape.dims)
-    operands = value.names.instruction(value.node).operands
-    if all(value.names.instruction((value.node[0], name)).opcode == "constant" for name in operands):
-        yield from (step for step in _downstream(value) if step.opcode == "while")
+    inner_first = value.names.module.every("while")  # as HLO is printed
+    yield from (step for step in inner_first[::-1] if step.name in crossing.starts)
 
 
 def _upstream(value: _Value, most: int = 32) -> Iterator[Node]:

@@ -47,6 +47,7 @@ class Crossing:
     readers: int
     carried: bool
     entered: bool
+    starts: frozenset[str]  # the loops whose carry begins with it
     left: bool
     branched: bool
     returned: bool
@@ -166,9 +167,7 @@ def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _reduce_feeding_reduce(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    if not any(step.opcode in REDUCES for step in crossing.used):
-        return None
-    return next((("", step) for step in crossing.made if step.opcode in REDUCES), None)
+    return _reduced(crossing) if any(step.opcode in REDUCES for step in crossing.used) else None
 
 
 def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -199,13 +198,18 @@ def _cost_model(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 def _finished_reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     """XLA says so itself, whatever the reader does with the value."""
     said = crossing.verdict.reason.lower() if crossing.verdict else ""
-    if "output of a reduce fusion" not in said:
-        return None
-    return next((("", step) for step in crossing.made if step.opcode in REDUCES), None)
+    return _reduced(crossing) if "output of a reduce fusion" in said else None
 
 
 def _reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    return _first(crossing, REDUCES)
+    return _reduced(crossing) or _first(crossing, REDUCES)
+
+
+def _reduced(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """The writer's reduction; its last step where what was reduced went back into a larger array, as in a softmax."""
+    steps = [step for step in crossing.made if step.opcode in REDUCES]
+    whole = (step for step in steps if _elements(step.shape) >= _elements(crossing.shape))
+    return ("", next(whole, crossing.made[0])) if steps else None
 
 
 def _several_readers(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -254,7 +258,8 @@ def _primitive(step: hlo.Instruction) -> str:
 
 
 def _elements(shape: hlo.Shape) -> int:
+    """Of an array; of several that are made together those of the first."""
     count = 1
-    for size in shape.dims:
+    for size in shape.parts[0].dims if shape.parts else shape.dims:
         count *= size
     return count
