@@ -229,6 +229,16 @@ def test_without_a_column_the_whole_line_is_marked(file: str) -> None:
     assert "      1 | import jax.numpy as jnp\n        | ^^^^^^^^^^^^^^^^^^^^^^^\n" in text
 
 
+def test_all_that_is_told_of_a_line_at_once_is_underlined(file: str) -> None:
+    """Of three reductions on a line the first alone was."""
+    spans = ((19, 22), (5, 8), (16, 23), (19, 22))
+    every = [barrier(Frame(file, 4, start, 4, end, "step"), number) for number, (start, end) in enumerate(spans)]
+    text = report_text(report(*(ExplainedBarrier(one, "", "") for one in every)))
+    line = Path(file).read_text().splitlines()[3]
+    assert f"      4 | {line}\n        |     ^^^        ^^^^^^^\n" in text
+    assert "concatenate (x4)" in text
+
+
 def test_a_file_that_is_not_there_has_no_excerpt(file: str) -> None:
     text = report_text(report(ExplainedBarrier(barrier(Frame("/nowhere/x.py", 4, 1)), "", "")))
     assert "/nowhere/x.py:4:1" in text
