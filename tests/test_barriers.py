@@ -569,19 +569,20 @@ def test_a_copy_is_made_whole_whatever_is_written_to_it() -> None:
     assert (found["y"].cause, found["y"].bytes) == ("in-place update", 16)  # %z reads the rest in any case
 
 
-def written_to(result: str, donated: Collection[int] = ()) -> Barrier:
+def written_to(result: str, *more: str, donated: Collection[int] = ()) -> Barrier:
     """The copy of an argument, which is written to in place twice; `result` is what the program returns."""
     lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%c = f32[64]{0} copy(%x)"
     writes = "%y = f32[64]{0} dynamic-update-slice(%c, %u, %i)", "%z = f32[64]{0} dynamic-update-slice(%y, %u, %i)"
-    return by_value(replace(program(*lines, *writes, result), donated=frozenset(donated)))["c"]
+    return by_value(replace(program(*lines, *writes, *more, result), donated=frozenset(donated)))["c"]
 
 
 def test_a_copy_that_donation_would_save_is_said_to_be_one() -> None:
     returned = "%r = (s32[], f32[64]{0}) tuple(%i, %z)"
     assert written_to(returned).detail == "of an argument that is not donated"
-    # The caller gives it; it is returned as it was; nothing of its shape is returned.
+    # The caller gives it; it is returned as it was; something else reads it; nothing of its shape is returned.
     assert written_to(returned, donated={0}).detail == ""
     assert written_to("%r = (f32[64]{0}, f32[64]{0}) tuple(%x, %z)").detail == ""
+    assert written_to("%r = (f32[64]{0}, f32[64]{0}) tuple(%s, %z)", "%s = f32[64]{0} sine(%x)").detail == ""
     assert written_to("%r = f32[64]{0} cosine(%z)").detail == ""
 
 

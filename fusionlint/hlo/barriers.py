@@ -91,10 +91,9 @@ def _results(names: Flow) -> Iterator[Origin]:
 
 def _kept(names: Flow, returned: Iterable[tuple[Node, Path]]) -> Iterator[tuple[Node, Path]]:
     """The copies of whole arguments that are written to in place and returned so: donated, the argument itself would
-    be written to. Of an argument that is returned as it is there have to be two in any case."""
+    be written to. Of an argument that anything else reads, or returns, XLA may need the copy in any case: donated, a
+    cache of which the old and the new were multiplied in one kernel was copied twice."""
     entry = names.module.computations[names.module.entry]
-    results = (path for path, _ in leaves(entry.instructions[entry.root].shape))
-    needed = names.module.donated.union(*(names.inputs((entry.name, entry.root), path) for path in results))
     todo = [*returned]
     seen = {*todo}
     for node, path in todo:
@@ -106,8 +105,8 @@ def _kept(names: Flow, returned: Iterable[tuple[Node, Path]]) -> Iterator[tuple[
             seen |= new
             todo.extend(new)
         elif instruction.opcode in COPIES and instruction.shape.dims and node[0] == entry.name:
-            given = names.inputs((node[0], instruction.operands[0]))
-            if given and needed.isdisjoint(given):
+            given = names.inputs((node[0], instruction.operands[0])) - names.module.donated
+            if [len(entry.parameters[number].users) for number in given] == [1]:
                 yield node, path
 
 
