@@ -14,13 +14,14 @@ from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import COPIES, REDUCES, Blame, Cause, Crossing, blame
+from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
-from fusionlint.hlo.work import IN_PLACE, bytes_touched, made, updated_in_place, updates_in_place, used, value_shape
+from fusionlint.hlo.work import IN_PLACE, bytes_touched, made, updates_in_place, used, value_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def barriers(
     by_name = {kernel.name: kernel for kernel in launched}
     names = flow(module, by_name.keys())
     returned = {(origin.node, origin.path) for origin in _results(names)}
-    kept = {*_kept(names, returned)}
+    kept = {*copied_for_the_caller(names, returned)}
     found = []
     for (node, path), readings in _readings(names, launched, loops(module)).items():
         writer = by_name[node[1]]
@@ -89,27 +90,6 @@ def _results(names: Flow) -> Iterator[Origin]:
         yield from names.origins((entry.name, entry.root), path)
 
 
-def _kept(names: Flow, returned: Iterable[tuple[Node, Path]]) -> Iterator[tuple[Node, Path]]:
-    """The copies of whole arguments that are written to in place and returned so: donated, the argument itself would
-    be written to. Of an argument that anything else reads, or returns, XLA may need the copy in any case: donated, a
-    cache of which the old and the new were multiplied in one kernel was copied twice."""
-    entry = names.module.computations[names.module.entry]
-    todo = [*returned]
-    seen = {*todo}
-    for node, path in todo:
-        instruction = names.instruction(node)
-        update = updated_in_place(names.module, node, path)
-        if update is not None:
-            before = names.origins((node[0], instruction.operands[update[0]]))
-            new = {(origin.node, origin.path) for origin in before} - seen
-            seen |= new
-            todo.extend(new)
-        elif instruction.opcode in COPIES and instruction.shape.dims and node[0] == entry.name:
-            given = names.inputs((node[0], instruction.operands[0])) - names.module.donated
-            if [len(entry.parameters[number].users) for number in given] == [1]:
-                yield node, path
-
-
 def _readings(
     names: Flow, launched: Sequence[Kernel], around: Sequence[Loop]
 ) -> dict[tuple[Node, Path], list[_Reading]]:
@@ -125,32 +105,13 @@ def _readings(
             size = min(
                 bytes_touched(names.module, node, number),
                 # A loop writes the value slice by slice, and what reads it afterwards reads all of them.
-                _made_anew(names, origin, writers) * max(1, writer.launches // times),
+                made_anew(names, origin, writers) * max(1, writer.launches // times),
                 value_shape(names.module, origin.node, origin.path).nbytes,
             )
             if writer.kind == "copy":  # without it the readers would still read what is copied
                 size, times = value_shape(names.module, origin.node, origin.path).nbytes, writer.launches
             found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
     return found
-
-
-def _made_anew(names: Flow, value: Origin, writers: Mapping[Node, Kernel]) -> int:
-    """Bytes of the value that its writer makes, each time. What it updates in place was there: an argument of the
-    program or its copy, or what the last iteration left. What other kernels made just before counts as made anew."""
-    size, todo, seen = 0, [(value.node, value.path)], {(value.node, value.path)}
-    for node, path in todo:
-        update = updated_in_place(names.module, node, path)
-        if update is None:
-            return value_shape(names.module, value.node, value.path).nbytes
-        size += update[1]
-        for origin in names.origins((node[0], names.instruction(node).operands[update[0]])):
-            if origin.left:  # slice by slice, it may be all of it
-                return value_shape(names.module, value.node, value.path).nbytes
-            was_there = origin.carried or origin.entered or writers[origin.node].kind == "copy"
-            if not was_there and (origin.node, origin.path) not in seen:
-                seen.add((origin.node, origin.path))
-                todo.append((origin.node, origin.path))
-    return size
 
 
 def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Mapping[str, Loop]) -> int:
