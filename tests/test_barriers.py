@@ -586,6 +586,20 @@ def test_a_copy_that_donation_would_save_is_said_to_be_one() -> None:
     assert written_to("%r = f32[64]{0} cosine(%z)").detail == ""
 
 
+def test_a_copy_by_way_of_on_chip_memory_is_one_that_donation_would_save() -> None:
+    """On a TPU: f32[1000,1000] that one row is written to, 22 us, donated 2.5 us by XLA's own estimates."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%in = f32[64]{0:S(1)} copy(%x)"
+    out = "%out = (f32[64]{0}, f32[64]{0:S(1)}, u32[]{:S(2)}) copy-start(%in)", "%done = f32[64]{0} copy-done(%out)"
+    found = by_value(program(*lines, *out, "%y = f32[64]{0} dynamic-update-slice(%done, %u, %i)"))
+    details = {barrier.writer: barrier.detail for barrier in found.values()}
+    assert details == {"in": "into on-chip memory", "out": "of an argument that is not donated"}
+
+
+def test_a_copy_that_a_loop_hands_round_is_no_arguments() -> None:
+    module = loop("%new = f32[64]{0} copy(%old)", last="%z = f32[64]{0} copy(%end)")
+    assert {barrier.detail for barrier in barriers(module)} == {"", "of a loop's carry"}
+
+
 def test_a_copy_of_an_argument_that_a_loop_writes_to_is_said_to_be_one() -> None:
     lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
     copy = "%c = f32[64]{0} copy(%x)"

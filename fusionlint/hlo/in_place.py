@@ -41,14 +41,25 @@ def copied_for_the_caller(names: Flow, returned: Iterable[tuple[Node, Path]]) ->
     todo = [*returned]
     seen = {*todo}
     for node, path in todo:
-        instruction = names.instruction(node)
         update = updated_in_place(names.module, node, path)
-        if update is not None:
-            before = names.origins((node[0], instruction.operands[update[0]]))
-            new = {(origin.node, origin.path) for origin in before} - seen
-            seen |= new
-            todo.extend(new)
-        elif instruction.opcode in COPIES and instruction.shape.dims and node[0] == entry.name:
-            given = names.inputs((node[0], instruction.operands[0])) - names.module.donated
+        copies = names.instruction(node).opcode in COPIES
+        if update is None and not copies:
+            continue
+        source = node[0], names.instruction(node).operands[update[0] if update else 0]
+        new = {(origin.node, origin.path) for origin in names.origins(source)} - seen
+        seen |= new
+        todo.extend(new)  # a TPU copies by way of its own memory
+        if copies and value_shape(names.module, node, path).dims and node[0] == entry.name:
+            given = _inputs_copied(names, source) - names.module.donated
             if [len(entry.parameters[number].users) for number in given] == [1]:
                 yield node, path
+
+
+def _inputs_copied(names: Flow, source: Node) -> frozenset[int]:
+    """The arguments that a value of the program's ENTRY is, or is a copy of."""
+    inputs = names.inputs(source)
+    for origin in names.origins(source):
+        # A loop may hand its own copy round.
+        if origin.node[0] == source[0] and names.instruction(origin.node).opcode in COPIES:
+            inputs |= _inputs_copied(names, (origin.node[0], names.instruction(origin.node).operands[0]))
+    return inputs
