@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
 from fusionlint.hlo.kernels import kernels
+from fusionlint.hlo.lost import lost
 from fusionlint.hlo.verdicts import Verdict
 
 SUM = """
@@ -253,6 +256,28 @@ def test_reduce_feeding_reduce() -> None:
         before=SUM + body,
     )
     assert by_value(module)["y"].cause == "reduce feeding reduce"
+
+
+def test_a_reduction_that_went_back_into_a_whole_array_is_not_the_line_to_blame() -> None:
+    """Of a softmax and what is done with it, in one kernel, the line of the maximum was shown."""
+    at = 'metadata={op_name="jit(f)/f" source_file="f.py" source_line=%d}'
+    body = fused(
+        "body",
+        "%zero = f32[] constant(0)",
+        f"%r = f32[] reduce(%body.p, %zero), dimensions={{0}}, to_apply=%sum, {at % 1}",
+        f"%w = f32[64]{{0}} broadcast(%r), dimensions={{}}, {at % 1}",
+        f"%d = f32[64]{{0}} divide(%body.p, %w), {at % 2}",
+    )
+    whole = "%y = f32[64]{0} fusion(%x), kind=kCustom, calls=%body", "%zero.1 = f32[] constant(0)"
+    again = "%z = f32[] reduce(%y, %zero.1), dimensions={0}, to_apply=%sum"
+    for last in (again, "%z = f32[64]{0} cosine(%y)"):
+        barrier = by_value(program(*whole, last, before=SUM + body))["y"]
+        assert [frame.line for frame in barrier.stack] == [2], barrier.cause
+    step = f"%s = f32[] reduce(%alone.p, %zero.2), dimensions={{0}}, to_apply=%sum, {at % 1}"
+    alone = SUM + fused("alone", "%zero.2 = f32[] constant(0)", step, f"%n = f32[] negate(%s), {at % 2}")
+    mean = "%y = f32[] fusion(%x), kind=kInput, calls=%alone"
+    barrier = by_value(program(mean, "%z = f32[] cosine(%y)", before=alone))["y"]
+    assert [frame.line for frame in barrier.stack] == [1]
 
 
 def test_scatter_is_blamed_for_what_it_reads_and_for_what_it_writes() -> None:
@@ -534,10 +559,105 @@ def test_a_buffer_that_a_loop_fills_and_reads_crosses_by_what_it_reads() -> None
     assert (barrier.cause, barrier.bytes, barrier.readers) == ("in-place update", 4, ("u",))
 
 
+def test_a_copy_is_made_whole_whatever_is_written_to_it() -> None:
+    """Of 256 bytes that are copied to write 16 of them in place, 16 were told."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)"
+    copy, write = "%c = f32[64]{0} copy(%x)", "%y = f32[64]{0} dynamic-update-slice(%c, %u, %i)"
+    module = program(*lines, copy, write, "%z = f32[64]{0} cosine(%y)")
+    found = by_value(module)
+    assert (found["c"].cause, found["c"].bytes, found["c"].crossings) == ("copy", 256, 1)
+    assert (found["y"].cause, found["y"].bytes) == ("in-place update", 16)  # %z reads the rest in any case
+
+
+def written_to(result: str, *more: str, donated: Collection[int] = ()) -> Barrier:
+    """The copy of an argument, which is written to in place twice; `result` is what the program returns."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%c = f32[64]{0} copy(%x)"
+    writes = "%y = f32[64]{0} dynamic-update-slice(%c, %u, %i)", "%z = f32[64]{0} dynamic-update-slice(%y, %u, %i)"
+    return by_value(replace(program(*lines, *writes, *more, result), donated=frozenset(donated)))["c"]
+
+
+def test_a_copy_that_donation_would_save_is_said_to_be_one() -> None:
+    returned = "%r = (s32[], f32[64]{0}) tuple(%i, %z)"
+    assert written_to(returned).detail == "of an argument that is not donated"
+    # The caller gives it; it is returned as it was; something else reads it; nothing of its shape is returned.
+    assert written_to(returned, donated={0}).detail == ""
+    assert written_to("%r = (f32[64]{0}, f32[64]{0}) tuple(%x, %z)").detail == ""
+    assert written_to("%r = (f32[64]{0}, f32[64]{0}) tuple(%s, %z)", "%s = f32[64]{0} sine(%x)").detail == ""
+    assert written_to("%r = f32[64]{0} cosine(%z)").detail == ""
+
+
+def test_a_copy_by_way_of_on_chip_memory_is_one_that_donation_would_save() -> None:
+    """On a TPU: f32[1000,1000] that one row is written to, 22 us, donated 2.5 us by XLA's own estimates."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%in = f32[64]{0:S(1)} copy(%x)"
+    out = "%out = (f32[64]{0}, f32[64]{0:S(1)}, u32[]{:S(2)}) copy-start(%in)", "%done = f32[64]{0} copy-done(%out)"
+    found = by_value(program(*lines, *out, "%y = f32[64]{0} dynamic-update-slice(%done, %u, %i)"))
+    details = {barrier.writer: barrier.detail for barrier in found.values()}
+    assert details == {"in": "into on-chip memory", "out": "of an argument that is not donated"}
+
+
+def test_a_copy_that_a_loop_hands_round_is_no_arguments() -> None:
+    module = loop("%new = f32[64]{0} copy(%old)", last="%z = f32[64]{0} copy(%end)")
+    assert {barrier.detail for barrier in barriers(module)} == {"", "of a loop's carry"}
+
+
+def test_a_copy_of_an_argument_that_a_loop_writes_to_is_said_to_be_one() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
+    copy = "%c = f32[64]{0} copy(%x)"
+    assert by_value(loop(*lines, start="%c", first=copy))["c"].detail == "of an argument that is not donated"
+    after = "%z = f32[64]{0} tanh(%end)"
+    assert by_value(loop(*lines, start="%c", first=copy, last=after))["c"].detail == "of a loop's carry"
+
+
+def test_what_is_written_into_an_argument_in_place_crosses_alone() -> None:
+    body = fused(
+        "body",
+        "%u = f32[4]{0} constant({1, 2, 3, 4})",
+        "%i = s32[] constant(3)",
+        "%b = f32[64]{0} bitcast(%body.p)",
+        "%d = f32[64]{0} dynamic-update-slice(%b, %u, %i)",
+        "%e = f32[64]{0} bitcast(%d)",
+    )
+    module = program("%y = f32[64]{0} fusion(%x), kind=kLoop, calls=%body", "%z = f32[64]{0} cosine(%y)", before=body)
+    assert by_value(module)["y"].bytes == 16
+
+
+def test_what_was_made_to_be_written_to_crosses_whole() -> None:
+    """Fused into the sine, the write would leave nothing for %z to read."""
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", "%s = f32[64]{0} sine(%x)"
+    writes = "%y = f32[64]{0} dynamic-update-slice(%s, %u, %i)", "%w = f32[64]{0} dynamic-update-slice(%y, %u, %i)"
+    found = by_value(program(*lines, *writes, "%z = f32[64]{0} cosine(%w)"))
+    assert {name: found[name].bytes for name in ("s", "y", "w")} == {"s": 16, "y": 16, "w": 256}
+
+
+def test_a_copy_into_a_loop_that_writes_to_it_in_place_is_a_barrier() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
+    found = by_value(loop(*lines, start="%c", first="%c = f32[64]{0} copy(%x)"))
+    assert set(found) == {"next", "c"}
+    assert found["c"].cause == "copy"
+    assert (found["c"].bytes, found["c"].crossings, found["c"].launches) == (256, 1, 1)
+
+
+def test_a_copy_that_a_loop_reads_again_and_again_is_made_once() -> None:
+    lines = "%y = f32[64]{0} sine(%old)", "%n = f32[64]{0} negate(%y)", "%new = f32[64]{0} bitcast(%old)"
+    barrier = by_value(loop(*lines, start="%c", first="%c = f32[64]{0} copy(%x)"))["c"]
+    assert (barrier.bytes, barrier.crossings) == (256, 1)
+
+
+def test_what_a_loop_writes_in_place_and_reads_whole_crosses_as_far_as_it_is_new() -> None:
+    lines = (
+        "%u = f32[1]{0} constant({1})",
+        "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)",
+        "%y = f32[64]{0} sine(%new)",
+    )
+    barrier = by_value(loop(*lines))["new"]
+    assert (barrier.bytes, barrier.crossings, barrier.readers) == (4, 10, ("y",))
+
+
 def test_stacked_outputs_read_after_the_loop_are_its_carry_not_an_update() -> None:
     lines = "%u = f32[1]{0} constant({1})", "%new = f32[64]{0} dynamic-update-slice(%old, %u, %i)"
     barrier = by_value(loop(*lines, last="%z = f32[64]{0} tanh(%end)"))["new"]
     assert (barrier.cause, barrier.detail, barrier.crossings) == ("loop carry", "read after the loop", 1)
+    assert barrier.bytes == 40  # ten iterations write one number each; the others were there
 
 
 def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
@@ -551,6 +671,68 @@ def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
     assert (found["joined"].cause, found["joined"].readers) == ("concatenate", ("new",))
     assert (found["new"].cause, found["new"].detail) == ("copy", "of a loop's carry")
     assert [(frame.path, frame.line) for frame in found["new"].stack] == [("f.py", 7)]
+
+
+def test_a_copy_of_an_argument_is_shown_where_it_is_written_to() -> None:
+    at = 'metadata={op_name="jit(f)/set" source_file="f.py" source_line=%d}'
+    copy, read = "%c = f32[64]{0} copy(%x)", f"%s = f32[64]{{0}} sine(%c), {at % 3}"
+    write = f"%y = f32[64]{{0}} dynamic-update-slice(%c, %u, %i), {at % 4}"
+    lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)", copy, read, write
+    found = by_value(program(*lines, "%r = (f32[64]{0}, f32[64]{0}) tuple(%s, %y)"))
+    assert [frame.line for frame in found["c"].stack] == [4]
+
+
+def test_what_a_loop_begins_with_is_copied_at_the_loop() -> None:
+    """The line of what reads the counter first, somewhere in the body, was shown."""
+    at = 'metadata={op_name="jit(f)/while" source_file="f.py" source_line=%d}'
+    text = f"""HloModule jit_f
+
+%body (p: (s32[], f32[64])) -> (s32[], f32[64]) {{
+  %p = (s32[], f32[64]{{0}}) parameter(0)
+  %i = s32[] get-tuple-element(%p), index=0
+  %old = f32[64]{{0}} get-tuple-element(%p), index=1
+  %f = f32[] convert(%i), {at % 3}
+  %new = f32[64]{{0}} pad(%old, %f), {at % 3}
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one), {at % 4}
+  ROOT %carry = (s32[], f32[64]{{0}}) tuple(%next, %new)
+}}
+
+%condition (q: (s32[], f32[64])) -> pred[] {{
+  %q = (s32[], f32[64]{{0}}) parameter(0)
+  %j = s32[] get-tuple-element(%q), index=0
+  %ten = s32[] constant(10)
+  ROOT %less = pred[] compare(%j, %ten), direction=LT
+}}
+
+ENTRY %main (x: f32[64]) -> f32[64] {{
+  %x = f32[64]{{0}} parameter(0)
+  %zero = s32[] constant(0)
+  %c = s32[] copy(%zero)
+  %d = f32[64]{{0}} copy(%x)
+  %start = (s32[], f32[64]{{0}}) tuple(%c, %d)
+  %loop = (s32[], f32[64]{{0}}) while(%start), condition=%condition, body=%body, {at % 7}
+  ROOT %end = f32[64]{{0}} get-tuple-element(%loop), index=1
+}}
+"""
+    found = by_value(hlo.parse(text))
+    assert {name: [frame.line for frame in found[name].stack] for name in ("c", "d")} == {"c": [7], "d": [7]}
+
+
+def test_a_transpose_of_an_argument_that_lost_its_line_is_shown_where_it_was_written() -> None:
+    """A batched scan turns its inputs first; the line of what reads them in the loop was shown."""
+    at = 'metadata={op_name="jit(f)/transpose" source_file="f.py" source_line=%d}'
+    turned = "%t = f32[64]{0} transpose(%x), dimensions={0}"
+    module = program(turned, f"%z = f32[64]{{0}} cosine(%t), {at % 9}")
+
+    def lines(*written: str) -> list[int]:
+        before = lost(program(*written, "%r = f32[64]{0} cosine(%x)"))
+        return [frame.line for barrier in barriers(module, before=before) for frame in barrier.stack]
+
+    once = f"{turned}, {at % 4}"
+    assert lines(once) == [4]
+    assert lines(once, once.replace("%t", "%u").replace("=4", "=5")) == [9]  # in which of them?
+    assert lines(f"%s = f32[64]{{0}} sine(%x), {at % 3}", once.replace("(%x)", "(%s)")) == [9]  # of something else
 
 
 def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:
@@ -580,6 +762,14 @@ def test_the_cost_model_is_the_cause_only_where_fusing_is_no_faster() -> None:
     assert by_value(module, {"y": dear})["y"].cause == "cost model"
     assert by_value(module, {"y": cheap})["y"].cause == "unknown"
     assert by_value(module, {"y": cheap})["y"].verdict == cheap
+
+
+def test_an_optimization_barrier_that_xla_names_is_the_cause() -> None:
+    """It is gone from the optimized program, and the cause was unknown."""
+    module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
+    held = Verdict("y", "b", "the consumer is not fusible", consumers=("opt-barrier",))
+    assert by_value(module, {"y": held})["y"].cause == "optimization barrier"
+    assert by_value(module, {"y": replace(held, consumers=("tuple",))})["y"].cause == "unknown"
 
 
 def test_several_readers() -> None:

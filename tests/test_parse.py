@@ -372,3 +372,16 @@ def test_no_text_makes_the_reader_hang(place, junk):
     with pytest.raises(hlo.HloSyntaxError):
         one(f"ROOT %a = ({junk * 3000} {place}")
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("head", "numbers"),
+    [
+        ("", set()),
+        (", input_output_alias={ {}: (0, {}, may-alias) }, entry_computation_layout={(f32[])->f32[]}", {0}),
+        (", is_scheduled=true, input_output_alias={ {0}: (2, {}, may-alias), {1, 0}: (13, {1}, must-alias) }", {2, 13}),
+        (', entry_computation_layout={(f32[], (f32[]))->f32[]}, frontend_attributes={a="{}: (0, x"}', set()),
+    ],
+)
+def test_the_arguments_that_are_donated_stand_in_the_head(head: str, numbers: set[int]) -> None:
+    assert hlo.parse(f"HloModule f{head}\n\nENTRY %e {{\n  ROOT %a = f32[] parameter(0)\n}}\n").donated == numbers

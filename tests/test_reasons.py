@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusionlint.hlo.reasons import CONSUMERS, REASONS, catalogue, known, plain_words
+from fusionlint.hlo.reasons import CONSUMERS, REASONS, catalogue, known, plain_words, rewrite
 
 # As XLA:GPU printed them, jax 0.10.2 and before.
 SEEN = [
@@ -21,6 +21,10 @@ SEEN = [
     "Not fusing power with multiple users because it may result in expensive op duplication",
     "DUS and DS index mismatch",
     "Unsupported opcode scatter",
+    "Unsupported opcode dynamic-update-slice",
+    "Unsupported opcode reduce-window",
+    "Unsupported instruction opcode reverse",
+    "Fusion can not be tiled with SymbolicTileAnalysis: No valid tilings found.",
     "No users to fuse",
     "unrecognized inplace update non-elementwise output pair",
     "Producer fusion has multiple non-elementwise ops, bailing.",
@@ -68,3 +72,16 @@ def test_the_catalogue_lists_every_reason_with_its_rewrite() -> None:
     for entry in REASONS:
         assert f'"{entry.part}"\n    {entry.words}\n' in text
         assert not entry.rewrite or f"    instead: {entry.rewrite}\n" in text
+
+
+def test_nobody_is_told_to_scatter_into_zeros() -> None:
+    """Measured on an H100, sin(x).at[i].add(v) * 2 of f32[4096,64]: 3 launches and 4.2 MB, combined afterwards the
+    same; with the factor on both before, 2 launches and 2.1 MB."""
+    assert rewrite("do not fuse into the in-place operand of scatter") == ""
+    assert "after .add a factor" in rewrite("do not fuse into the output of scatter")
+
+
+def test_a_maximum_is_not_called_a_sum() -> None:
+    """What XLA says of a reduction it says of any."""
+    for entry in REASONS:
+        assert "sum" not in f"{entry.words} {entry.rewrite}".replace("(a sum, a maximum)", "").split()

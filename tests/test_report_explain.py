@@ -164,16 +164,6 @@ def test_one_scalar_op_is_one(once: int, again: int, says: str) -> None:
     assert f"\n{says}" in report_text(replace(report(), totals=totals, loops=()))
 
 
-def test_nobody_is_told_to_scatter_into_zeros_who_does() -> None:
-    verdict = Verdict("producer", "consumer", "do not fuse into the in-place operand of scatter")
-    one = replace(barrier(None), verdict=verdict)
-    zeros = report_text(report(ExplainedBarrier(replace(one, opcodes=("broadcast",)), "", "")))
-    other = report_text(report(ExplainedBarrier(replace(one, opcodes=("broadcast", "add")), "", "")))
-    assert "the array that a scatter writes to has to exist before" in zeros
-    assert "instead: scatter into zeros" in other
-    assert "instead" not in zeros
-
-
 def test_two_values_of_one_kernel_are_one_launch(file: str) -> None:
     one = barrier(frame(file))
     two = replace(one, value="get-tuple-element.7")
@@ -237,6 +227,16 @@ def test_columns_count_the_bytes_of_a_line(tmp_path: Path) -> None:
 def test_without_a_column_the_whole_line_is_marked(file: str) -> None:
     text = report_text(report(ExplainedBarrier(barrier(Frame(file, 1)), "", "")))
     assert "      1 | import jax.numpy as jnp\n        | ^^^^^^^^^^^^^^^^^^^^^^^\n" in text
+
+
+def test_all_that_is_told_of_a_line_at_once_is_underlined(file: str) -> None:
+    """Of three reductions on a line the first alone was."""
+    spans = ((19, 22), (5, 8), (16, 23), (19, 22))
+    every = [barrier(Frame(file, 4, start, 4, end, "step"), number) for number, (start, end) in enumerate(spans)]
+    text = report_text(report(*(ExplainedBarrier(one, "", "") for one in every)))
+    line = Path(file).read_text().splitlines()[3]
+    assert f"      4 | {line}\n        |     ^^^        ^^^^^^^\n" in text
+    assert "concatenate (x4)" in text
 
 
 def test_a_file_that_is_not_there_has_no_excerpt(file: str) -> None:

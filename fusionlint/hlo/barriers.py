@@ -17,10 +17,11 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
-from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
+from fusionlint.hlo.work import IN_PLACE, bytes_touched, made, updates_in_place, used, value_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Barrier:
     computation: str
     writer: str  # kernel name
     readers: tuple[str, ...]  # kernel names, in program order
-    bytes: int  # of the value, as far as a reader touches it, per crossing
+    bytes: int  # of the value, as far as it is new and a reader touches it, per crossing; of a copy all, once
     crossings: int  # how often: trip counts multiplied, a loop of unknown length around the reader alone counted once
     per_iteration: bool  # the writer is in a loop of unknown length: `crossings` and `launches` are per iteration of it
     launches: int  # of the writer: what would be saved if it were fused into its readers
@@ -64,10 +65,11 @@ def barriers(
     by_name = {kernel.name: kernel for kernel in launched}
     names = flow(module, by_name.keys())
     returned = {(origin.node, origin.path) for origin in _results(names)}
+    kept = {*copied_for_the_caller(names, returned)}
     found = []
     for (node, path), readings in _readings(names, launched, loops(module)).items():
         writer = by_name[node[1]]
-        value = _Value(names, node, path, (node, path) in returned and writer.loop is None)
+        value = _Value(names, node, path, (node, path) in returned and writer.loop is None, (node, path) in kept)
         found.append(_barrier(value, writer, readings, verdicts or {}, before or Lost()))
     position = {kernel.name: number for number, kernel in enumerate(launched)}
     return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
@@ -79,6 +81,7 @@ class _Value:
     node: Node
     path: Path
     returned: bool
+    kept: bool
 
 
 def _results(names: Flow) -> Iterator[Origin]:
@@ -96,10 +99,17 @@ def _readings(
     found: defaultdict[tuple[Node, Path], list[_Reading]] = defaultdict(list)
     for reader in launched:
         node = (reader.computation, reader.name)
-        for number, origin in _reads(names, node):
-            touched = bytes_touched(names.module, node, number)
-            size = min(touched, value_shape(names.module, origin.node, origin.path).nbytes)
-            times = _crossings(writers[origin.node], reader, origin.once, loops)
+        for number, origin in _reads(names, node, writers):
+            writer = writers[origin.node]
+            times = _crossings(writer, reader, origin.once, loops)
+            size = min(
+                bytes_touched(names.module, node, number),
+                # A loop writes the value slice by slice, and what reads it afterwards reads all of them.
+                made_anew(names, origin, writers) * max(1, writer.launches // times),
+                value_shape(names.module, origin.node, origin.path).nbytes,
+            )
+            if writer.kind == "copy":  # without it the readers would still read what is copied
+                size, times = value_shape(names.module, origin.node, origin.path).nbytes, writer.launches
             found[origin.node, origin.path].append(_Reading(reader, number, origin, size, times))
     return found
 
@@ -116,15 +126,16 @@ def _crossings(writer: Kernel, reader: Kernel, once: Collection[str], loops: Map
     return math.prod(loop.trip_count or 1 for loop in inside if loop.name not in once)
 
 
-def _reads(names: Flow, node: Node) -> Iterator[tuple[int, Origin]]:
+def _reads(names: Flow, node: Node, writers: Mapping[Node, Kernel]) -> Iterator[tuple[int, Origin]]:
     """The operands of the kernel `node` that other kernels wrote. A loop's output buffer, which is filled and never
-    read, is left out."""
+    read, is left out; not a copy that is made for it."""
     for number, operand in enumerate(names.instruction(node).operands):
         source = (node[0], operand)
         in_place = updates_in_place(names.module, node, number)
         for path, shape in leaves(names.instruction(source).shape):
             for origin in names.origins(source, path) if shape.dtype != "token" else ():
-                if not (in_place and (origin.carried or origin.entered)):
+                around = origin.carried or origin.entered
+                if not (in_place and around) or writers[origin.node].kind == "copy":
                     yield number, origin
 
 
@@ -170,9 +181,11 @@ def _crossing(value: _Value, readings: Sequence[_Reading], verdicts: Mapping[str
         readers=len({reading.reader.name for reading in readings}),
         carried=any(reading.origin.carried for reading in readings),
         entered=any(reading.origin.entered for reading in readings),
+        starts=frozenset(chain.from_iterable(reading.origin.once for reading in readings)),
         left=any(reading.origin.left for reading in readings),
         branched=any(reading.origin.branched for reading in readings),
         returned=value.returned,
+        kept=value.kept,
         verdict=next((verdicts[name] for name in producers if name in verdicts), None),
     )
 
@@ -192,7 +205,7 @@ def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> S
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
     where the copied value was made, not at its loop."""
     module, blamed = value.names.module, why.instruction
-    copied = _copied(value) if why.cause == "copy" else ()
+    copied = _copied(value) or _copied_for(value, crossing) if why.cause == "copy" else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     around = _first_stack((*crossing.made, value.names.instruction(value.node)))
@@ -216,8 +229,14 @@ def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], 
     steps = chain(crossing.made, crossing.used, (inner for step in without for inner in module.work_of(step)))
     by = next(filter(None, (made_with(module, step) for step in steps)), "")
     taken: set[Taken] = {fed} if fed else {*_inputs(value.names, nodes)}
-    known = _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
+    turned = before.turned(_inputs(value.names, (value.node,))) if _turns(crossing.made) else ()
+    known = turned or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
     return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+
+
+def _turns(steps: Iterable[hlo.Instruction]) -> bool:
+    """Whether the steps only order the axes anew: what begins with that is not the work of those who read it."""
+    return all(step.opcode == "transpose" for step in steps)
 
 
 def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[hlo.Instruction]:
@@ -248,6 +267,14 @@ def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
             return (*joins, *steps)
         node = source.node
     return ()
+
+
+def _copied_for(value: _Value, crossing: Crossing) -> Iterator[hlo.Instruction]:
+    """Why the copy kernel copies an argument or a constant: for what writes to it in place, or for the loop whose carry
+    begins with it."""
+    yield from (step for step in crossing.used if step.opcode in IN_PLACE and step.shape.dims == crossing.shape.dims)
+    inner_first = value.names.module.every("while")  # as HLO is printed
+    yield from (step for step in inner_first[::-1] if step.name in crossing.starts)
 
 
 def _upstream(value: _Value, most: int = 32) -> Iterator[Node]:

@@ -29,6 +29,7 @@ Cause = Literal[
     "reduce feeding reduce",
     "returned and consumed",
     "loop carry",
+    "optimization barrier",
     "cost model",
     "reduction",
     "several readers",
@@ -46,9 +47,11 @@ class Crossing:
     readers: int
     carried: bool
     entered: bool
+    starts: frozenset[str]  # the loops whose carry begins with it
     left: bool
     branched: bool
     returned: bool
+    kept: bool  # an argument's copy, made because the caller keeps the argument
     verdict: Verdict | None
 
 
@@ -65,6 +68,7 @@ Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 
 REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
+BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 HOST = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed"})
 # Primitives that move elements: no user's code, but a TPU's compiler makes some of them into custom calls.
 MOVES = frozenset(
@@ -120,6 +124,8 @@ def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
         return None
     if crossing.shape.memory_space:
         return "into on-chip memory", crossing.made[0]
+    if crossing.kept:
+        return "of an argument that is not donated", crossing.made[0]
     in_loop = crossing.carried or crossing.entered
     return "of a loop's carry" if in_loop else "", crossing.made[0]
 
@@ -161,9 +167,7 @@ def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _reduce_feeding_reduce(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    if not any(step.opcode in REDUCES for step in crossing.used):
-        return None
-    return next((("", step) for step in crossing.made if step.opcode in REDUCES), None)
+    return _reduced(crossing) if any(step.opcode in REDUCES for step in crossing.used) else None
 
 
 def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -178,6 +182,12 @@ def _loop_carry(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return ("read after the loop", crossing.made[0]) if crossing.left else None
 
 
+def _held(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """As XLA says: the barrier itself is gone from the optimized program."""
+    consumers = crossing.verdict.consumers if crossing.verdict else ()
+    return None if BARRIERS.isdisjoint(consumers) else ("", crossing.made[0])
+
+
 def _cost_model(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     verdict = crossing.verdict
     if verdict is None or verdict.us_fused is None or verdict.us_unfused is None:
@@ -188,13 +198,18 @@ def _cost_model(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 def _finished_reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     """XLA says so itself, whatever the reader does with the value."""
     said = crossing.verdict.reason.lower() if crossing.verdict else ""
-    if "output of a reduce fusion" not in said:
-        return None
-    return next((("", step) for step in crossing.made if step.opcode in REDUCES), None)
+    return _reduced(crossing) if "output of a reduce fusion" in said else None
 
 
 def _reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    return _first(crossing, REDUCES)
+    return _reduced(crossing) or _first(crossing, REDUCES)
+
+
+def _reduced(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """The writer's reduction; its last step where what was reduced went back into a larger array, as in a softmax."""
+    steps = [step for step in crossing.made if step.opcode in REDUCES]
+    whole = (step for step in steps if _elements(step.shape) >= _elements(crossing.shape))
+    return ("", next(whole, crossing.made[0])) if steps else None
 
 
 def _several_readers(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -220,6 +235,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("reduce feeding reduce", _reduce_feeding_reduce),  # both reduce
     ("returned and consumed", _returned_and_consumed),  # an output of the program that kernels read too
     ("loop carry", _loop_carry),  # into the next iteration, into a loop, or out of one
+    ("optimization barrier", _held),  # jax.lax.optimization_barrier's, or jax.checkpoint's
     ("cost model", _cost_model),  # XLA reckoned that fusing is no faster
     ("reduction", _reduction),  # a reader waits for the finished reduction, or reduces the value itself
     ("copy", _copied),  # the readers only copy
@@ -242,7 +258,8 @@ def _primitive(step: hlo.Instruction) -> str:
 
 
 def _elements(shape: hlo.Shape) -> int:
+    """Of an array; of several that are made together those of the first."""
     count = 1
-    for size in shape.dims:
+    for size in shape.parts[0].dims if shape.parts else shape.dims:
         count *= size
     return count

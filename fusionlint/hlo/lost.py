@@ -42,13 +42,19 @@ class Lost:
     def stack(self, opcodes: Iterable[str], by: str, fed: Collection[Taken]) -> Stack:
         """Where the first of `opcodes` that is of a kind was written, which is made with the operation `by` ("" where
         that is not known) and takes one of `fed`; () where nothing says so, or it may have been in several places."""
-        sites = next((self.sites[opcode] for opcode in opcodes if opcode in self.sites), ())
+        sites = next((self.sites[opcode] for opcode in opcodes if opcode in self.sites and opcode in _KINDS), ())
         sites = [site for site in sites if by in ("", site.by)] or sites
         every = {site.stack for site in sites}
         if any(not every.isdisjoint(site.fed) for site in sites):  # an argument reaches one through another
             fed = [one for one in fed if isinstance(one, tuple)]
         fitting = {site.stack for site in sites if not {*fed}.isdisjoint(site.fed)} if len(every) > 1 else every
         return fitting.pop() if len(fitting) == 1 else ()
+
+    def turned(self, arguments: Iterable[int]) -> Stack:
+        """Where the axes of one of the program's arguments were ordered anew; () where that is in several places."""
+        given = {*arguments}
+        every = {site.stack for site in self.sites.get("transpose", ()) if not given.isdisjoint(site.fed)}
+        return every.pop() if len(every) == 1 else ()
 
 
 def made_with(module: hlo.Module, step: hlo.Instruction) -> str:
@@ -64,7 +70,7 @@ def lost(before: hlo.Module) -> Lost:
     found: defaultdict[str, list[_Site]] = defaultdict(list)
     for name, part in before.computations.items():
         for step in part.instructions.values():
-            if step.opcode in _KINDS:
+            if step.opcode in _KINDS or step.opcode == "transpose":
                 sites = _sites(before, name, step.stack, step.operands, made_with(before, step))
                 found[step.opcode].extend(islice(sites, _MANY))
     return Lost(found)

@@ -77,6 +77,7 @@ class Module:
     name: str
     entry: str
     computations: Mapping[str, Computation]  # in printed order
+    donated: frozenset[int] = frozenset()  # the numbers of the arguments whose memory takes a result
 
     def body(self, item: Instruction) -> Computation | None:
         """The computation that a fusion runs; None for anything else."""
@@ -126,6 +127,7 @@ def parse(text: str) -> Module:
     # Not splitlines(): a string may hold a form feed or U+2028 as it is.
     lines = text.split("\n")
     name, start = _module_name(lines)
+    donated = frozenset(int(number) for number in _DONATED.findall(lines[start - 1]))
     stacks, start = read_tables(lines, start)
     reader = _Reader(stacks)
     computations: dict[str, Computation] = {}
@@ -138,7 +140,7 @@ def parse(text: str) -> Module:
     if not entry:
         raise HloSyntaxError(f"line {len(lines)}: the text ends and there was no ENTRY computation")
     _check_calls(computations, lines)
-    return Module(name, entry, computations)
+    return Module(name, entry, computations, donated)
 
 
 # Patterns -------------------------------------------------------------------------------------------------------------
@@ -164,6 +166,9 @@ _BRACES = r"\{" + _balanced(r"\{", r"\}", _STRING + "|", 16) + r"\}"
 _NAME = r"[\w.\-]+"
 
 _MODULE = re.compile(rf"HloModule\s+({_NAME})")
+_DONATED = re.compile(
+    r"\}: \((\d+), \{[\d, ]*\}, (?:may|must)-alias\)"
+)  # of input_output_alias={ {1}: (0, {}, may-alias) }
 _HEADER = re.compile(rf"(ENTRY\s+)?%?({_NAME})\s*(?:\(.*\)\s*->\s*.*)?\{{\s*$")
 _INSTRUCTION = re.compile(rf"\s*(ROOT\s+)?%?({_NAME}) = (\({_PARENS}\)|[^\s(]\S*) ([a-z][\w\-]*)\(({_PARENS})\)(.*)$")
 _PLAIN = r'[^,{"\[(]*'

@@ -19,9 +19,9 @@ class Reason:
     rewrite: str = ""
 
 
-_WRITTEN_TO = "in-place operand of scatter"
-_SUM_TWICE = "make both sums from the same input, or accept one kernel for each"
+_REDUCED_TWICE = "make both reductions from the same input, or accept one kernel for each"
 _IN_PLACE = "the reader writes into that memory in place: fused, it could overwrite what is still to be read"
+_NOT_IN_TRITON = "one side is a kernel that Triton compiles, a product or a softmax, and Triton has no such operation"
 _AT_ONCE = "write all places at once: one .at[indices].set(values), or jnp.stack of the parts"
 _ONE_READER = "read the value in one place, or let every reader make it anew from what it is made of"
 
@@ -52,8 +52,8 @@ REASONS: tuple[Reason, ...] = (
     Reason("insufficient non-constant nodes", "nothing but a constant would be fused"),
     Reason(
         "not fusing reductions over major dimensions",
-        "a sum over the first axes is fastest as a kernel of its own",
-        "put the axis that is summed over last",
+        "a reduction over the first axes is fastest as a kernel of its own",
+        "put the axis that is reduced last",
     ),
     Reason("producer can be output-fused", "the value is kept for a fusion with what made its operand"),
     # XLA:GPU
@@ -66,22 +66,25 @@ REASONS: tuple[Reason, ...] = (
     Reason("no users to fuse", "nothing in this computation reads the value: it is its result"),
     Reason(
         "both the producer and the consumer contain a reduce",
-        "a sum waits for all of another sum",
-        _SUM_TWICE,
+        "a reduction (a sum, a maximum) waits for all of another one",
+        _REDUCED_TWICE,
     ),
-    Reason("would create a loop fusion", "fused behind the sum, the sum would be made anew for every element"),
+    Reason(
+        "would create a loop fusion", "fused, the reduction (a sum, a maximum) would be made anew for every element"
+    ),
     Reason("overly large code duplication", "fusing would repeat the same code too often", _ONE_READER),
     Reason(
         "do not fuse into the output of scatter",
         "a scatter is finished before anything reads it",
-        "where every element is written, compute the result by jnp.where or a gather",
+        "where every element is written, compute the result by jnp.where or a gather; else do what follows before, to "
+        "the array and to the values: after .set any elementwise work, after .add a factor",
     ),
-    Reason(
-        _WRITTEN_TO,
-        "the array that a scatter writes to has to exist before",
-        "scatter into zeros, and combine with the array afterwards",
-    ),
+    # Scattered into zeros and combined afterwards there are as many kernels, and as many bytes.
+    Reason("in-place operand of scatter", "the array that a scatter writes to has to exist before"),
     Reason("unsupported opcode scatter", "a scatter is finished before anything reads it"),
+    Reason("unsupported opcode", _NOT_IN_TRITON),
+    Reason("unsupported instruction opcode", _NOT_IN_TRITON),
+    Reason("can not be tiled", "fused, the kernel could not be cut into the tiles that Triton needs"),
     Reason(
         "can't fuse multiple dus",
         "one kernel updates one slice in place",
@@ -107,7 +110,7 @@ REASONS: tuple[Reason, ...] = (
     Reason("is too expensive to duplicate", "an expensive operation with several readers is made once"),
     Reason("larger than allowed budget", "the kernel would read and write more arrays than one can"),
     # both
-    Reason("too many reductions inside single fusion", "a kernel holds only so many sums"),
+    Reason("too many reductions inside single fusion", "a kernel holds only so many reductions"),
 )
 # Why a consumer takes whole arrays: by its opcode.
 CONSUMERS = {
@@ -135,12 +138,10 @@ def known(reason: str) -> Reason | None:
     return next((entry for entry in REASONS if entry.part in lower), None)
 
 
-def rewrite(reason: str, opcodes: Sequence[str] = ()) -> str:
-    """What can be written instead of what made the value, by its `opcodes`; "" where nothing would help, or it is
-    written so already: a scatter into zeros."""
+def rewrite(reason: str) -> str:
+    """What can be written instead; "" where nothing would help."""
     entry = known(reason)
-    is_filled = [*opcodes] == ["broadcast"]
-    return "" if entry is None or (is_filled and entry.part == _WRITTEN_TO) else entry.rewrite
+    return entry.rewrite if entry else ""
 
 
 def plain_words(reason: str, consumers: Sequence[str] = ()) -> str:

@@ -6,7 +6,7 @@ A fusion is looked into: only the part of its body that leads to the value, or f
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.cost import result_shape
@@ -62,6 +62,28 @@ def bytes_touched(module: hlo.Module, node: Node, number: int) -> int:
     return min(sum(touched), parameter.shape.nbytes) if touched else parameter.shape.nbytes
 
 
+def updated_in_place(module: hlo.Module, node: Node, path: Path) -> tuple[int, int] | None:
+    """Which of its operands the kernel `node` overwrites a part of, and how many bytes of it, to make element `path` of
+    its result; None where it makes the whole element anew."""
+    instruction = module.computations[node[0]].instructions[node[1]]
+    body = module.body(instruction)
+    steps = body.instructions if body else module.computations[node[0]].instructions
+    update = steps[body.root] if body else instruction
+    if body and path and update.opcode == "tuple":
+        update, path = steps[update.operands[path[0]]], path[1:]
+    while body and update.opcode in SAME_VALUE:
+        update = steps[update.operands[0]]
+    if update.opcode not in IN_PLACE:
+        return None
+    number = path[0] if path else 0  # a scatter may have several buffers
+    name, size = update.operands[number], _update_bytes(steps, update)
+    if body is None:
+        return number, size
+    while steps[name].opcode in SAME_VALUE:
+        name = steps[name].operands[0]
+    return (int(steps[name].literal), size) if steps[name].opcode == "parameter" else None
+
+
 def updates_in_place(module: hlo.Module, node: Node, number: int) -> bool:
     """Whether the kernel `node` only overwrites a part of its operand `number`, and reads none of it."""
     computation = module.computations[node[0]]
@@ -105,9 +127,12 @@ def _touched_by(computation: hlo.Computation, user: hlo.Instruction, name: str) 
     if user.opcode in PARTIAL_READS and name not in user.operands[1:]:
         return result_shape(user).nbytes
     if _is_updated(user, name):
-        update = user.operands[1 if user.opcode == "dynamic-update-slice" else -1]
-        return computation.instructions[update].shape.nbytes
+        return _update_bytes(computation.instructions, user)
     return computation.instructions[name].shape.nbytes
+
+
+def _update_bytes(steps: Mapping[str, hlo.Instruction], update: hlo.Instruction) -> int:
+    return steps[update.operands[1 if update.opcode == "dynamic-update-slice" else -1]].shape.nbytes
 
 
 def _is_updated(user: hlo.Instruction, name: str) -> bool:

@@ -119,8 +119,8 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
 def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
-    judged = ((barrier.verdict, barrier.opcodes) for barrier in members)
-    reasons = dict.fromkeys(_reason(verdict, made, first.rule) for verdict, made in judged if verdict is not None)
+    judged = (barrier.verdict for barrier in members)
+    reasons = dict.fromkeys(_reason(verdict, first.rule) for verdict in judged if verdict is not None)
     advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
@@ -129,7 +129,7 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
         _callers_of(group),
         _cost(group, totals),
         stack[0] if stack else None,
-        tuple(_excerpt(stack[0])) if stack else (),
+        tuple(_excerpt([barrier.stack[0] for barrier in members])) if stack else (),
         (*(line for lines in reasons for line in lines), *advice),
         frozenset(barrier.writer for barrier in members),
         frozenset(reader for barrier in members for reader in barrier.readers),
@@ -228,16 +228,19 @@ def is_installed(path: str) -> bool:
     return bool(_INSTALLED.search(path))
 
 
-def _excerpt(frame: hlo.Frame) -> Iterator[str]:
-    """The line and a caret under the span; nothing where the file is not there."""
-    text = linecache.getline(frame.path, frame.line).rstrip()
+def _excerpt(frames: Sequence[hlo.Frame]) -> Iterator[str]:
+    """The line that the frames are on, and carets under the span of each; nothing where the file is not there."""
+    number = frames[0].line
+    text = linecache.getline(frames[0].path, number).rstrip()
     if not text.strip():
         return
-    start, end = characters(frame, text) or (len(text) - len(text.lstrip()), len(text))
-    # Tabs stay tabs, so that the caret stands where the text stands.
-    indent = "".join(char if char == "\t" else " " for char in text[:start])
-    yield f"{frame.line:>4} | {text}"
-    yield f"     | {indent}{'^' * max(1, end - start)}"
+    known = [span for frame in frames if (span := characters(frame, text))]
+    spans = known or [(len(text) - len(text.lstrip()), len(text))]
+    under = {place for start, end in spans for place in range(start, max(start + 1, end))}
+    # Tabs stay tabs, so that the carets stand where the text stands.
+    beside = ("\t" if text[place : place + 1] == "\t" else " " for place in range(max(under) + 1))
+    yield f"{number:>4} | {text}"
+    yield f"     | {''.join('^' if place in under else char for place, char in enumerate(beside))}"
 
 
 def characters(frame: hlo.Frame, text: str) -> tuple[int, int] | None:
@@ -251,9 +254,8 @@ def characters(frame: hlo.Frame, text: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, ...]:
-    """XLA's words about what `opcodes` made, what they mean, and the catalogue's rewrite, unless a rule has a better
-    one."""
+def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
+    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one."""
     cost = ""
     if verdict.us_fused is not None and verdict.us_unfused is not None:
         cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
@@ -261,7 +263,7 @@ def _reason(verdict: Verdict, opcodes: Sequence[str], rule: str) -> tuple[str, .
     lines = [said]
     if words := plain_words(verdict.reason, verdict.consumers):
         lines.append(f"     that is: {words}")
-    instead = "" if rule else rewrite(verdict.reason, opcodes)
+    instead = "" if rule else rewrite(verdict.reason)
     if instead:
         lines.append(f"     instead: {instead}")
     return tuple(lines)

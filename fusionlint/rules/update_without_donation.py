@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -37,12 +38,17 @@ from fusionlint.patterns.replaced import (
     replaced,
 )
 from fusionlint.patterns.result_order import comes_late
+from fusionlint.patterns.round import copied
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call, Facts, Value, last_name
 from fusionlint.source.project import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="memory")
 
@@ -340,3 +346,13 @@ def _is_large(names: list[str], compiled: cst.Call | cst.Name, source: Source) -
         return True
     trained = trains(compiled, source) or takes_gradients(compiled, source)
     return trained and any(_STATE.search(name) or _PART.search(name) for name in names)
+
+
+@rule.barrier
+def copied_to_be_written_to(barrier: Barrier, module: hlo.Module) -> str | None:
+    """An argument that is copied whole, for its memory is still the caller's."""
+    if (barrier.cause, barrier.detail) != ("copy", "of an argument that is not donated"):
+        return None
+    given = copied(barrier, module)
+    name = f"`{given.op_name}`" if given.opcode == "parameter" and given.op_name else "it"
+    return f"donate {name} (donate_argnums of jax.jit) where the result replaces it: it is written to where it stands"
