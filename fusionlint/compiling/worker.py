@@ -145,8 +145,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
     with blaming("arguments", entry):
         given = arguments.abstract(entry, function, sharding, dims)
     with blaming("trace", entry), timed() as trace_seconds:
-        call = arguments.jitted_call(function, given)
-        traced = call.jitted.trace(*call.args, **call.kwargs)
+        traced = arguments.traced(function, given)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
         with placed(sharding):
