@@ -169,6 +169,25 @@ def test_a_method_that_equinox_jits_takes_its_module_as_an_argument() -> None:
     assert same(report, captured(owner.predict, jnp.ones((4, 8))))
 
 
+def test_what_jax_cannot_take_or_return_is_said_in_one_line() -> None:
+    said = [refused(one, model(), "f32[4,8]") for one in (predict, jax.jit(predict))]
+    assert said[0].startswith("predict could not be traced: TypeError: ")
+    assert "is not a valid JAX type; a program returns arrays alone: " in said[0]
+    assert "; jax.jit takes arrays alone: " in said[1]
+
+
+def refused(function: Any, *args: Any) -> str:
+    with pytest.raises(fusionlint.ExplainError) as raised:
+        fusionlint.explain(function, *args, target="cpu")
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_other_errors_of_the_function_stay_what_they_are() -> None:
+    with pytest.raises(TypeError, match="got an unexpected keyword"):
+        fusionlint.explain(lambda x: jnp.sum(x, nowhere=1), "f32[4]", target="cpu")
+
+
 PROGRAM = """
 import jax, optax
 import jax.numpy as jnp

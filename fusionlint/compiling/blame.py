@@ -64,20 +64,37 @@ _REMEDIES = {
     "do without, or name --target cpu",
     r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
     "name --target cpu",
+    r"which is not a valid JAX type": "a program returns arrays alone: leave the others out, as equinox.filter_jit "
+    "does where it is what jits",
+    r"as an abstract array": "jax.jit takes arrays alone: name the others in its static_argnames, or leave them out, "
+    "as equinox.filter_jit does where it is what jits",
     r"on unbound modules": "name a function that calls `module.apply(variables, ...)`, or `module.init_with_output`",
 }
+_NO_ARRAY = re.compile(r"which is not a valid JAX type|as an abstract array")
 _AT_IMPORT = {r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`'}
 
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
-    """One line: what was being done, and what was raised: its first line, and those which that announces."""
+    """One line: what was being done, and what was raised."""
     named = "" if entry is None else entry.module if kind == "import" else entry.name
+    raised, remedy = _raised(error, kind)
+    return f"{_DOING[kind].format(named)}: {raised}{remedy}"
+
+
+def no_array(error: TypeError, named: str) -> str:
+    """One line of what jax raises where it takes or returns what is no array; "" for any other error."""
+    raised, remedy = _raised(error, "trace")
+    return f"{_DOING['trace'].format(named)}: {raised}{remedy}" if remedy and _NO_ARRAY.search(raised) else ""
+
+
+def _raised(error: BaseException, kind: str) -> tuple[str, str]:
+    """Its first line and those which that announces, and what to do, where that is known."""
     words = error.msg if isinstance(error, SyntaxError) else str(error)  # whose text names the file again
     said = _first_words([line.strip() for line in words.splitlines() if line.strip()])
     raised = _meaning(said, kind) or f"{type(error).__name__}{': ' if said else ''}{said}"
     remedies = {**_REMEDIES, **(_AT_IMPORT if kind == "import" else {})}
     remedy = next((f"; {remedy}" for pattern, remedy in remedies.items() if re.search(pattern, raised)), "")
-    return f"{_DOING[kind].format(named)}: {raised.rstrip('.') if remedy else raised}{remedy}"
+    return raised.rstrip(".") if remedy else raised, remedy
 
 
 def _meaning(said: str, kind: str) -> str:
