@@ -188,6 +188,38 @@ def test_other_errors_of_the_function_stay_what_they_are() -> None:
         fusionlint.explain(lambda x: jnp.sum(x, nowhere=1), "f32[4]", target="cpu")
 
 
+class Scaled(equinox.Module):
+    inner: Any
+    by: int = equinox.field(static=True)
+
+    @equinox.filter_jit
+    def apply(self, x: Any, *rest: int, how: str = "mean") -> Any:
+        return getattr(jnp, how)(jax.vmap(self.inner)(x)) * self.by * sum(rest)
+
+
+def test_static_arguments_of_filter_jit_are_told_by_the_users_own_names() -> None:
+    first, other = model(), equinox.nn.MLP(8, 8, 8, 2, activation=jnp.tanh, key=jax.random.key(0))
+    calls = [
+        (Scaled(first, 2), (1,), {}),
+        (Scaled(first, 2), (2,), {}),
+        (Scaled(first, 2), (2,), {"how": "sum"}),
+        (Scaled(first, 3), (2,), {"how": "sum"}),
+        (Scaled(other, 3), (2,), {"how": "sum"}),
+    ]
+    with fusionlint.capture() as capture:
+        for scaled, rest, named in calls:
+            scaled.apply(jnp.ones((4, 8)), *rest, **named)
+    (function,) = [one for one in capture.recording.functions if one.owner == "user"]
+    assert [one.why for one in function.compilations] == [
+        (),
+        ("args[2] (static): 1 -> 2",),
+        ("how (static): not given -> 'sum'",),
+        ("self: Scaled with other static fields",),
+        ("self.inner.activation (static): relu -> tanh",),
+    ]
+    assert function.compilations[0].static["args[2]"] == "1"
+
+
 PROGRAM = """
 import jax, optax
 import jax.numpy as jnp

@@ -6,14 +6,16 @@ Neither is imported here: what the program did not import it does not use. Runs 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MethodType
 from typing import Any
 
 from fusionlint.compiling.values import is_array
 
 Function = Callable[..., Any]
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def is_nnx(value: Any) -> bool:
@@ -95,6 +97,26 @@ def donated(function: Function, args: Any, kwargs: Any) -> dict[str, Any]:
     first, rest = function.donate_first, function.donate_rest  # type: ignore[attr-defined]
     numbers = [number for number in range(len(args)) if (rest if number else first)]
     return {"donate_argnums": numbers, "donate_argnames": [*kwargs] if rest else []}
+
+
+def static_of(function: Function, static: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The static arguments of what was given to jit by the names that the user gave them, and the arguments that they
+    lie in: equinox.filter_jit hands over one tuple for all, of leaves and their trees."""
+    import jax
+
+    code = getattr(function, "__code__", None)
+    if [*static] != ["static"] or code is None or not code.co_filename.endswith("equinox/_jit.py"):
+        return static, {}
+    try:
+        own, first, (rest, named) = (tree.unflatten(leaves) for leaves, tree in static["static"])
+        names = [one.name for one in inspect.signature(own).parameters.values() if one.kind in _BY_PLACE]
+    # Classes of the user's are made here with None for their arrays, which they may refuse.
+    except Exception:  # noqa: BLE001
+        return static, {}
+    by_place = {names[i] if i < len(names) else f"args[{i}]": one for i, one in enumerate((first, *rest))}
+    every = {**by_place, **named}
+    paths, _ = jax.tree_util.tree_flatten_with_path(every)
+    return {f"{keys[0].key}{jax.tree_util.keystr(keys[1:])}": leaf for keys, leaf in paths}, every
 
 
 def unbound(function: Function) -> tuple[Function, tuple[Any, ...], dict[str, Any]]:
