@@ -24,8 +24,9 @@ class JobError(Exception):
 
 
 @contextmanager
-def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
-    """Turns whatever the block raises into JobError; what is one already says best what it was."""
+def blaming(kind: str, entry: Entry | None = None, hint: str = "") -> Iterator[None]:
+    """Turns whatever the block raises into JobError; what is one already says best what it was. `hint` is said where a
+    value was not what the code takes it for."""
     try:
         yield
     except JobError:
@@ -37,7 +38,9 @@ def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
     # job's answer, and the jobs after it must still run.
     except (Exception, SystemExit) as error:
         traceback.print_exc(file=sys.stderr)  # kept with the worker's stderr, for who wants it whole
-        raise JobError({"kind": kind, "message": message(error, kind, entry), "where": where(error)}) from error
+        hints = [hint] if hint and isinstance(error, (TypeError, AttributeError)) else []
+        said = "; ".join([message(error, kind, entry), *hints])
+        raise JobError({"kind": kind, "message": said, "where": where(error)}) from error
 
 
 _DOING = {
