@@ -47,8 +47,9 @@ def explain(
     the sizes `dims` for their dims: `dims={"batch": 32, "n": 100}`, and several sizes for `*rest` and `...`. With
     `dims` the annotations come first.
 
-    Raises ExplainError where there is no report (a compiler is missing, or refuses), ValueError for a target or a
-    shape that is none and for arguments that cannot be found, and whatever tracing the function raises.
+    Raises ExplainError where there is no report (a compiler is missing, or refuses; the function takes or returns what
+    jax.jit cannot), ValueError for a target or a shape that is none and for arguments that cannot be found, and
+    whatever else tracing the function raises.
     """
     from fusionlint.compiling.attached import chosen
     from fusionlint.compiling.entry import EntryError
@@ -75,6 +76,8 @@ def explain(
 def _explain_lowered(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target, timeout: float, dims: Dims
 ) -> Report:
+    from fusionlint.compiling.blame import no_array
+    from fusionlint.compiling.found import named_as
     from fusionlint.compiling.lowering import lowered_for
     from fusionlint.compiling.targets import missing
     from fusionlint.recorded import explain_recorded
@@ -83,7 +86,13 @@ def _explain_lowered(
 
     if absent := missing(target):
         raise ExplainError(absent)
-    recorded = lowered_for(function, args, kwargs, [target.platform], dims)
+    try:
+        recorded = lowered_for(function, args, kwargs, [target.platform], dims)
+    except TypeError as error:
+        said = no_array(error, named_as(function).called)
+        if not said:
+            raise
+        raise ExplainError(said) from error
     (told,) = explain_recorded(Recording(functions=(recorded,)), [target], all_rules(), timeout)
     (result,) = told.results
     if isinstance(result, Report):

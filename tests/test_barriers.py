@@ -199,6 +199,22 @@ def test_library_calls_name_the_library(line: str, detail: str) -> None:
     assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {("library call", detail)}
 
 
+@pytest.mark.parametrize("kind", ["kLoop", "kCustom"])
+@pytest.mark.parametrize(("opcode", "detail"), [("dot", ""), ("convolution", "convolution")])
+def test_a_dot_in_a_kernel_of_xlas_own_is_no_library_call(kind: str, opcode: str, detail: str) -> None:
+    body = fused("body", f"%d = f32[64]{{0}} {opcode}(%body.p, %body.p)")
+    lines = ("%s = f32[64]{0} sine(%x)", f"%y = f32[64]{{0}} fusion(%s), kind={kind}, calls=%body")
+    found = by_value(program(*lines, "%z = f32[64]{0} cosine(%y)", before=body))
+    assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {("dot", detail)}
+
+
+def test_a_dot_of_xlas_own_beside_a_library_call_is_told_by_the_call() -> None:
+    body = fused("body", "%d = f32[64]{0} dot(%body.p, %body.p)")
+    lines = ("%s = f32[64]{0} sine(%x)", "%y = f32[64]{0} fusion(%s), kind=kLoop, calls=%body")
+    found = by_value(program(*lines, "%z = f32[64]{0} fft(%y), fft_type=FFT, fft_length={64}", before=body))
+    assert [(found[name].cause, found[name].detail) for name in ("s", "y")] == [("dot", ""), ("library call", "fft")]
+
+
 def test_a_concatenate_is_blamed_where_the_value_is_what_it_joined() -> None:
     body = fused(
         "body",

@@ -48,7 +48,15 @@ def named(a, text):
 
 @functools.partial(jax.jit, static_argnames="shape")
 def shaped(a, shape):
-    return a * sum(shape)
+    return a * shape[0]
+
+
+@functools.partial(jax.jit, static_argnames="shape")
+def mixed(a, shape):
+    return a * shape[0]
+
+
+long = functools.partial(jax.jit, static_argnames="shape")(lambda a, shape: a * shape[1])
 
 
 @jax.tree_util.register_pytree_node_class
@@ -100,6 +108,11 @@ named(x, "a" * 70)
 named(x, "a" * 71)
 shaped(x, tuple(range(10)))
 shaped(x, (*range(9), 77))
+shaped(x, (*range(10), ("b", jnp.sin)))
+mixed(x, (*range(10), ("b", jnp.sin)))
+mixed(x, (*range(10), ("c", jnp.sin)))
+long(x, tuple(range(2000)))
+long(x, (*range(1999), 7))
 step(State(x, 2))
 step(State(x, 3))
 square = jnp.ones((4, 4))
@@ -139,7 +152,15 @@ def test_containers_of_the_same_arrays_are_told_apart_at_any_depth() -> None:
 
 def test_static_values_whose_text_is_cut_are_told_apart() -> None:
     assert reasons("named") == [("text (static): another value, which begins alike",)]
-    assert reasons("shaped") == [("shape (static): another value, which begins alike",)]
+
+
+def test_of_a_static_tuple_whose_text_is_cut_the_part_that_differs_is_told() -> None:
+    assert reasons("shaped") == [
+        ("shape[9] (static): 9 -> 77",),
+        ("shape[10][0] (static): new, 'b'",),
+    ]
+    assert reasons("mixed") == [("shape[10][0] (static): 'b' -> 'c'",)]
+    assert reasons("<lambda>") == [("shape (static): another value, which begins alike",)]  # too long to go through
 
 
 def test_static_fields_of_a_class_are_told_apart() -> None:

@@ -30,6 +30,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+def shapes_as_tuples(x, y):
+    return x @ y
+
+shapes_as_tuples.example_args = ((4, 8), (8,))
+
 def inner(x):
     return jnp.concatenate([x, jnp.cos(x)])
 
@@ -198,6 +203,7 @@ FAILS = {
     "half_annotated": ("entry", 'half_annotated needs a size for n (x: "8 n"): say --dim n=8', None),
     "unsayable": ("entry", "the annotation of `x: jax.Array` says no shape: say its arguments, as in `", None),
     "made_late": ("arguments", "made_late could not be made: ZeroDivisionError", "1 // 0"),
+    "shapes_as_tuples": ("trace", '; (4, 8) is a static value: an array of that shape is "f32[4,8]"', "return x @ y"),
     "leaves(f32[4])": ("trace", "leaves could not be traced: SystemExit: done", 'sys.exit("done")'),
     "plain(f64[4])": ("entry", "float64[4]: jax runs in 32 bits; write float32, or set JAX_ENABLE_X64=1", None),
 }  # fmt: skip

@@ -7,14 +7,13 @@ name. A function that is already jitted is used as it is, and decides itself wha
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from types import CodeType, MethodType
 from typing import Any
 
 import numpy as np
 
-from fusionlint.compiling import found
+from fusionlint.compiling import found, libraries
 from fusionlint.compiling.entry import NO_DIMS, Dims, Entry
 from fusionlint.compiling.found import Arguments
 from fusionlint.compiling.loading import Function, module
@@ -32,7 +31,7 @@ def abstract(entry: Entry, function: Function, sharding: Any = None, dims: Dims 
         weak = bool(getattr(value, "weak_type", False))
         return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding, weak_type=weak)
 
-    return jax.tree.map(leaf, _given(entry, function, dims))  # type: ignore[no-any-return]
+    return libraries.mapped(leaf, _given(entry, function, dims))  # type: ignore[no-any-return]
 
 
 def concrete(entry: Entry, function: Function) -> Arguments:
@@ -45,53 +44,73 @@ def concrete(entry: Entry, function: Function) -> Arguments:
     def leaf(value: Any) -> Any:
         return random_array(value, random) if isinstance(value, jax.ShapeDtypeStruct) else value
 
-    return jax.tree.map(leaf, _given(entry, function, NO_DIMS))  # type: ignore[no-any-return]
+    return libraries.mapped(leaf, _given(entry, function, NO_DIMS))  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Something jitted, and the arguments it is called with: `jitted.trace(*args, **kwargs)`."""
-
-    jitted: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-
-
-def jitted_call(function: Function, arguments: Arguments) -> Call:
-    """`function`, jitted unless it is, with its arrays as inputs and its other arguments bound."""
-    import jax
-
-    args, kwargs = arguments
+def traced(function: Function, arguments: Arguments) -> Any:
+    """The jax.stages.Traced of `function`, jitted unless it is, with its arrays as inputs and its other arguments
+    bound. A plain function that writes into modules of flax nnx is traced as nnx.jit does it, which returns them."""
+    function, args, kwargs = libraries.unbound(function)
+    arguments = (*args, *arguments[0]), kwargs | arguments[1]
     own = _jitted(function)
     if own is not None:
         # A bound method forwards `trace` to its function without its instance: put the instance back.
         self = (function.__self__,) if isinstance(function, MethodType) else ()
-        return Call(own, (*self, *args), kwargs)
+        found = own.trace(*self, *arguments[0], **arguments[1])
+        return getattr(found, "traced", found)  # nnx wraps it
+    if not libraries.nnx_of(arguments):
+        return _traced_by_jax(function, arguments)
+    written: list[bool] = []
+    args, kwargs = _inputs(arguments, libraries.is_nnx)
+    bound = _bind(libraries.watched(function, written), arguments, libraries.is_nnx)
+    found = libraries.nnx_jit(bound).trace(*args, **kwargs).traced
+    # nnx.jit returns whole modules, and copies what is as it was: not the program of who only reads them.
+    return found if any(written) else _traced_by_jax(function, arguments)
+
+
+def _traced_by_jax(function: Function, arguments: Arguments) -> Any:
+    import jax
+
+    args, kwargs = arguments
+    options = {}
+    if libraries.is_filter_jitted(function):
+        options = libraries.donated(function, args, kwargs)
+        function = libraries.filtered(function)
     if not has_array(arguments):
-        return Call(jax.jit(_bind(function, arguments)), (), {})
+        return jax.jit(_bind(function, arguments)).trace()
     if all(is_array(leaf) for leaf in jax.tree.leaves(arguments, is_leaf=_is_none)) and hasattr(function, "__name__"):
-        return Call(jax.jit(function), args, kwargs)
-    inputs = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, arguments)
-    return Call(jax.jit(_bind(function, arguments)), *inputs)
+        return jax.jit(function, **options).trace(*args, **kwargs)
+    args, kwargs = _inputs(arguments)
+    return jax.jit(_bind(function, arguments), **options).trace(*args, **kwargs)
 
 
 def _jitted(function: Function) -> Any:
     import jax
 
     inner = function.__func__ if isinstance(function, MethodType) else function
-    return inner if type(inner) is type(jax.jit(_is_none)) else None
+    return inner if type(inner) is type(jax.jit(_is_none)) or libraries.is_nnx_jitted(inner) else None
 
 
-def _bind(function: Function, arguments: Arguments) -> Function:
-    """`function` of its arrays alone, None elsewhere, with the other arguments as they are; name and signature stay."""
+def _inputs(arguments: Arguments, is_whole: Callable[[Any], bool] = lambda _: False) -> Arguments:
+    """The arrays and what is to be an input as a whole, None elsewhere."""
     import jax
 
-    leaves, tree = jax.tree.flatten(arguments, is_leaf=_is_none)
+    def leaf(one: Any) -> Any:
+        return one if is_array(one) or is_whole(one) else None
+
+    return jax.tree.map(leaf, arguments, is_leaf=is_whole)  # type: ignore[no-any-return]
+
+
+def _bind(function: Function, arguments: Arguments, is_whole: Callable[[Any], bool] = lambda _: False) -> Function:
+    """`function` of its `_inputs` alone, with the other arguments as they are; name and signature stay."""
+    import jax
+
+    leaves, tree = jax.tree.flatten(arguments, is_leaf=lambda one: one is None or is_whole(one))
 
     @functools.wraps(function, updated=())
     def bound(*args: Any, **kwargs: Any) -> Any:
-        traced = iter(jax.tree.leaves((args, kwargs)))
-        merged = [next(traced) if is_array(leaf) else leaf for leaf in leaves]
+        given = iter(jax.tree.leaves((args, kwargs), is_leaf=is_whole))
+        merged = [next(given) if is_array(leaf) or is_whole(leaf) else leaf for leaf in leaves]
         all_args, all_kwargs = jax.tree.unflatten(tree, merged)
         return function(*all_args, **all_kwargs)
 

@@ -24,8 +24,9 @@ class JobError(Exception):
 
 
 @contextmanager
-def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
-    """Turns whatever the block raises into JobError; what is one already says best what it was."""
+def blaming(kind: str, entry: Entry | None = None, hint: str = "") -> Iterator[None]:
+    """Turns whatever the block raises into JobError; what is one already says best what it was. `hint` is said where a
+    value was not what the code takes it for."""
     try:
         yield
     except JobError:
@@ -37,7 +38,9 @@ def blaming(kind: str, entry: Entry | None = None) -> Iterator[None]:
     # job's answer, and the jobs after it must still run.
     except (Exception, SystemExit) as error:
         traceback.print_exc(file=sys.stderr)  # kept with the worker's stderr, for who wants it whole
-        raise JobError({"kind": kind, "message": message(error, kind, entry), "where": where(error)}) from error
+        hints = [hint] if hint and isinstance(error, (TypeError, AttributeError)) else []
+        said = "; ".join([message(error, kind, entry), *hints])
+        raise JobError({"kind": kind, "message": said, "where": where(error)}) from error
 
 
 _DOING = {
@@ -64,20 +67,37 @@ _REMEDIES = {
     "do without, or name --target cpu",
     r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
     "name --target cpu",
+    r"which is not a valid JAX type": "a program returns arrays alone: leave the others out, as equinox.filter_jit "
+    "does where it is what jits",
+    r"as an abstract array": "jax.jit takes arrays alone: name the others in its static_argnames, or leave them out, "
+    "as equinox.filter_jit does where it is what jits",
     r"on unbound modules": "name a function that calls `module.apply(variables, ...)`, or `module.init_with_output`",
 }
+_NO_ARRAY = re.compile(r"which is not a valid JAX type|as an abstract array")
 _AT_IMPORT = {r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`'}
 
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
-    """One line: what was being done, and what was raised: its first line, and those which that announces."""
+    """One line: what was being done, and what was raised."""
     named = "" if entry is None else entry.module if kind == "import" else entry.name
+    raised, remedy = _raised(error, kind)
+    return f"{_DOING[kind].format(named)}: {raised}{remedy}"
+
+
+def no_array(error: TypeError, named: str) -> str:
+    """One line of what jax raises where it takes or returns what is no array; "" for any other error."""
+    raised, remedy = _raised(error, "trace")
+    return f"{_DOING['trace'].format(named)}: {raised}{remedy}" if remedy and _NO_ARRAY.search(raised) else ""
+
+
+def _raised(error: BaseException, kind: str) -> tuple[str, str]:
+    """Its first line and those which that announces, and what to do, where that is known."""
     words = error.msg if isinstance(error, SyntaxError) else str(error)  # whose text names the file again
     said = _first_words([line.strip() for line in words.splitlines() if line.strip()])
     raised = _meaning(said, kind) or f"{type(error).__name__}{': ' if said else ''}{said}"
     remedies = {**_REMEDIES, **(_AT_IMPORT if kind == "import" else {})}
     remedy = next((f"; {remedy}" for pattern, remedy in remedies.items() if re.search(pattern, raised)), "")
-    return f"{_DOING[kind].format(named)}: {raised.rstrip('.') if remedy else raised}{remedy}"
+    return raised.rstrip(".") if remedy else raised, remedy
 
 
 def _meaning(said: str, kind: str) -> str:

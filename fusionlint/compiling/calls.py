@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any
 
-from fusionlint.compiling import arguments
+from fusionlint.compiling import arguments, libraries
 from fusionlint.compiling.entry import array_text
 from fusionlint.compiling.given import Given, given, transformed
 from fusionlint.compiling.values import WIDEST, is_array, short
@@ -19,6 +19,7 @@ from fusionlint.compiling.values import WIDEST, is_array, short
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _DEPTH = 8  # of the tuples in a static argument
+_PARTS = 1000  # of a tuple that are compared one by one: a millisecond
 
 
 class _CannotSayError(Exception):
@@ -69,7 +70,10 @@ def call_of(
     """What is kept of `jit(function, static_argnums=argnums, static_argnames=argnames, **options)(*args, **kwargs)`."""
     parameters = _parameters(function)
     positional = dict(zip(_positions(parameters, len(args)), args, strict=True))
-    static = {**_bound(function), **_static(parameters, positional, kwargs, argnums, argnames)}
+    jits = _static(parameters, positional, kwargs, argnums, argnames)
+    users, within = libraries.static_of(function, jits)
+    static = {**_bound(function), **users}
+    leaves = dict(leaf for name, value in static.items() for leaf in _leaves(name, value, _DEPTH))
     inner = _inner(function)
     name = getattr(inner, "__qualname__", type(inner).__qualname__)
     plain = inner is function and hasattr(function, "__code__") and "<" not in name
@@ -87,9 +91,10 @@ def call_of(
         given=given(
             positional,
             kwargs,
-            static,
-            {name: value for name, value in static.items() if _is_literal(value)},
+            jits,
+            {name: (value, text_of(value)) for name, value in leaves.items() if _is_literal(value)},
             options,
+            within,
         ),
     )
 
@@ -252,6 +257,15 @@ def _local(value: Any, depth: int) -> Iterator[Any]:
             yield from _local(part, depth - 1)
     elif isinstance(value, FunctionType) and "<locals>" in value.__qualname__:
         yield value
+
+
+def _leaves(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """The value, or what a tuple holds by its places: `sizes[9]`."""
+    if type(value) is tuple and depth and len(value) <= _PARTS:
+        for i, part in enumerate(value):
+            yield from _leaves(f"{name}[{i}]", part, depth - 1)
+    else:
+        yield name, value
 
 
 def _is_literal(value: Any) -> bool:

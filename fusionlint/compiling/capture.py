@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, takewhile
 from types import CodeType
 
 from fusionlint.compiling import hooks
@@ -109,7 +109,7 @@ class Recorder:
         lists = known.compilations, known.calls, known.settings
         earlier = zip(*(each[-COMPARED:] for each in lists), strict=True)
         compared = [(one, _circumstances(seen.call, call, _changed(before, settings))) for one, call, before in earlier]
-        return replace(new, why=why(new, compared))
+        return replace(new, why=why(new, compared, _control_flow(seen) or "jit"))
 
     def _keep_lowering(self, known: _Known, compilation: Compilation, seen: Compiled, lowering: Lowering) -> None:
         if self.everything:
@@ -294,11 +294,17 @@ def _inside(seen: Compiled, lowering: Lowering, place: Place, whose: Owner) -> P
         code = (_place(code) for codes in hooks.frames_inside(lowering.jaxpr) for code in codes)
         first = next((one for one in chain(given, code) if owner(one.path) == "user"), None)
         inner = first or _traced(lowering, place, FIRST)
-        return _named_with(inner, lowering.name) if inner else None
+        return _named_with(inner, _control_flow(seen) or lowering.name) if inner else None
     if wrapped := _traced(lowering, place, FIRST):
         return wrapped
     inner = _traced(lowering, place, WITHIN, frozenset(code for code, _ in seen.frames))
     return _named_with(inner, place.function or lowering.name) if inner else None
+
+
+def _control_flow(seen: Compiled) -> str:
+    """The function of control flow that was called outside of any jit, a fori_loop for its scan; "" if none was."""
+    of_jax = takewhile(lambda code: owner(code.co_filename) == "jax", (code for code, _ in seen.frames))
+    return next(iter([code.co_name for code in of_jax if hooks.CONTROL_FLOW in code.co_filename][::-1]), "")
 
 
 def _named_with(inner: Place, outer: str) -> Place:

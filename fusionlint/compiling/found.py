@@ -80,6 +80,16 @@ def check(function: Function, called: str, arguments: Arguments) -> None:
         raise EntryError(f"{called}{_short(signature)} does not take ({given}): {error}") from None
 
 
+def meant_as_shape(arguments: Arguments) -> str:
+    """What to say of a failure where an argument is a tuple of numbers, which is a static value; "" where none is."""
+    args, kwargs = arguments
+    tuples = (one for one in (*args, *kwargs.values()) if type(one) is tuple and one)
+    shape = next((one for one in tuples if all(type(size) is int for size in one)), None)
+    if shape is None:
+        return ""
+    return f"{shape} is a static value: an array of that shape is " + f'"f32[{",".join(map(str, shape))}]"'
+
+
 def _short(signature: inspect.Signature) -> inspect.Signature:
     """Without annotations, which may be long, and are not what is wrong."""
     parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]

@@ -18,13 +18,13 @@ _TRANSFORMATIONS = {"JVPTracer": "differentiated", "LinearizeTracer": "different
 class Given:
     """`ways` says of each argument whether it was given by position or by name; `kinds` what the containers are that
     arrays come in, and which transformation is at work on an array, by path (`p['w']`), with a hash of what else jax
-    knows of a container; `tree` is a hash of all of that structure. `values` are hashes of static literals, whose text
-    may be cut; `options` are those of jit."""
+    knows of a container; `tree` is a hash of all of that structure. `values` are hashes and texts of static literals,
+    which may be cut, and may lie in tuples whose text is; `options` are those of jit."""
 
     ways: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, tuple[str, int | None]] = field(default_factory=dict)
     tree: int = 0
-    values: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -32,20 +32,22 @@ def given(
     positional: Mapping[str, Any],
     named: Mapping[str, Any],
     static: Mapping[str, Any],
-    literals: Mapping[str, Any],
+    literals: Mapping[str, tuple[Any, str]],
     options: Mapping[str, Any],
+    within: Mapping[str, Any],
 ) -> Given:
     """Of a call with these arguments by name, of which `static` are part of the program; `literals` are those of them
-    that Python can write."""
+    that Python can write, and their texts, `within` the pytrees that some of them lie in."""
     import jax
 
-    every = {name: value for name, value in {**positional, **named}.items() if name not in static}
+    arrays = {name: value for name, value in {**positional, **named}.items() if name not in static}
+    every = {**arrays, **within}
     kinds = (kind for name, value in every.items() for kind in islice(_kinds(name, value), _NODES))
     return Given(
         ways={**dict.fromkeys(positional, "by position"), **dict.fromkeys(named, "by name")},
         kinds=dict(kinds),
         tree=hash(jax.tree.structure(every)),
-        values={name: found for name, value in literals.items() if (found := _hash(value)) is not None},
+        values={name: (found, text) for name, (value, text) in literals.items() if (found := _hash(value)) is not None},
         options={name: str(value) for name, value in options.items()},
     )
 
@@ -55,9 +57,9 @@ def otherwise(old: Given, new: Given) -> Iterator[str]:
     ways = [name for name in {**old.ways, **new.ways} if old.ways.get(name) != new.ways.get(name)]
     for name in ways:
         yield f"{name}: {_way(old, name)} -> {_way(new, name)}"
-    for name, value in new.values.items():
-        if value != old.values.get(name, value):
-            yield f"{name} (static): another value, which begins alike"
+    for name in {**old.values, **new.values}:
+        if old.values.get(name) != new.values.get(name):
+            yield f"{name} (static): {_other_value(old.values.get(name), new.values.get(name))}"
     for name, option in new.options.items():
         if option != old.options.get(name, option):
             yield f"{name} of jit: {short(old.options[name])} -> {short(option)}"
@@ -66,6 +68,12 @@ def otherwise(old: Given, new: Given) -> Iterator[str]:
         yield from kinds
         if not kinds and old.tree != new.tree:
             yield "the same arrays in another pytree"
+
+
+def _other_value(old: tuple[int, str] | None, new: tuple[int, str] | None) -> str:
+    if old is None or new is None:
+        return f"new, {new[1]}" if new else f"gone, was {old[1]}" if old else ""
+    return f"{old[1]} -> {new[1]}" if old[1] != new[1] else "another value, which begins alike"
 
 
 def transformed(value: Any) -> str:

@@ -81,7 +81,7 @@ _PROGRAM = re.compile(r"^(?:jit|pmap)([(_])(.*?)\)?$")
 _LISTENERS: list[Listener] = []
 _CURRENT = threading.local()  # jax lowers and compiles a call on the thread that calls
 _ELIDED = 64  # elements of a constant, from which on its values are not looked at
-_CONTROL_FLOW = "/lax/control_flow/"  # in the paths of jax's own files
+CONTROL_FLOW = "/lax/control_flow/"  # in the paths of jax's own files
 _MARK = "_fusionlint_lowering"
 _INSTALLED: list[str] = []  # what this jax lacks; "" once the hooks are in place
 _PASSED: set[str] = set()  # what went by the hooks in this process: "lowered", "compiled", "told", "told alone"
@@ -336,7 +336,7 @@ def frames_inside(jaxpr: Any) -> Iterator[tuple[CodeType, ...]]:
     flow on, the outermost first: jax 0.4 does not name these functions."""
     for inner in chain.from_iterable(map(_given, jaxpr.jaxpr.eqns)):
         for equation in getattr(getattr(inner, "jaxpr", None), "eqns", ())[:1]:
-            yield tuple(dropwhile(lambda code: _CONTROL_FLOW not in code.co_filename, _codes(equation)))
+            yield tuple(dropwhile(lambda code: CONTROL_FLOW not in code.co_filename, _codes(equation)))
 
 
 def traced_frames(jaxpr: Any) -> Iterator[tuple[CodeType, ...]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fusionlint.compiling import arguments
+from fusionlint.compiling import arguments, libraries
 from fusionlint.compiling.calls import Call, call_of
 from fusionlint.compiling.capture import function_of, not_lowered, spread
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
@@ -90,12 +90,13 @@ def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims:
         check(function, named.called, (args, kwargs))
     elif dims:
         raise EntryError("dims are for the annotations of a function that is given no arguments, and here are some")
-    by_place, by_name = jax.tree.map(_leaf, (tuple(args), dict(kwargs)))
-    call = arguments.jitted_call(function, (by_place, by_name))
+    function, bound, bound_by_name = libraries.unbound(function)
+    args, kwargs = (*bound, *args), {**bound_by_name, **kwargs}
+    by_place, by_name = libraries.mapped(_leaf, (args, kwargs))
     static = [i for i, value in enumerate(by_place) if not has_array(value)]
     names = [name for name, value in by_name.items() if not has_array(value)]
     return _Traced(
-        call.jitted.trace(*call.args, **call.kwargs),
+        arguments.traced(function, (by_place, by_name)),
         call_of(function, by_place, by_name, static, names),
         max((len(one) for leaf in jax.tree.leaves((args, kwargs)) if (one := _placed(leaf))), default=1),
     )

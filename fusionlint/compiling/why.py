@@ -25,9 +25,10 @@ class Circumstances:
     passed: tuple[str, ...] = ()
 
 
-def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) -> tuple[str, ...]:
+def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]], to: str = "jit") -> tuple[str, ...]:
     """What is otherwise than at the one of `earlier` that is most alike, one line each; () where there is none.
-    `earlier` come with how the circumstances of `new` compare with theirs, the oldest first."""
+    `earlier` come with how the circumstances of `new` compare with theirs, the oldest first. `to` is what the function
+    was given to: jit, or a loop outside of any jit."""
     if not earlier:
         return ()
     compared = [(differences(one, new), circumstances) for one, circumstances in reversed(earlier)]
@@ -37,7 +38,7 @@ def why(new: Compilation, earlier: Sequence[tuple[Compilation, Circumstances]]) 
     if around.settings:
         return (f"the same arguments, but other settings: {', '.join(around.settings)}",)
     if not around.same_function:
-        return ("the same arguments: a new function was given to jit, which knows functions by identity",)
+        return (f"the same arguments: a new function was given to {to}, which knows functions by identity",)
     if around.anew:
         return tuple(_anew(name) for name in around.anew)
     # The last to be blamed: another object may well be equal, which cannot be told once the first one is gone.

@@ -23,6 +23,7 @@ from fusionlint.compiling.calls import in_words
 from fusionlint.compiling.devices import device, without_callbacks
 from fusionlint.compiling.elsewhere import platforms_of
 from fusionlint.compiling.entry import NO_DIMS, Dims, Entry, EntryError
+from fusionlint.compiling.found import meant_as_shape
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
 
@@ -144,9 +145,8 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
         function = loading.load(entry)
     with blaming("arguments", entry):
         given = arguments.abstract(entry, function, sharding, dims)
-    with blaming("trace", entry), timed() as trace_seconds:
-        call = arguments.jitted_call(function, given)
-        traced = call.jitted.trace(*call.args, **call.kwargs)
+    with blaming("trace", entry, meant_as_shape(given)), timed() as trace_seconds:
+        traced = arguments.traced(function, given)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
         with placed(sharding):

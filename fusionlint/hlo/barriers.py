@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import REDUCES, Blame, Cause, Crossing, blame
+from fusionlint.hlo.causes import DOTS, REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
@@ -142,7 +142,7 @@ def _reads(names: Flow, node: Node, writers: Mapping[Node, Kernel]) -> Iterator[
 def _barrier(
     value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict], before: Lost
 ) -> Barrier:
-    crossing = _crossing(value, readings, verdicts)
+    crossing = _crossing(value, writer, readings, verdicts)
     why = blame(crossing)
     readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
@@ -165,19 +165,20 @@ def _barrier(
     )
 
 
-def _crossing(value: _Value, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
+def _crossing(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
     module = value.names.module
     steps = made(module, value.node, value.path)
     uses = [
-        step
+        (reading.reader, step)
         for reading in readings
         for step in used(module, (reading.reader.computation, reading.reader.name), reading.number)
     ]
+    every = (*((writer, step) for step in steps), *uses)
     producers = value.node[1], steps[0].name  # a verdict about an earlier step is about another value
     return Crossing(
         shape=value_shape(module, value.node, value.path),
         made=steps,
-        used=tuple(uses),
+        used=tuple(step for _, step in uses),
         readers=len({reading.reader.name for reading in readings}),
         carried=any(reading.origin.carried for reading in readings),
         entered=any(reading.origin.entered for reading in readings),
@@ -186,6 +187,7 @@ def _crossing(value: _Value, readings: Sequence[_Reading], verdicts: Mapping[str
         branched=any(reading.origin.branched for reading in readings),
         returned=value.returned,
         kept=value.kept,
+        called=tuple(step for kernel, step in every if kernel.kind == "library call" or step.opcode not in DOTS),
         verdict=next((verdicts[name] for name in producers if name in verdicts), None),
     )
 

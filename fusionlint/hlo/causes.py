@@ -8,7 +8,7 @@ weighed, then what is left. The first that applies is the cause.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +21,7 @@ Cause = Literal[
     "custom call",
     "copy",
     "library call",
+    "dot",
     "conditional",
     "random bits",
     "scatter",
@@ -52,6 +53,7 @@ class Crossing:
     branched: bool
     returned: bool
     kept: bool  # an argument's copy, made because the caller keeps the argument
+    called: tuple[hlo.Instruction, ...]  # of `made` and `used` all but the DOTS in kernels of XLA's own
     verdict: Verdict | None
 
 
@@ -69,6 +71,8 @@ Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
 BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
+# A library runs them, or XLA in a kernel of its own.
+DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
 HOST = frozenset({"send", "send-done", "recv", "recv-done", "infeed", "outfeed"})
 # Primitives that move elements: no user's code, but a TPU's compiler makes some of them into custom calls.
 MOVES = frozenset(
@@ -131,7 +135,17 @@ def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _library_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    for step in (*crossing.made, *crossing.used):
+    return _called(crossing.called)
+
+
+def _dot(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """A dot or a convolution that XLA writes a kernel for, as a loop or by Triton."""
+    found = _called((*crossing.made, *crossing.used))
+    return found and ("" if found[0] == "dot" else found[0], found[1])
+
+
+def _called(steps: Iterable[hlo.Instruction]) -> tuple[str, hlo.Instruction] | None:
+    for step in steps:
         if is_library_call(step):
             # A TPU runs matrix products as convolutions.
             return "dot" if "dot_general" in step.op_name else target(step) or step.opcode, step
@@ -225,7 +239,8 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("callback", _callback),  # writer or reader runs Python on the host
     ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
     ("copy", _copy),  # the writer only copies
-    ("library call", _library_call),  # writer or reader is, or holds, a dot, FFT, sort, ...; detail: which
+    ("library call", _library_call),  # writer or reader is a dot, FFT, sort, ... that is called whole; detail: which
+    ("dot", _dot),  # writer or reader holds one in a kernel of XLA's own; detail: what else it is than a dot
     ("conditional", _conditional),  # the value goes into or out of a branch
     ("random bits", _random_bits),  # the writer's last step is jax.random's
     ("reduction", _finished_reduction),  # XLA names the writer's reduction
