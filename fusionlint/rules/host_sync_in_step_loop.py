@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.fetched import fetched, is_needed, is_whole
+from fusionlint.patterns.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.host import (
     held_open,
     is_gated,
@@ -64,7 +64,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
         return
-    found = [node for node in fetched(loop, steps, source) if not _is_of_a_table(node, loop, source)]
+    apart = [step for step in steps if not is_asked_for(step, loop, source)]
+    found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
     found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
