@@ -137,6 +137,23 @@ def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> No
         ("for f in fns:\n    n = jax.vmap(f.forward)(n)", 0),
         ("for f in fns:\n    n = jax.vmap(f)(n)", 0),
         ("for i in range(n):\n    xs = jax.vmap(fns[i])(xs)", 0),
+        # As many as are missing, each time fewer: every size would be compiled for itself.
+        (
+            "while xs.shape[0] < n:\n    more = draw(n - xs.shape[0])\n    ok = jax.vmap(fns)(more)\n"
+            "    xs = jnp.concatenate([xs, more[ok]])",
+            0,
+        ),
+        (
+            "while xs.shape[0] < n:\n    more = draw(n)\n    ok = jax.vmap(fns)(more)\n"
+            "    xs = jnp.concatenate([xs, more[ok]])",
+            1,
+        ),
+        # What is compiled, whatever it is called in.
+        ("f = jax.jit(fns)\nfor x in batches:\n    n = jax.vmap(lambda b: f(b, xs))(x)", 0),
+        ("f = jax.jit(fns) if n else fns\nfor x in batches:\n    n = jax.vmap(f)(x)", 0),
+        ("f = jax.jit(fns)\nfor x in batches:\n    n = jax.vmap(lambda b: f(b) + 1)(x)", 1),
+        ("f = jax.jit(fns)\nfor x in batches:\n    n = jax.vmap(lambda b: f(2 * b))(x)", 1),
+        ("for x in batches:\n    n = jax.vmap(lambda b: fns(b, xs))(x)", 1),
         # Nothing is computed, so nothing is dispatched.
         ("for x in batches:\n    n = jax.vmap(lambda b: b['image'])(x)", 0),
         ("f = lambda b: b['image']\nfor x in batches:\n    n = jax.vmap(f)(x)", 0),
