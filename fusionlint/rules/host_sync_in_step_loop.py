@@ -23,7 +23,7 @@ from fusionlint.patterns.host import (
     yields,
 )
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
-from fusionlint.patterns.pictures import is_shown_each_time
+from fusionlint.patterns.pictures import is_animated, is_shown_each_time
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -68,6 +68,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
     found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
+        return
+    if any(is_whole(node, source) for node in found) and is_animated(loop, source):
         return
     # Where the host needs one value to go on, it waits for the step anyway.
     needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) or _is_filed(node, source) for node in found)
