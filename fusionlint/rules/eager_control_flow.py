@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Carry, Loop, calls, read
@@ -87,9 +88,20 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
             yield source.finding(
                 call.func,
                 f"outside of a jit: every call traces `{name}` anew and dispatches each operation by itself",
-                write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function",
+                write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function"
+                + _bound(call, source),
                 pair=1,
             )
+
+
+def _bound(call: cst.Call, source: Source) -> str:
+    """What has to be done before with a function that `call` is handed: a jit takes arrays."""
+    functions = (arg.value for arg in call.args if function_named(arg.value, source) is not None)
+    function = next(functions, None)
+    if function is None:
+        return ""
+    what = "the lambda" if isinstance(function, cst.Lambda) else f"`{source.code(function)}`"
+    return f"; {what} is no array, and has to be bound in the function before"
 
 
 def _is_of_another_size(call: cst.Call, loop: Loop) -> bool:

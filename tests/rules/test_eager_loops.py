@@ -164,6 +164,19 @@ def test_another_function_in_every_iteration_is_traced_anyway(body: str, number:
     assert found("eager-control-flow", body) == number
 
 
+@pytest.mark.parametrize(
+    ("handed", "said"),
+    [("x, lambda y: y", "the lambda is no array"), ("x, run", "`run` is no array"), ("x, xs", None), ("x, fns", None)],
+)
+def test_a_function_that_is_handed_on_has_to_be_bound_for_a_jit(handed: str, said: str | None) -> None:
+    loop = f"    for x in batches:\n        jax.vmap(fns)({handed})\n"
+    code = f"{HEAD}def run(y): return y\ndef main(xs, fns, batches):\n{loop}"
+    (finding,) = check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))
+    assert finding.suggestion is not None
+    assert (said or "one jitted function") in finding.suggestion.text
+    assert ("no array" in finding.suggestion.text) is (said is not None)
+
+
 def test_what_an_object_does_when_it_is_made_is_done_once() -> None:
     body = "for x in batches:\n    n = jax.vmap(fns)(x)"
     assert found("eager-control-flow", body, "__init__") == 0
