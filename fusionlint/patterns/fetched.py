@@ -36,7 +36,6 @@ _NUMBERS = frozenset(("float", "int"))
 _SHOWS = frozenset(("set_description", "set_postfix", "set_postfix_str", "add_scalar"))
 _WRITER = regex(r"(summary|writer|tensorboard)$")
 _ARITHMETIC = regex(r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$")
-_OF_VALUES = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.Equal, cst.NotEqual)
 # What says of a value whether it is so.
 _ASKS = regex(r"^(bool|any|all|abs|(math|numpy)\.(is(nan|inf|finite)|any|all|abs))$")
 _DEPTH = 4
@@ -80,7 +79,8 @@ def _goes_by(test: cst.BaseExpression, there: set[str], step: cst.Call, source: 
     match test:
         case cst.Comparison(left=left, comparisons=compared):
             values = [left, *(each.comparator for each in compared)]
-            is_of_values = all(isinstance(each.operator, _OF_VALUES) for each in compared)
+            asks_no_value = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+            is_of_values = not any(isinstance(each.operator, asks_no_value) for each in compared)
             return is_of_values and any(_is_there(value, there, [step], source) for value in values)
         case cst.UnaryOperation(operator=cst.Not(), expression=asked) | cst.BooleanOperation(left=asked):
             return _goes_by(asked, there, step, source)

@@ -39,7 +39,6 @@ _SAVES = regex(r"(^|[._])(save|savez|savez_compressed|savetxt|dump)$")
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
 )
-_COMPUTING = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
 # What a loop goes over that is long, and what is not, for it has names.
 _DATA = regex(r"batch|load|reader|stream|data|epoch|step|iter|frame|sample|range|path|file", re.I)
 _OF_A_DICT = regex(r"\.(items|keys|values)\(\)$")
@@ -146,8 +145,7 @@ def _is_compiled(function: cst.BaseExpression, source: Source) -> bool:
         case cst.IfExp(body=one, orelse=other):
             return _is_compiled(one, source) or _is_compiled(other, source)
         case cst.Lambda(body=cst.Call(func=called, args=args)):
-            is_plain = not any(isinstance(part, _COMPUTING) for arg in args for part in inside(arg))
-            return is_plain and _is_compiled(called, source)
+            return not any(map(_computes, args)) and _is_compiled(called, source)
     return is_jitted(function, source)
 
 
@@ -156,7 +154,12 @@ def _only_picks(function: cst.BaseExpression, source: Source) -> bool:
     made = source.value(function) if isinstance(function, cst.Name) else function
     if not isinstance(made, cst.Lambda):
         return False
-    return not any(isinstance(part, _COMPUTING) for part in inside(made.body))
+    return not _computes(made.body)
+
+
+def _computes(node: cst.CSTNode) -> bool:
+    computing = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
+    return any(isinstance(part, computing) for part in inside(node))
 
 
 def _loop(call: cst.Call, source: Source) -> Loop | None:
