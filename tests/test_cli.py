@@ -55,7 +55,13 @@ def test_a_finding_shows_its_line_a_caret_the_numbers_and_the_advice(folder: Pat
     assert "jnp.stack([s[:, 1], s[:, 0]], axis=" in advice
     assert assumed.startswith("  = assumed: ")
     assert last.startswith("Found 1 hazard in 1 file")
+    assert last.endswith("`fusionlint rule columns-by-at-set` says more.")
     assert result.exit_code == 1
+
+
+def test_what_says_more_of_findings_of_several_rules_is_no_single_page(folder: Path) -> None:
+    (folder / "sort.py").write_text("import jax.numpy as jnp\n\n\ndef f(x):\n    return jnp.sort(x)[-1]\n")
+    assert run("check").stdout.splitlines()[-1].endswith("`fusionlint rule NAME` says more.")
 
 
 def test_a_count_that_hardly_differs_gives_way_to_bytes_that_do(folder: Path) -> None:

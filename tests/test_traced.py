@@ -125,9 +125,13 @@ def test_constructing_a_class_in_a_trace_does_not_trace_its_other_methods() -> N
     assert context(text, "Box.volume") == "library"
 
 
-@pytest.mark.parametrize("name", ["jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"])
+@pytest.mark.parametrize(
+    "name",
+    ["jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "equinox.filter_pure_callback"],
+)
 def test_a_callback_is_host_code_inside_a_trace(name: str) -> None:
     text = f"""
+        import equinox
         @jax.jit
         def f(x):
             def show(y): return y

@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.few_times import runs_a_few_times
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import value
 from fusionlint.patterns.often import is_memoized, runs_often
@@ -37,7 +38,8 @@ def repeats(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
     function = source.function(node)
     if loop is not None or not isinstance(function, cst.FunctionDef):
         return None
-    return function if runs_often(source.project, Place(source.path, source.body_scope(function))) else None
+    is_often = runs_often(source.project, Place(source.path, source.body_scope(function)))
+    return function if is_often and not runs_a_few_times(function, source) else None
 
 
 def made_anew(

@@ -23,7 +23,8 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 PRINT = "jax.debug.print"
-RETURNS = frozenset(("jax.pure_callback", "jax.experimental.io_callback"))
+_FOR_WHAT_IT_DOES = "jax.experimental.io_callback"
+RETURNS = frozenset(("jax.pure_callback", "equinox.filter_pure_callback", _FOR_WHAT_IT_DOES))
 CALLBACKS = (PRINT, "jax.debug.callback", *sorted(RETURNS))
 _REDUCES = frozenset(("mean", "sum", "max", "min", "std", "var", "nanmean", "nanmax", "nanmin", "any", "all"))
 _OF_TWO = ("jax.numpy.maximum", "jax.numpy.minimum")
@@ -159,8 +160,10 @@ def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
 
 def gives_back(node: cst.Call, source: Source) -> bool:
     """Whether the compiled code waits for what the host returns: `io_callback(log, None, x)` returns nothing."""
+    if not source.calls(node, _FOR_WHAT_IT_DOES):
+        return source.calls(node, *RETURNS)
     shape = argument(node, 1, "result_shape_dtypes")
-    return source.calls(node, *RETURNS) and not (shape is not None and is_none(shape))
+    return shape is None or not is_none(shape)
 
 
 def is_arithmetic(node: cst.Call, source: Source) -> bool:

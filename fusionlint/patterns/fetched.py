@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
+from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import TREE_MAPS
 from fusionlint.source.tree import Source
@@ -35,6 +36,8 @@ _NUMBERS = frozenset(("float", "int"))
 _SHOWS = frozenset(("set_description", "set_postfix", "set_postfix_str", "add_scalar"))
 _WRITER = regex(r"(summary|writer|tensorboard)$")
 _ARITHMETIC = regex(r"^(numpy\.(?!random|save|load)\w+|float|int|round|abs|min|max|sum|str|len|dict|jax\.device_get)$")
+# What says of a value whether it is so.
+_ASKS = regex(r"^(bool|any|all|abs|(math|numpy)\.(is(nan|inf|finite)|any|all|abs))$")
 _DEPTH = 4
 
 
@@ -61,6 +64,29 @@ def is_whole(node: cst.BaseExpression, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _METHODS:
             return False
     return not source.calls(node, *_NUMBERS)
+
+
+def is_asked_for(step: cst.Call, loop: Loop, source: Source) -> bool:
+    """Whether an `if` of every iteration goes by what `step` returned, `if jnp.isnan(loss): break`: the host waits for
+    the step there, whatever else it reads of it."""
+    there = _on_device(Carry(loop), [step], source)
+    tests = (part.test for part in inside(loop.body) if isinstance(part, cst.If) and not is_gated(part, loop, source))
+    return any(_goes_by(test, there, step, source) for test in tests)
+
+
+def _goes_by(test: cst.BaseExpression, there: set[str], step: cst.Call, source: Source) -> bool:
+    """Whether a test takes an array of the device for true or false; not whether there is one, `if loss is None`."""
+    match test:
+        case cst.Comparison(left=left, comparisons=compared):
+            values = [left, *(each.comparator for each in compared)]
+            asks_no_value = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+            is_of_values = not any(isinstance(each.operator, asks_no_value) for each in compared)
+            return is_of_values and any(_is_there(value, there, [step], source) for value in values)
+        case cst.UnaryOperation(operator=cst.Not(), expression=asked) | cst.BooleanOperation(left=asked):
+            return _goes_by(asked, there, step, source)
+        case cst.Call(args=[cst.Arg(value=asked)]) if _ASKS.match(source.qualified_name(test.func) or ""):
+            return _goes_by(asked, there, step, source)
+    return _is_there(test, there, [step], source)
 
 
 def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int = _DEPTH) -> bool:

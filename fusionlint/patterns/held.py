@@ -46,7 +46,7 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
 def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the first value of `argument` is a dict of single numbers, `{"mass": jnp.asarray(1.0)}`, or of where
     something is, or is seen to be small: nothing to donate."""
-    values = [*_first_values(argument, call, source), *given_by_callers(argument, call, source)]
+    values = [argument, *_first_values(argument, call, source), *given_by_callers(argument, call, source)]
     return any(_is_tiny(value, source) or _holds_numbers(value, source, _DEPTH) for value in values)
 
 

@@ -22,7 +22,14 @@ _DEPTH = 9
 # Each of several writes of one name is followed less far, for every one of them may name it again.
 _BRANCHES = 3
 # What hands on an array as long as the one that it is handed.
-_HANDS_ON = ("jax.device_put", "numpy.float32", "jax.numpy.float32", *TO_ARRAY)
+_HANDS_ON = (
+    "jax.device_put",
+    "numpy.float32",
+    "jax.numpy.float32",
+    "jax.numpy.zeros_like",
+    "jax.numpy.ones_like",
+    *TO_ARRAY,
+)
 # A vector whose length is computed of what is not seen, `jnp.zeros(game.num_players - 1)`, is no network's weights.
 _VECTOR = 2**10
 _BY_SHAPE = (*FRESH_BY_SHAPE, *(name.removeprefix("jax.") for name in FRESH_BY_SHAPE))
@@ -50,13 +57,19 @@ def how_many(value: cst.BaseExpression | None, source: Source, depth: int = _DEP
             return _of_all((how_many(side, source, depth - 1) for side in (left, right)), max)
         case cst.UnaryOperation(expression=inner):
             return how_many(inner, source, depth - 1)
+        case cst.IfExp(body=one, orelse=other):
+            return _of_all((how_many(side, source, depth - 1) for side in (one, other)), max)
         case cst.Call() if not hides_some(value):
             return _made_by(value, source, depth)
     return None
 
 
 def _held_by(name: cst.Name, source: Source, depth: int) -> int | None:
-    """Of a variable that is written several times the most that is known: what a step makes anew is as long."""
+    """Of a variable that is written several times the most that is known: what a step makes anew is as long. One of
+    what Python takes for a number, `float(x)`."""
+    reads = (use.node for use in source.uses(name) if not use.is_write)
+    if any(source.calls(source.handed_to(read) or read, "float") for read in reads):
+        return 1
     found = how_many(source.value(name), source, depth - 1)
     if found is not None:
         return found

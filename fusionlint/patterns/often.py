@@ -29,6 +29,11 @@ def is_called_as_once(name: str) -> bool:
     return _ONCE.match(name) is not None
 
 
+def is_called_as_step(name: str) -> bool:
+    """Whether a function is called as what others call again and again: `step`, `predict`."""
+    return _STEP.match(name) is not None
+
+
 def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
     """Whether the function at `place` is called by a loop, near or far, or is called what steps are called."""
     name = last_name(place.scope)
@@ -37,7 +42,7 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
         return False
     if is_idle(project, place):
         return False
-    if _STEP.match(name):
+    if is_called_as_step(name):
         return True
     for caller, call in project.calls_of(project.name_of(place)):
         if is_idle(project, caller):

@@ -18,6 +18,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _DRAWS = regex(r"render|(^|_)(svg|gif)|animat|visuali[sz]|viz|video|imshow", re.I)
+_FILMS = regex(r"animat|video|movie|(^|_)(gif|film)(_|$)", re.I)
 # A picture of every step takes longer than the step.
 _PLOTS = regex(r"(^|_)plot|^(scatter|semilog[xy]|loglog|hist(2d)?|contourf?|quiver|fill_between)$")
 _KEEPS = frozenset(("append", "extend"))
@@ -51,9 +52,22 @@ def is_shown_each_time(loop: Loop, source: Source) -> bool:
     return is_plotted(loop, source) or any(not is_gated(call, loop, source) for call in drawn)
 
 
+def is_animated(loop: Loop, source: Source) -> bool:
+    """Whether what the loop keeps of every iteration is made a film of when it is over: `frames[i] = state`, then
+    `animate(frames)`."""
+    films = [call for call in _around(loop, source) if _FILMS.search(dotted(call.func).rpartition(".")[2])]
+    made = _made_of({*_collected(loop), *_stored(loop)}, loop, source) if films else set()
+    return any(loop not in source.ancestors(film) and not made.isdisjoint(read(film)) for film in films)
+
+
+def is_plot(call: cst.Call) -> bool:
+    """Whether `call` draws into a picture: `axes.plot(...)`."""
+    return _PLOTS.search(dotted(call.func).rpartition(".")[2]) is not None
+
+
 def is_plotted(loop: Loop, source: Source) -> bool:
     """Whether every iteration draws into a picture: `axes.plot(...)`."""
-    plots = (call for call in calls(loop.body) if _PLOTS.search(dotted(call.func).rpartition(".")[2]))
+    plots = filter(is_plot, calls(loop.body))
     return any(not is_gated(plot, loop, source) for plot in plots)
 
 
@@ -70,6 +84,14 @@ def _collected(loop: Loop) -> Iterator[str]:
         match node:
             case cst.Call(func=cst.Attribute(value=kept, attr=cst.Name(method))) if method in _KEEPS:
                 yield dotted(kept.value if isinstance(kept, cst.Subscript) else kept)
+
+
+def _stored(loop: Loop) -> Iterator[str]:
+    """The arrays that the loop writes parts of: `frames[i] = state`."""
+    for node in inside(loop.body):
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=kept))]):
+                yield dotted(kept)
 
 
 def _made_of(names: set[str], loop: Loop, source: Source) -> set[str]:

@@ -173,7 +173,7 @@ def summary(outcome: Outcome) -> str:
         [_count(rules.total(), "hazard")] * bool(rules) + [_count(idle, "unused ignore comment")] * bool(idle)
     )
     whole = ", ".join([f"Found {found} {in_files}", *_fixable(outcome.findings)])
-    more = f" `fusionlint rule {rules.most_common(1)[0][0]}` says more." if rules else ""
+    more = f" `fusionlint rule {next(iter(rules)) if len(rules) == 1 else 'NAME'}` says more." if rules else ""
     return f"{whole}.{rest}{more}"
 
 

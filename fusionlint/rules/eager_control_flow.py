@@ -11,9 +11,10 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
+from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
-from fusionlint.patterns.carry import Loop, calls
+from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import is_counted, is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_plotted
@@ -68,7 +69,7 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:
         return
-    if is_jitted(node.args[0].value, source) or _only_picks(node.args[0].value, source):
+    if _is_compiled(node.args[0].value, source) or _only_picks(node.args[0].value, source):
         return
     if _CONSTRUCTORS.search(source.scope(node)) or is_called_jitted(node, source):
         return
@@ -80,15 +81,39 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 continue
             if is_tried(call, source) and any(source.calls(c, "print") for c in calls(loop.body)):
                 continue  # a trial of the module, which somebody looks at step by step
-            if _is_checked(call, loop, source):
+            if _is_checked(call, loop, source) or _is_of_another_size(call, loop):
                 continue
             name = source.code(node.func)
             yield source.finding(
                 call.func,
                 f"outside of a jit: every call traces `{name}` anew and dispatches each operation by itself",
-                write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function",
+                write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function"
+                + _bound(call, source),
                 pair=1,
             )
+
+
+def _bound(call: cst.Call, source: Source) -> str:
+    """What has to be done before with a function that `call` is handed: a jit takes arrays."""
+    functions = (arg.value for arg in call.args if function_named(arg.value, source) is not None)
+    function = next(functions, None)
+    if function is None:
+        return ""
+    what = "the lambda" if isinstance(function, cst.Lambda) else f"`{source.code(function)}`"
+    return f"; {what} is no array, and has to be bound in the function before"
+
+
+def _is_of_another_size(call: cst.Call, loop: Loop) -> bool:
+    """Whether the loop makes what is still missing, `while points.shape[0] < n`, fewer each time: a jit would compile
+    every size for itself."""
+    if not isinstance(loop, cst.While):
+        return False
+    carry = Carry(loop)
+    missing = {
+        name for name in read(loop.test) if name.endswith(".shape") and name.removesuffix(".shape") in carry.varying
+    }
+    _, names = carry.behind(list(call.args), gated=True)
+    return not missing.isdisjoint(names)
 
 
 def _is_checked(call: cst.Call, loop: Loop, source: Source) -> bool:
@@ -112,13 +137,29 @@ def _catches_all(handler: cst.ExceptHandler) -> bool:
     )
 
 
+def _is_compiled(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is transformed is one compiled program: by its name, by what it is unless somebody asks for
+    something else, `jax.jit(f) if jit else f`, or by a lambda that calls it and computes nothing else."""
+    made = source.meant(function)
+    match made:
+        case cst.IfExp(body=one, orelse=other):
+            return _is_compiled(one, source) or _is_compiled(other, source)
+        case cst.Lambda(body=cst.Call(func=called, args=args)):
+            return not any(map(_computes, args)) and _is_compiled(called, source)
+    return is_jitted(function, source)
+
+
 def _only_picks(function: cst.BaseExpression, source: Source) -> bool:
     """Whether `function` computes nothing, `lambda batch: batch["image"]`: then nothing is dispatched."""
     made = source.value(function) if isinstance(function, cst.Name) else function
     if not isinstance(made, cst.Lambda):
         return False
+    return not _computes(made.body)
+
+
+def _computes(node: cst.CSTNode) -> bool:
     computing = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
-    return not any(isinstance(part, computing) for part in inside(made.body))
+    return any(isinstance(part, computing) for part in inside(node))
 
 
 def _loop(call: cst.Call, source: Source) -> Loop | None:

@@ -11,7 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.fetched import fetched, is_needed, is_whole
+from fusionlint.patterns.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.host import (
     held_open,
     is_gated,
@@ -23,7 +23,7 @@ from fusionlint.patterns.host import (
     yields,
 )
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
-from fusionlint.patterns.pictures import is_shown_each_time
+from fusionlint.patterns.pictures import is_animated, is_shown_each_time
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -64,9 +64,12 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
         return
-    found = [node for node in fetched(loop, steps, source) if not _is_of_a_table(node, loop, source)]
+    apart = [step for step in steps if not is_asked_for(step, loop, source)]
+    found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
     found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
+        return
+    if any(is_whole(node, source) for node in found) and is_animated(loop, source):
         return
     # Where the host needs one value to go on, it waits for the step anyway.
     needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) or _is_filed(node, source) for node in found)

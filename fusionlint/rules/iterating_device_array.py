@@ -21,6 +21,7 @@ from fusionlint.patterns.handed_settings import is_constant
 from fusionlint.patterns.host import is_of_the_host, is_short
 from fusionlint.patterns.jit import dispatching, is_jitted
 from fusionlint.patterns.made_once import is_for_constructors, is_made_once, is_of_a_factory
+from fusionlint.patterns.pictures import is_plot
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS, NOTHING, Facts, last_name
@@ -236,10 +237,11 @@ def _is_of_numbers(made: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_told(call: cst.Call, source: Source) -> bool:
-    """Whether somebody is told what `call` reads: it is printed, or said by the error that the block ends in."""
+    """Whether somebody is told what `call` reads: it is printed, stands in a plot, `axes.plot(x, label=f"{b[i]}")`, or
+    is said by the error that the block ends in."""
     for above in source.ancestors(call):
         match above:
-            case cst.Call() if source.calls(above, "print") or _LOGS.search(dotted(above.func)):
+            case cst.Call() if source.calls(above, "print") or is_plot(above) or _LOGS.search(dotted(above.func)):
                 return True
             case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[cst.Raise()])]):
                 return True

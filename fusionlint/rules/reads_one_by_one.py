@@ -23,7 +23,7 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="transfer")
 
-# So many waits count beside anything.
+# So many waits count beside anything but gradients and an optimizer.
 _MANY = 4
 _TRAINS = regex(r"(^|[._])(train|update)(_|$)")
 _CALCULATES = regex(r"(^|\.)(calculate|solve|minimize)$")
@@ -61,12 +61,12 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
 
 
 def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, source: Source) -> bool:
-    """Whether the reads are a few numbers of a step that trains, which takes a thousand times as long; or whether each
-    time a solver of the host runs, `calculator.calculate(atoms)`."""
-    numbers = len(found) < _MANY and all(_is_number(read.node, source) for read in found)
-    if numbers and isinstance(step.value, cst.Call):
+    """Whether the reads are numbers of a step that trains, which takes a thousand times as long, a few where that is
+    not seen in full; or whether each time a solver of the host runs, `calculator.calculate(atoms)`."""
+    if all(_is_number(read.node, source) for read in found) and isinstance(step.value, cst.Call):
         compiled = step.value.func
-        if _TRAINS.search(dotted(compiled)) or trains(compiled, source) or takes_gradients(compiled, source):
+        signs = [trains(compiled, source), takes_gradients(compiled, source)]
+        if all(signs) or (len(found) < _MANY and (any(signs) or _TRAINS.search(dotted(compiled)))):
             return True
     body = where.body if isinstance(where, cst.For | cst.While | cst.FunctionDef) else where
     solvers = (call for call in calls(body) if _CALCULATES.search(dotted(call.func)))

@@ -40,7 +40,7 @@ _PALLAS = "jax.experimental.pallas.pallas_call"
 # What hands its function to the host: that function is host code.
 CALLBACKS = frozenset(
     ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
-     "jax.experimental.host_callback.id_tap")
+     "jax.experimental.host_callback.id_tap", "equinox.filter_pure_callback")
 )  # fmt: skip
 _EQUINOX = frozenset(("equinox.Module",))
 MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "haiku.Module")) | _EQUINOX

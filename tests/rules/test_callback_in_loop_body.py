@@ -107,10 +107,13 @@ def test_a_log_that_is_switched_on_is_read_while_the_program_runs(called: str) -
         ("jax.pure_callback(ring, x, x)", 1),
         ("jax.experimental.io_callback(log.env.step, x, x)", 0),
         ("jax.pure_callback(simulate, x, x)", 0),
+        ("equinox.filter_pure_callback(ring, x, result_shape_dtypes=x)", 1),
+        ("equinox.filter_pure_callback(simulate, x, result_shape_dtypes=x)", 0),
     ],
 )
 def test_what_the_host_returns_is_found_where_it_is_seen_to_be_arithmetic(call: str, number: int) -> None:
-    head = "import numpy as np\nimport simulator\n\ndef ring(x):\n    return np.roll(x, 1) + np.cos(x)\n\n"
+    head = "import equinox\nimport numpy as np\nimport simulator\n\n"
+    head += "def ring(x):\n    return np.roll(x, 1) + np.cos(x)\n\n"
     head += "def simulate(x):\n    return np.asarray(simulator.step(x))\n\n"
     text = head + SMALL.replace("jax.debug.callback(log, x.mean())", f"x = {call}")
     assert len(check_text(text.encode(), "m.py", ONLY)) == number

@@ -137,6 +137,23 @@ def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> No
         ("for f in fns:\n    n = jax.vmap(f.forward)(n)", 0),
         ("for f in fns:\n    n = jax.vmap(f)(n)", 0),
         ("for i in range(n):\n    xs = jax.vmap(fns[i])(xs)", 0),
+        # As many as are missing, each time fewer: every size would be compiled for itself.
+        (
+            "while xs.shape[0] < n:\n    more = draw(n - xs.shape[0])\n    ok = jax.vmap(fns)(more)\n"
+            "    xs = jnp.concatenate([xs, more[ok]])",
+            0,
+        ),
+        (
+            "while xs.shape[0] < n:\n    more = draw(n)\n    ok = jax.vmap(fns)(more)\n"
+            "    xs = jnp.concatenate([xs, more[ok]])",
+            1,
+        ),
+        # What is compiled, whatever it is called in.
+        ("f = jax.jit(fns)\nfor x in batches:\n    n = jax.vmap(lambda b: f(b, xs))(x)", 0),
+        ("f = jax.jit(fns) if n else fns\nfor x in batches:\n    n = jax.vmap(f)(x)", 0),
+        ("f = jax.jit(fns)\nfor x in batches:\n    n = jax.vmap(lambda b: f(b) + 1)(x)", 1),
+        ("f = jax.jit(fns)\nfor x in batches:\n    n = jax.vmap(lambda b: f(2 * b))(x)", 1),
+        ("for x in batches:\n    n = jax.vmap(lambda b: fns(b, xs))(x)", 1),
         # Nothing is computed, so nothing is dispatched.
         ("for x in batches:\n    n = jax.vmap(lambda b: b['image'])(x)", 0),
         ("f = lambda b: b['image']\nfor x in batches:\n    n = jax.vmap(f)(x)", 0),
@@ -145,6 +162,19 @@ def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> No
 )
 def test_another_function_in_every_iteration_is_traced_anyway(body: str, number: int) -> None:
     assert found("eager-control-flow", body) == number
+
+
+@pytest.mark.parametrize(
+    ("handed", "said"),
+    [("x, lambda y: y", "the lambda is no array"), ("x, run", "`run` is no array"), ("x, xs", None), ("x, fns", None)],
+)
+def test_a_function_that_is_handed_on_has_to_be_bound_for_a_jit(handed: str, said: str | None) -> None:
+    loop = f"    for x in batches:\n        jax.vmap(fns)({handed})\n"
+    code = f"{HEAD}def run(y): return y\ndef main(xs, fns, batches):\n{loop}"
+    (finding,) = check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))
+    assert finding.suggestion is not None
+    assert (said or "one jitted function") in finding.suggestion.text
+    assert ("no array" in finding.suggestion.text) is (said is not None)
 
 
 def test_what_an_object_does_when_it_is_made_is_done_once() -> None:

@@ -45,6 +45,14 @@ def lines(body: str) -> list[int]:
         # A record that was copied before the loop.
         "z = np.array(c)\nfor x in a:\n    state, y = step(state, x)\n    z[0] = z[0] * y",
         "for x in a:\n    state, y = step(state, x)\n    logging.info('%d', b)\n    c.append(float(y))",
+        # A film of something else, and of numbers, which are none.
+        "z = np.zeros(b)\nfor i in range(b):\n    state, y = step(state, i)\n    z[i] = y\nmy_animate(a)",
+        "z = []\nfor i in range(b):\n    state, y = step(state, i)\n    z.append(float(y))\nmy_animate(z)",
+        # An `if` that only some iterations come to, one that no value decides, and one by another step.
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if b:\n        if y > 1: break",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if y is None: break",
+        "for x in a:\n    state, y = step(state, x)\n    z = step(b, x)\n    c.append(float(z[0]))\n"
+        "    if y > 1: break",
     ],
 )
 def test_steps_that_are_waited_for(body: str) -> None:
@@ -75,6 +83,14 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "for x in a:\n    c.append(float(psnr(state, x)))",
         # A part that is fetched whole, and then read on the host.
         "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    y = np.asarray(y)\n    c.append(float(y[0]))",
+        # What is kept of every step is filmed.
+        "z = np.zeros(b)\nfor i in range(b):\n    state, y = step(state, i)\n    z[i] = y\nmy_animate(z)",
+        "z = []\nfor i in range(b):\n    state, y = step(state, i)\n    z.append(np.asarray(y))\nsave_gif(z, c)",
+        # What the step returned decides on the host: it is waited for there.
+        "for x in a:\n    out = step(state, x)\n    y = out['loss']\n    c.set_postfix(y=out['other'])\n"
+        "    if jax.numpy.isnan(y):\n        break",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(state))\n    if not np.isfinite(y): break",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if y < b and c: b = y",
         # What the host works on, and no record of the steps.
         "for x in a:\n    state, y = step(state, x)\n    z = np.array(b(x))\n    z[0] = z[0] * y",
     ],

@@ -25,6 +25,7 @@ def found(body: str) -> int:
         "return [np.asarray(y[0, i]) for i, n in enumerate(names)]",
         "return tuple(float(v) for v in y)",
         "if x is None:\n    kept = [float(v) for v in y]\n    return kept",
+        "for i in jnp.arange(9):\n    names.plot(x[i])\n    names.label = f'b={float(y[i]):.2f}'",
         # The error is raised elsewhere.
         "kept = [float(v) for v in y]\nif x is None:\n    raise ValueError\nreturn kept",
     ],
@@ -36,6 +37,7 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
+        "for i in jnp.arange(9):\n    names.plot(x[i], label=f'b={float(y[i]):.2f}')",
         "return [n * bool(v) for n, v in zip(NAMES, y)]",
         "names = ['low', 'high', 'nan', 'inf', 'late']\nreturn [n * bool(v) for n, v in zip(names, y)]",
         "return [float(y[i]) for i in (0, 5, 10, 15)]",

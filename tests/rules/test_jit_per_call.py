@@ -168,3 +168,39 @@ def test_equinox_finds_again_what_is_equal(function: str, number: int) -> None:
 def test_a_name_for_a_partial_of_what_is_handed_over_is_other_code_each_time(given: str, expected: int) -> None:
     body = f"of_model = functools.partial({given}, x)\nreturn jax.pmap(jax.vmap(of_model))(a)"
     assert count(in_function(body).replace("(x, a)", "(x, a, fn)")) == expected
+
+
+PER_CASE = "def work(case, x):\n    def g(y): return y * len(case)\n    return jax.jit(g)(x)\n"
+
+GONE_OVER = {
+    "a few that are written out": ("for case in ['a', 'b', 'c']: work(case, x)", 0),
+    "in a comprehension": ("y = [work(case, x) for case in ('a', 'b')]", 0),
+    "by their name": ("for i, case in enumerate(CASES): work(case, x)", 0),
+    "unless somebody brings others": ("y = x if x is not None else CASES\n    for case in y: work(case, x)", 0),
+    "and once besides": ("work('a', x)\n    for case in CASES: work(case, x)", 0),
+    "five": ("for case in ['a', 'b', 'c', 'd', 'e']: work(case, x)", 1),
+    "more than is seen": ("for case in ['a', *x]: work(case, x)", 1),
+    "a list that grows": ("y = ['a']\n    for case in y: y.append(work(case, x))", 1),
+    "each of them often": ("for i in range(99):\n        for case in CASES: work(case, x)", 1),
+    "in a function that is called often": ("for case in CASES: work(case, x)\ndef other(x):\n  while x: sweep(x)", 1),
+    "and others besides": ("for case in CASES: work(case, x)\n    for case in x: work(case, x)", 1),
+}
+
+
+@pytest.mark.parametrize(("body", "number"), GONE_OVER.values(), ids=GONE_OVER)
+def test_a_few_cases_are_a_few_programs(body: str, number: int) -> None:
+    assert count(f"CASES = (('a', 1), ('b', 2))\n{PER_CASE}def sweep(x):\n    {body}\n") == number
+
+
+def test_what_is_called_as_a_step_runs_often_whoever_else_calls_it() -> None:
+    cases = "def sweep(x):\n    for case in ('a', 'b'): predict(case, x)\n"
+    assert count(PER_CASE.replace("work", "predict") + cases) == 1
+
+
+@pytest.mark.parametrize(("cases", "number"), [("('a', 'b')", 0), ("tuple('abcdefgh')", 1)])
+def test_the_cases_may_be_written_out_in_another_file(tmp_path: Path, cases: str, number: int) -> None:
+    (tmp_path / "cases.py").write_text(f"CASES: tuple[str, ...] = {cases}\n")
+    run = tmp_path / "run.py"
+    run.write_text(f"from cases import CASES\n{HEAD}{PER_CASE}def sweep(x):\n    for case in CASES: work(case, x)\n")
+    found = check_files([str(tmp_path / "cases.py"), str(run)], ONLY).findings
+    assert len(found) == number

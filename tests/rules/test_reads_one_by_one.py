@@ -10,6 +10,7 @@ from fusionlint.source.scope import Scope
 HEAD = """
 import jax, jax.numpy as jnp
 import numpy as np
+import optax
 
 step = jax.jit(lambda s, x: (s + x, s.sum(), s.max(), s > 0))
 train_step = jax.jit(lambda s, x: (s + x, s.sum(), s.max(), s > 0))
@@ -18,6 +19,11 @@ train_step = jax.jit(lambda s, x: (s + x, s.sum(), s.max(), s > 0))
 def descend(s, x):
     loss, grads = jax.value_and_grad(lambda s: jnp.sum(s * x))(s)
     return s - grads, loss, s.max(), s > 0
+
+@jax.jit
+def fit(s, x):
+    loss, grads = jax.value_and_grad(lambda s: jnp.sum(s * x))(s)
+    return optax.apply_updates(s, grads), loss, s.max(), s > 0
 
 """
 
@@ -40,6 +46,8 @@ ARRAYS = "x = simulator(np.asarray(a), np.asarray(c))"
         ("descend", NUMBERS, 0),
         ("descend", MANY, 1),
         ("descend", ARRAYS, 1),
+        ("fit", MANY, 0),
+        ("fit", ARRAYS, 1),
         ("step", f"{NUMBERS}; simulator.calculate(x)", 0),
         ("step", f"{NUMBERS}; simulator.calculated(x)", 1),
     ],

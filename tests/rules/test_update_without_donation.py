@@ -817,3 +817,35 @@ class Agent:
         return _step(state, batch)
 """
     assert advice(code).startswith(f"{donated}: ") if donated else not findings(code)
+
+
+FIRST_NUMBERS = {
+    "a dictionary of numbers": ("{'ck': one} | ({'ceps': one} if n else {})", "", 0),
+    "as many as a few": ("jnp.zeros_like(jnp.asarray([0.1, 0.2, 0.3]))", "", 0),
+    "read as a number": ("jnp.where(n == 0, 1.0, n)", "print(float(params))", 0),
+    "a part of it read as a number": ("jnp.where(n == 0, 1.0, n)", "print(float(params[0]))", 1),
+    "like what is not seen": ("jnp.zeros_like(n)", "", 1),
+    "one of two not seen": ("{'ck': one} | ({'ceps': n} if n else {})", "", 1),
+}
+
+
+@pytest.mark.parametrize(("first", "read", "times"), FIRST_NUMBERS.values(), ids=FIRST_NUMBERS)
+def test_what_an_optimizer_makes_of_a_few_numbers_is_not_worth_a_donation(first: str, read: str, times: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+def train(optimizer, batches, n):
+    one = jnp.asarray(1.0, jnp.float64)
+    params = {first}
+    opt_state = optimizer.init(params)
+    @jax.jit
+    def step(params, opt_state, batch):
+        grads = jax.grad(lambda p: (p * batch).sum())(params)
+        updates, opt_state = optimizer.update(grads, opt_state)
+        return optax.apply_updates(params, updates), opt_state
+    for batch in batches:
+        params, opt_state = step(params, opt_state, batch)
+        {read}
+    return params
+"""
+    assert len(findings(code)) == times
