@@ -165,6 +165,7 @@ def test_a_dump_is_explained_without_jax(folder: Path) -> None:
     assert "softmax from module_0003" in done.stdout
 
 
+@pytest.mark.compilers
 def test_a_dump_of_the_cpu_compiler_itself_is_read(tmp_path: Path) -> None:
     pytest.importorskip("jax")
     program = "import jax\njax.jit(lambda x: jax.numpy.sin(x) @ x)(jax.numpy.ones((8, 8)))\n"
