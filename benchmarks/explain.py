@@ -43,11 +43,9 @@ imported = time.perf_counter()
 target, entry = get(sys.argv[2]), parse_spec(sys.argv[1])
 sharding = device(target)
 function = loading.load(entry)
-call = arguments.jitted_call(
-    function, arguments.abstract(entry, function, sharding), sharding if target.platform != "cpu" else None
-)
+given = arguments.abstract(entry, function, sharding)
 ready = time.perf_counter()
-call.jitted.lower(*call.args, **call.kwargs).compile()
+arguments.traced(function, given).lower().compile()
 print(ready - begin, time.perf_counter() - ready)
 """
 

@@ -110,13 +110,13 @@ def measure(spec: str) -> dict[str, float]:
 
     entry = parse_spec(spec)
     function = loading.load(entry)
-    call = arguments.jitted_call(function, arguments.concrete(entry, function))
-    run = call.jitted.lower(*call.args, **call.kwargs).compile()
+    args, kwargs = arguments.concrete(entry, function)  # arrays all
+    run = arguments.traced(function, (args, kwargs)).lower().compile()
     for _ in range(2):
-        jax.block_until_ready(run(*call.args, **call.kwargs))
+        jax.block_until_ready(run(*args, **kwargs))
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
-            jax.block_until_ready(run(*call.args, **call.kwargs))
+            jax.block_until_ready(run(*args, **kwargs))
         (file,) = Path(folder).rglob("*.xplane.pb")
         found: dict[str, list[float]] = {}
         for name, microseconds in events(jax.profiler.ProfileData.from_file(str(file)).planes):

@@ -78,13 +78,13 @@ def test_of_the_settings(fusion):
             ">       assert report.launches <= 6",
             "E       AssertionError: assert 152 <= 6",
             "E         steps.py:swing(s: f32[[]64,2]) on cpu: 50 steps x 3 launches + 2 = 152 launches, *",
-            "E         2. concatenate steps.py:10* 50 launches, *",
+            "E         1. concatenate steps.py:10* 50 launches, *",
             "*- Captured fusionlint call -*",
             "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
-            "2. concatenate  steps.py:10*",
+            "1. concatenate  steps.py:10*",
             "     10 |         return jnp.stack([[]s[[]:, 0] + 1, jnp.sin(s[[]:, 1])], axis=1), None",
             "E       AssertionError: assert 6 >= 152",
-            "E         2. concatenate steps.py:10*",
+            "E         1. concatenate steps.py:10*",
         ]
     )
     done.stdout.no_fnmatch_line("*truncated*")
@@ -144,7 +144,7 @@ def test_budgets_count_what_the_test_itself_compiles_of_each_function(suite: pyt
             "*_ test_too_many _*",
             "max_launches: 152 launches on cpu, 6 allowed",
             "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
-            "2. concatenate  steps.py:10*",
+            "1. concatenate  steps.py:10*",
             "     10 |         return jnp.stack([[]s[[]:, 0] + 1, jnp.sin(s[[]:, 1])], axis=1), None",
             "*_ test_again _*",
             "max_compiles: double was compiled 2 times, 1 allowed",
@@ -252,7 +252,7 @@ def test_under_another_jaxlib_a_budget_warns_unless_it_is_strict(suite: pytest.P
     done.stdout.fnmatch_lines(
         [
             "*BudgetWarning: max_launches: 152 launches on cpu, 6 allowed",
-            "*2. concatenate  steps.py:10*",
+            "*1. concatenate  steps.py:10*",
             f"*(the budget was counted with jaxlib 0.0.1, this is {importlib.metadata.version('jaxlib')})",
             "*BudgetWarning: max_compiles: swing was compiled 1 time, 0 allowed",
             "*BudgetWarning: max_launches: cannot be checked: the compiler for v5e is not installed: *",

@@ -59,7 +59,7 @@ def test_each_read_is_told_of() -> None:
         ("o = jnp.argsort(d, descending=True)\nreturn d[o], o", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
         (
             "o = jnp.argsort(d, axis=0)\nreturn jnp.take_along_axis(d, o, 0), o",
-            "jax.lax.sort((d, y), dimension=0, num_keys=1), where",
+            "`d, order_ = jax.lax.sort_key_val(d, jax.lax.broadcasted_iota(int, d.shape, 0), dimension=0)`; what else",
         ),
     ],
 )
