@@ -190,11 +190,27 @@ def _computes(place: Place, source: Source) -> bool:
     )
 
 
-def is_logged(node: cst.Call, source: Source) -> bool:
+def is_logged(node: cst.Call, body: Body, source: Source) -> bool:
     """Whether a setting switches on that `node` hands values to a log: `if self.debug: callback(self.log_to_wandb,
-    logs)`. They are to be seen while the program runs."""
+    logs)`; or whether each call of `body` goes through many small steps, and makes one entry of them all. They are to
+    be seen while the program runs."""
     called = dotted(node.args[0].value).rpartition(".")[2] if node.args else ""
-    return bool(_LOG.search(called)) and is_switched(node, source)
+    if _LOG.search(called) and is_switched(node, source):
+        return True
+    return _takes_many_steps(body, source) and _is_an_entry(node, source)
+
+
+def _is_an_entry(node: cst.Call, source: Source) -> bool:
+    """Whether what `node` calls on the host is seen to do no more than to log, once, and to show how far it is:
+    `wandb.log({"returns": info["returns"].mean()})`, `pbar.update(1)`."""
+    function = function_named(node.args[0].value, source) if node.args else None
+    if not isinstance(function, cst.FunctionDef) or source.calls(node, PRINT):
+        return False
+    told = [
+        dotted(one.func) if isinstance(one, cst.Call) else "" for part in _statements(function) for one in _told(part)
+    ]
+    logs = [name for name in told if _LOG.search(name.rpartition(".")[2])]
+    return len(logs) == 1 and all(name in logs or _PROGRESS.search(name) for name in told)
 
 
 def is_returned(node: cst.Call, body: Body, source: Source) -> bool:

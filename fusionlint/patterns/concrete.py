@@ -13,7 +13,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.array_sizes import FILLED
-from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.at import TO_ARRAY, inside, names_read
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.cut import is_cut_at_an_array, is_cut_by_a_mask
@@ -22,6 +22,7 @@ from fusionlint.patterns.given import is_given_no_array
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
+from fusionlint.patterns.returned import returned_by
 from fusionlint.patterns.values import kind
 from fusionlint.source.project import Place
 from fusionlint.source.seen import AS_LONG_AS_IT_GETS, MODULES, WHERE
@@ -59,7 +60,10 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if not isinstance(function, cst.FunctionDef):
         return False
     calls = list(_own(function, source))
-    if any(_is_past(node, call, source) or _counts_to_a_result(call, function, source, node) for call in calls):
+    no_numbers = (_counts_to_a_result, _makes_a_number)
+    if any(is_end(call, function, source, node) for call in calls for is_end in no_numbers):
+        return True
+    if any(_is_past(node, call, source) for call in calls):
         return True
     if any(_asserts_a_truth(part, function, source) for part in inside(function.body)):
         return True
@@ -179,6 +183,19 @@ def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Sourc
     return any(source.calls(each, *_RESULTS) for each in meant)
 
 
+def _makes_a_number(call: cst.Call, function: cst.FunctionDef, source: Source, beside: cst.CSTNode) -> bool:
+    """`bool(jnp.any(x < 0))`, `float(v[1] - v[0])` of `v = jnp.asarray(grid.v)`: what jax makes in the function itself
+    no compiled program has a number for; but of a constant, `float(jnp.asarray(self.dt))`."""
+    match call:
+        case cst.Call(args=[cst.Arg(value=value, keyword=None)]) if source.calls(call, *_NUMBERS):
+            made = (source.meant(part) for part in inside(value) if isinstance(part, cst.Call | cst.Name))
+            names = (source.qualified_name(one.func) for one in made if isinstance(one, cst.Call))
+            is_jax = any(name is not None and returned_by(name) == "array" for name in names)
+            is_jax = is_jax and not source.calls(source.meant(value), *TO_ARRAY)
+            return is_jax and kind(value, source) == "array" and not is_gated(call, function, source, beside)
+    return False
+
+
 def _asserts_a_truth(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
     """`assert jnp.all(labels >= 0)`: no trace gets past it, whoever is said to trace the function."""
     match part:
@@ -237,7 +254,10 @@ def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source)
 
 
 def _are_compared(asked: cst.BaseExpression, source: Source) -> bool:
-    """`x[i] != -1`, of an array of jax."""
+    """`x[i] != -1`, `(jnp.abs(a) < eps) | (jnp.abs(b) < eps)`, of an array of jax."""
+    match asked:
+        case cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.BitOr(), right=right):
+            return _are_compared(left, source) and _are_compared(right, source)
     return isinstance(asked, cst.Comparison) and kind(asked, source) == "array"
 
 

@@ -11,6 +11,7 @@ from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
+from fusionlint.patterns.for_numpy import is_for_numpy
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.writes.beside import is_chosen
@@ -42,7 +43,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if are_few_firsts(writes, source) or is_set_up(writes, source) or is_chosen(writes[0].call, source):
         return
-    if is_never_read(root(writes[0]), source):
+    if is_never_read(root(writes[0]), source) or is_for_numpy(node, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
         return

@@ -12,8 +12,9 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.for_numpy import is_for_numpy
 from fusionlint.patterns.paths import go_through_ifs
-from fusionlint.patterns.writes.chain import path, root
+from fusionlint.patterns.writes.chain import is_never_read, path, root
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
@@ -33,9 +34,9 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     writes = path(last, source)
     if not is_boundary(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
-    if are_few_firsts(writes, source):
-        return
     array = root(writes[0])
+    if are_few_firsts(writes, source) or is_never_read(array, source) or is_for_numpy(node, source):
+        return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     is_path = go_through_ifs([write.call for write in writes], source)
     on_a_path = " on one path" if is_path else ""

@@ -61,7 +61,7 @@ def _is_meant(node: cst.Call, body: Body, source: Source) -> bool:
         return is_large or is_switched(node, source) or is_tried(node, source)
     if is_asked_for(node, source) or is_printed(node, source) or is_progress(node, source):
         return True
-    if is_summary(node, body, source) or is_rare(node, body, source) or is_logged(node, source):
+    if is_summary(node, body, source) or is_rare(node, body, source) or is_logged(node, body, source):
         return True
     if is_returned(node, body, source):
         return False

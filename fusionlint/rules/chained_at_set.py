@@ -27,6 +27,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
+from fusionlint.patterns.for_numpy import is_for_numpy
 from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
@@ -102,7 +103,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     if is_for_a_picture(source.project, source.place(node)) or is_beside_more(writes, source):
         return
-    if are_picked_by_python(writes, source):
+    if are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)

@@ -12,10 +12,11 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
-from fusionlint.patterns.calls import brief, has_only
+from fusionlint.patterns.calls import argument, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES
 from fusionlint.patterns.same import is_same_at
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -35,6 +36,8 @@ _TAKES_MATRICES = tuple(
                  "linalg.det", "trace", "tril", "triu", "diagonal")
 )  # fmt: skip
 _COUNTS = ("jax.numpy.arange", "jax.numpy.linspace")
+_OUTER = "jax.numpy.outer"
+_EIGENVALUES = ("jax.numpy.linalg.eigh", "jax.scipy.linalg.eigh")
 _CONSTANTS = (*FRESH_BY_SHAPE, "jax.numpy.eye", "jax.numpy.identity")
 # These keep the axes of what they are handed.
 _ELEMENTWISE = tuple(
@@ -232,10 +235,20 @@ def _is_short(vector: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
             return (constant(size) or _FEW + 1) <= _FEW
         case cst.Call(args=args) as made if depth and source.qualified_name(made.func) in _ELEMENTWISE:
             return any(_is_short(arg.value, source, depth - 1) for arg in args)
+        case cst.Call(args=[cst.Arg(value=one), cst.Arg(value=other)]) as made if source.calls(made, _OUTER) and depth:
+            return all(_is_short(side, source, depth - 1) for side in (one, other))
         case cst.BinaryOperation(left=left, operator=operator, right=right) if depth:
             is_elementwise = not isinstance(operator, cst.MatrixMultiply)
             return is_elementwise and any(_is_short(side, source, depth - 1) for side in (left, right))
+        case cst.Name() as name if depth and (whole := _decomposed(name, source)) is not None:
+            return _is_short(whole, source, depth - 1)
     return False
+
+
+def _decomposed(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """The matrix that `name` has the eigenvalues of: `values, vectors = jnp.linalg.eigh(matrix)`."""
+    made = unpacked(source.written(name), source)
+    return argument(made, 0, "a") if isinstance(made, cst.Call) and source.calls(made, *_EIGENVALUES) else None
 
 
 def _is_known(vector: cst.BaseExpression, product: _Product, source: Source) -> bool:

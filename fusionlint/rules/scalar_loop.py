@@ -7,13 +7,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import at_write, inside
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
+
+# A place seldom has more names on its way.
+_DEPTH = 3
 
 
 @rule.source("Call", calls=(FORI, WHILE))
@@ -54,11 +57,34 @@ def _is_said(loop: cst.Call, found: Walk, source: Source) -> bool:
 
 
 def _needs_all_so_far(found: Walk, source: Source) -> bool:
-    """Whether a turn computes with the whole array that the turns write, `f.at[i].set((cost[i] + f).min())`: each needs
-    all before it, and no array form gives the same."""
+    """Whether a turn computes with the whole array that the turns write, `f.at[i].set((cost[i] + f).min())`, or with
+    those of its places that stand in another one, `y.at[i].set(b[i] - jnp.sum(v[i] * y[columns[i]]))`: each needs those
+    before it, and no array form gives the same."""
     carry = zip(found.turn.carried, found.turn.returned, strict=True)
-    written = [part for part, value in carry if is_written(value, source)]
-    return any(isinstance(source.parent(read), cst.BinaryOperation) for part in written for read in source.reads(part))
+    above = [source.parent(r) for part, value in carry if is_written(value, source) for r in source.reads(part)]
+    return any(isinstance(one, cst.BinaryOperation) or _is_looked_up(one, found, source) for one in above)
+
+
+def _is_looked_up(read: cst.CSTNode | None, found: Walk, source: Source) -> bool:
+    """`y[columns[i]]`, of a place that the turn does not write: `n.at[bins[i]].set(n[bins[i]] + 1)` is a sum by
+    segments."""
+    match read:
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
+            writes = (write for part in inside(found.turn.body.body) if (write := at_write(part)) is not None)
+            is_written_too = any(source.code(part) == source.code(place) for write in writes for part in write.index)
+            return _stands_in_an_array(place, source, _DEPTH) and not is_written_too
+    return False
+
+
+def _stands_in_an_array(place: cst.BaseExpression, source: Source, depth: int) -> bool:
+    """Whether an element of an array is part of what `place` is made of: `jnp.where(mask, columns[i], 0)`."""
+    for part in inside(place):
+        if isinstance(part, cst.Subscript):
+            return True
+        value = source.value(part) if isinstance(part, cst.Name) and depth else None
+        if value is not None and _stands_in_an_array(value, source, depth - 1):
+            return True
+    return False
 
 
 def _makes_up_for_rounding(found: Walk, source: Source) -> bool:

@@ -35,6 +35,8 @@ _STEP = regex(r"(^|_)step(_env)?$")
 # Whose step it is, or what it is handed, where it is an environment's.
 _OF_A_GAME = regex(r"(^|[._])(env|envs|environment|game|action|actions)(_|$)")
 _EPISODES = 1
+# A helper of a turn is seldom further away than this.
+_HELPERS = 2
 
 
 @rule.source("Call", calls=(WHILE,))
@@ -216,10 +218,23 @@ def _walks(body: Body, source: Source) -> bool:
     a tree, of which nobody knows before where it leads."""
     if not body.params.params:
         return False
-    names = {part.value for part in carried(body.params.params[-1].name, source)}
-    written = {write for node in inside(body.body) if (write := _array_written(node)) is not None}
+    parts = carried(body.params.params[-1].name, source)
+    stacks, names = {part.value for part in parts if _is_written_by(body, part, source)}, {part.value for part in parts}
     reads = (node for node in inside(body.body) if isinstance(node, cst.Subscript))
-    return any(_is_on_top(read, names & written, names) for read in reads)
+    return any(_is_on_top(read, stacks, names) for read in reads)
+
+
+def _is_written_by(function: Body, array: cst.Name, source: Source, depth: int = _HELPERS) -> bool:
+    """Whether a function writes to what it calls so, itself or by a helper, `push(stack, top, child)`."""
+    for node in inside(function.body):
+        if _array_written(node) == array.value:
+            return True
+        helper = function_named(node.func, source) if isinstance(node, cst.Call) and depth else None
+        if isinstance(node, cst.Call) and helper is not None:
+            received = _received(node, array, helper)
+            if any(_is_written_by(helper, parameter, source, depth - 1) for parameter in received):
+                return True
+    return False
 
 
 def _array_written(node: cst.CSTNode) -> str | None:

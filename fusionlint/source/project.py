@@ -48,6 +48,15 @@ TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map")
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
                        "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip
+# What an editor imports from where jax defines it, and what everybody calls that.
+_DEFINED_IN = {
+    "jax._src.api.": "jax.",
+    "jax._src.numpy.lax_numpy.": "jax.numpy.",
+    "jax._src.lax.lax.": "jax.lax.",
+    "jax._src.lax.control_flow.": "jax.lax.",
+    "jax._src.random.": "jax.random.",
+    "jax._src.nn.functions.": "jax.nn.",
+}
 # The calls of so many names are found one by one.
 _FEW = 64
 # Re-exports and definitions without a cycle are never deeper than this.
@@ -291,7 +300,7 @@ class Project:
         match binding.kind:
             case "import":
                 name = self.files[place.path].absolute(binding.target) + tail
-                return name if self._is_elsewhere(place, name) else self._imported(name, depth - 1)
+                return _public(name) if self._is_elsewhere(place, name) else self._imported(name, depth - 1)
             case "function" | "class":
                 scope = Place(place.path, binding.target)
                 member = self._of_class(scope, rest, depth - 1) if rest else None
@@ -620,6 +629,14 @@ def found_once(function: F) -> F:
         return project.kept[function]
 
     return cast("F", answer)
+
+
+def _public(name: str) -> str:
+    """`jax.vmap`, of `jax._src.api.vmap`."""
+    if not name.startswith("jax._src."):
+        return name
+    module = next((one for one in _DEFINED_IN if name.startswith(one)), "")
+    return f"{_DEFINED_IN.get(module, '')}{name.removeprefix(module)}"
 
 
 def modules_of(names: Mapping[str, str]) -> dict[str, str]:

@@ -67,6 +67,11 @@ def rules(code: str) -> list[str]:
             id="compared with an array",
         ),
         pytest.param(
+            "ends, n = [0, 1], jnp.sum(parts[0])\n    if (n < 1) | (jnp.abs(n) > 8):\n        parts = parts[1:]",
+            [],
+            id="compared twice with an array",
+        ),
+        pytest.param(
             "ends, size = [0, 1], jnp.sum(parts[0])\n    if size is None:\n        parts = parts[1:]",
             ["blocks-by-at-set"],
             id="whether there is one",
@@ -126,8 +131,58 @@ def test_a_python_number_of_what_jax_computes(before: str, expected: list[str]) 
 
 
 def test_what_is_shown_to_be_traced_is_believed() -> None:
-    code = BLOCKS.format(before="ends, n = [0, 1], int(jnp.sum(parts[0]))")
+    code = BLOCKS.format(before="ends, n = [0, 1], logger.info('%s', jnp.sum(parts[0]))")
     assert rules(f"@jax.jit\n{code}") == ["blocks-by-at-set"]
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("ends = [0, 1]\n    if bool(jnp.any(parts[0] < 0)):\n        raise ValueError('negative')", []),
+        ("ends, v = [0, 1], jnp.asarray(parts[0])\n    width = float(v[1] - v[0])", []),
+        ("ends, v = [0, 1], parts[0]\n    width = float(v[1] - v[0])", ["blocks-by-at-set"]),
+        ("ends, eps = [0, 1], float(jnp.finfo(parts[0].dtype).eps)", ["blocks-by-at-set"]),
+        ("ends, n = [0, 1], int(jnp.asarray(SIZE))", ["blocks-by-at-set"]),
+        ("ends, n = [0, 1], int(jnp.size(parts[0]))", ["blocks-by-at-set"]),
+        ("ends = [0, 1]\n    if SIZE is None:\n        n = int(jnp.sum(parts[0]))", ["blocks-by-at-set"]),
+    ],
+)
+def test_no_program_makes_a_number_of_what_jax_makes_in_it_whoever_is_said_to_trace_it(
+    before: str, expected: list[str]
+) -> None:
+    code = BLOCKS.format(before=before)
+    assert rules(f"{code}\n\ngrad = jax.value_and_grad(lambda parts: of_blocks(parts).sum())\n") == expected
+
+
+FOR_NUMPY = """\
+def difference(x):
+    return of_ends(x)
+
+def of_ends(x):
+    out = jnp.zeros(2 * n)
+    out = out.at[:n].set(x[:n] + 1)
+    return out.at[n:].set(x[n:] - x[:n])
+
+def joined(x):
+    return {handed}
+"""
+
+
+@pytest.mark.parametrize(
+    ("handed", "expected"),
+    [
+        ("np.asarray(of_ends(jnp.asarray(x)))", []),
+        ("np.asarray(difference(jnp.asarray(x)))", []),
+        ("difference(np.asarray(x))", ["blocks-by-at-set"]),
+        ("np.asarray(x), difference(x)", ["blocks-by-at-set"]),
+        ("np.asarray(jax.jit(of_ends)(x))", ["blocks-by-at-set"]),
+        ("np.asarray(difference(x)), difference(x)", ["blocks-by-at-set"]),
+    ],
+)
+def test_what_all_hand_to_numpy_is_for_the_host(handed: str, expected: list[str]) -> None:
+    code = FOR_NUMPY.format(handed=handed)
+    code = code if "difference" in handed else code.partition("def of_ends")[1] + code.partition("def of_ends")[2]
+    assert rules(code) == expected
 
 
 def test_no_trace_gets_past_an_assert_whoever_is_said_to_trace_it() -> None:

@@ -7,6 +7,23 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
+IMPORTED = """
+import jax.numpy as jnp
+from jax import jit, lax
+{imported}
+
+def interpolated(values, points):
+    @jit
+    def place(point):
+        i = jnp.int32(point)
+        return lax.cond(i <= 1, lambda i: jnp.int32(2), lambda i: i, i)
+
+    @jit
+    def one(point):
+        return values[place(point)]
+
+    return mapped(jit(one))(points)
+"""
 CODE = """
 import jax
 import jax.numpy as jnp
@@ -395,4 +412,17 @@ def test_branches_that_are_the_same_are_no_choice(other: str, count: int) -> Non
 def test_what_makes_a_state_anew_in_one_pass_is_cheap(made: str, count: int) -> None:
     code = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(p, s, other):\n"
     code += f"    return jax.lax.cond(p != 0, lambda s: {made}, lambda s: s, s)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("imported", "count"),
+    [
+        ("from jax import vmap as mapped", 0),
+        ("from jax._src.api import vmap as mapped", 0),
+        ("from of_us import mapped", 1),
+    ],
+)
+def test_a_map_is_one_wherever_it_is_imported_from(imported: str, count: int) -> None:
+    code = f"{IMPORTED.format(imported=imported)}\nsteps = lax.scan(lambda c, x: (c + x, interpolated(c, x)), 0, 0)\n"
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count

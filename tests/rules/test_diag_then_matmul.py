@@ -63,6 +63,19 @@ def test_what_jaxtyping_says_of_the_axes_holds() -> None:
     assert len(found(typed.replace("a, v", 'a, cov: Float[Array, "n"]').replace("(v)", "(cov)"))) == 1
 
 
+@pytest.mark.parametrize(("spins", "count"), [("jnp.array([1.0, -1.0])", 0), ("jnp.sign(a[0])", 1)])
+def test_two_eigenvalues_are_multiplied_out(spins: str, count: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+def root(a, beta):
+    spins = {spins}
+    values, vectors = jnp.linalg.eigh(jnp.exp(beta * jnp.outer(spins, spins)))
+    return vectors @ jnp.diag(jnp.sqrt(values))
+"""
+    assert len(found(code)) == count
+
+
 def test_a_matrix_that_is_needed_whole_is_made_anyway() -> None:
     named = "d = jnp.diag(v)\n    return d @ a"
     assert len(found(CODE.replace("return jnp.diag(v) @ a", named))) == 1

@@ -81,6 +81,10 @@ def depths(left, right, roots):
         return lax.while_loop(goes_on, body, (0, jnp.zeros(8, int), root))[0]
     return jax.vmap(one)(roots)
 """
+PUSHED = f"""{STACK.replace("stack.at[top + 1].set(left[node]), top + 1", "pushed(stack, top + 1, left[node])")}
+def pushed(rows, at, node):
+    return rows.at[at].set(node), at
+"""
 WARMED = """
 def opened(ones, groups):
     for axes in groups:
@@ -189,6 +193,8 @@ def found(code: str, rule: str) -> list[int]:
         (DRAWN.replace("WRITTEN", "image"), "while-loop-under-vmap", "DRAWS", "first_free", 1),
         (STACK, "while-loop-under-vmap", "TAKEN", "stack[top]", 0),
         (STACK, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
+        (PUSHED, "while-loop-under-vmap", "TAKEN", "stack[top]", 0),
+        (PUSHED, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
         (WARMED, "jit-per-call", "USE", "warm(ones).block_until_ready()", 0),
         (WARMED, "jit-per-call", "USE", "jax.block_until_ready(warm(ones))", 0),
         (WARMED, "jit-per-call", "USE", "print(warm(ones))", 1),

@@ -79,12 +79,12 @@ def is_never_read(array: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_written_again(read: cst.Name, source: Source) -> bool:
-    """`x` of `x = x.at[i].set(a)`."""
-    write = write_on(read, source)
-    if write is None:
-        return is_about(read, source)
-    name = source.assigned_name(outermost(write, source).call)
-    return name is not None and name.value == read.value
+    """`x` of `x = x.at[i].set(a)`, also where that is made of it, `x = x.at[0].set(2 * x[1] - x[2])`."""
+    if is_about(read, source):
+        return True
+    around = (write for above in source.ancestors(read) if (write := at_write(above)) is not None)
+    names = (source.assigned_name(outermost(write, source).call) for write in around)
+    return any(name is not None and name.value == read.value for name in names)
 
 
 def root(write: Write) -> cst.BaseExpression:
