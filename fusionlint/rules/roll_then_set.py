@@ -101,8 +101,8 @@ def _joined(roll: cst.Call, write: Write, source: Source) -> str:
         k, new = source.code(shift).lstrip("- "), value
     if is_literal(write.value):
         new = f"{jnp}.full_like({x}[:{k}], {value})"  # whatever axes stand behind the first
-    elif isinstance(write.index[0], cst.Slice) and k == "1" and not _has_the_axis(write.value, source):
-        new = f"{jnp}.broadcast_to({value}, {x}[:1].shape)"  # a write brings any row to the shape of its place
+    elif isinstance(write.index[0], cst.Slice) and not _has_the_axis(write.value, source):
+        new = f"{jnp}.broadcast_to({value}, {x}[:{k}].shape)"  # a write brings any row to the shape of its place
     parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
     unless = _IN_A_ROW if argument(roll, 2, "axis") is None else ""
     return f"{jnp}.concatenate({parts}): one kernel{unless}"
