@@ -71,6 +71,8 @@ _MEMORY = regex(r"memory")
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 # What a scatter is made with, "parameter" of what it writes as it is: the method of `.at[...]`.
 _METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
+# These are written where several may be at one place: of two of them no one write makes what both do.
+_FOR_WHAT_MEETS = frozenset(("min", "max"))
 
 
 @rule.source("Call", calls=WRITES)
@@ -232,9 +234,13 @@ def _folded_first(writes: list[Write], source: Source) -> int:
 
 def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
     """Whether one method takes many places, or such as nobody sees, and another takes others,
-    `.at[born].set(e).at[parents].add(-e)`: no one scatter says it, and no mask."""
+    `.at[born].set(e).at[parents].add(-e)`, or `.at[cells].min(a).at[cells].max(b)`: no one scatter says it, and no
+    mask."""
     places = {tuple(map(source.code, write.index)) for write in writes}
-    if len({write.method for write in writes}) == 1 or len(places) == 1:
+    methods = {write.method for write in writes}
+    if len(methods) > 1 and methods <= _FOR_WHAT_MEETS:
+        return any(stands(part, source) is not Stands.NUMBER for part in writes[0].index)
+    if len(methods) == 1 or len(places) == 1:
         return False
     named = (part for write in writes for part in write.index if isinstance(part, cst.Name | cst.Attribute))
     is_unseen = any(stands(part, source) is Stands.UNSEEN for part in named)

@@ -80,3 +80,14 @@ def test_what_nobody_would_change_is_left_alone(rule: str, code: str, old: objec
         assert str(was) in code
         code = code.replace(str(was), str(now))
     assert found(rule, code) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "place", "number"),
+    [("max", "[i, j]", 0), ("min", "[i, j]", 1), ("max", "[0, 1]", 1)],
+    ids=["two ways where several may meet", "one way", "one number"],
+)
+def test_the_least_and_the_most_of_what_meets_at_a_place_are_no_one_write(second: str, place: str, number: int) -> None:
+    body = f"    return x.at{place}.min(a).at{place}.{second}(b)\n"
+    code = f"import jax\n\n@jax.jit\ndef f(x, i, j, a, b):\n    i, j = i.ravel(), j.ravel()\n{body}"
+    assert len(list(check_text(code.encode(), "m.py", Scope(("chained-at-set",))))) == number
