@@ -71,8 +71,10 @@ def otherwise(old: Given, new: Given) -> Iterator[str]:
 
 
 def _other_value(old: tuple[int, str] | None, new: tuple[int, str] | None) -> str:
-    if old is None or new is None:
-        return f"new, {new[1]}" if new else f"gone, was {old[1]}" if old else ""
+    if old is None:
+        return f"new, {new[1]}" if new else ""
+    if new is None:
+        return f"gone, was {old[1]}"
     return f"{old[1]} -> {new[1]}" if old[1] != new[1] else "another value, which begins alike"
 
 

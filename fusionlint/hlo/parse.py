@@ -166,9 +166,8 @@ _BRACES = r"\{" + _balanced(r"\{", r"\}", _STRING + "|", 16) + r"\}"
 _NAME = r"[\w.\-]+"
 
 _MODULE = re.compile(rf"HloModule\s+({_NAME})")
-_DONATED = re.compile(
-    r"\}: \((\d+), \{[\d, ]*\}, (?:may|must)-alias\)"
-)  # of input_output_alias={ {1}: (0, {}, may-alias) }
+# Of input_output_alias={ {1}: (0, {}, may-alias) }.
+_DONATED = re.compile(r"\}: \((\d+), \{[\d, ]*\}, (?:may|must)-alias\)")
 _HEADER = re.compile(rf"(ENTRY\s+)?%?({_NAME})\s*(?:\(.*\)\s*->\s*.*)?\{{\s*$")
 _INSTRUCTION = re.compile(rf"\s*(ROOT\s+)?%?({_NAME}) = (\({_PARENS}\)|[^\s(]\S*) ([a-z][\w\-]*)\(({_PARENS})\)(.*)$")
 _PLAIN = r'[^,{"\[(]*'

@@ -56,10 +56,14 @@ def _names(value: str, here: Mapping[str, hlo.Instruction]) -> Iterator[str]:
 
 def sorted_to(barrier: Barrier, module: hlo.Module) -> int | None:
     """To how many elements the readers cut what the user had sorted; None where it is no sort, or `sliced_to` is."""
-    sorts = [step for step in module.work_of(writer_of(barrier, module)) if step.opcode == "sort"]
-    if "sort" not in barrier.opcodes or any(is_of_jax(step, _SORTS) for step in sorts):
+    if "sort" not in barrier.opcodes or any(is_of_jax(step, _SORTS) for step in sorts_of(barrier, module)):
         return None
     return sliced_to(barrier, module)
+
+
+def sorts_of(barrier: Barrier, module: hlo.Module) -> list[hlo.Instruction]:
+    """The sorts in the kernel that wrote the value."""
+    return [step for step in module.work_of(writer_of(barrier, module)) if step.opcode == "sort"]
 
 
 def sliced_to(barrier: Barrier, module: hlo.Module) -> int | None:

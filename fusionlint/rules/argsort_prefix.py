@@ -15,7 +15,7 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.readers import bounds, first_uses, sorted_to, value_of, writer_of
+from fusionlint.patterns.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.sort import (
     SORTS,
     Sorted,
@@ -126,8 +126,8 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
 def _are_values_for_a_sort(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether values alone are sorted and a sort is as good: for the smallest, which `top_k` has to negate twice, and
     for one short row."""
-    sorts = (step for step in module.work_of(writer_of(barrier, module)) if step.opcode == "sort")
-    if any("argsort" in step.op_name for step in sorts):  # that XLA sorts numbers along says nothing: it may add them
+    # That XLA sorts numbers along says nothing: it may add them.
+    if any("argsort" in step.op_name for step in sorts_of(barrier, module)):
         return False
     *rows, length = value_of(barrier, module).shape.dims
     is_short = all(size == 1 for size in rows) and length < _LONG_ROW

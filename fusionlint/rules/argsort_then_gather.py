@@ -40,9 +40,9 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
     every = [*picks(node, sort.axis if given is not None else None, source, default=-1)]
     own = [pick for pick in every if is_unchanged_between(sort.array, pick.array, source)]
     if own and not any(_is_cut(pick, source) for pick in own):
-        is_alone = len(own) == len(source.readers(node))
-        gathers = [pick for pick in every if not _is_a_write(pick.array)]
-        is_needed = len(gathers) < len(source.readers(node))
+        readers = len(source.readers(node))
+        is_alone = len(own) == readers
+        is_needed = sum(not _is_a_write(pick.array) for pick in every) < readers
         if is_needed and not sort.descending:
             write, pair = _beside_the_order(node, sort, source), _NEEDED
         else:

@@ -159,24 +159,32 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
     that XLA has made of either."""
     if barrier.writer in barrier.readers:
         return None  # one write in each step of a loop, whatever else looks at the array
+    uses = [*first_uses(barrier, module)]
+    if not uses:
+        return None
+    told = _by_one_scatter if barrier.opcodes[-1:] == ("scatter",) else _by_a_mask
+    return told(barrier, uses, module)
+
+
+def _by_one_scatter(barrier: Barrier, uses: Sequence[hlo.Instruction], module: hlo.Module) -> str | None:
     dims = value_of(barrier, module).shape.dims
-    if barrier.opcodes[-1:] == ("scatter",):
-        own = [s for s in module.work_of(writer_of(barrier, module)) if s.opcode == "scatter" and not is_of_jax(s)]
-        methods = {_method(step, module) for step in own}
-        uses = [*first_uses(barrier, module)]
-        again = bool(uses) and all(use.opcode == "scatter" and use.shape.dims == dims for use in uses)
-        methods |= {_method(use, module) for use in uses if again}
-    else:
-        here = module.computations[barrier.computation]
-        written = _slices_set(barrier.writer, dims, here, module)
-        uses = [*first_uses(barrier, module)]
-        if not any(written & _slices_set(name, dims, here, module) for name in barrier.readers):
-            return None
-        is_needed = not uses or any(use.opcode not in _OF_ONE_SLICE for use in uses)
-        return None if is_needed else "write all places at once: one jnp.where, with a mask of the places"
-    if not again or len(methods) != 1:  # what is set and what is added is no one scatter
+    if any(use.opcode != "scatter" or use.shape.dims != dims for use in uses):
+        return None
+    own = [s for s in module.work_of(writer_of(barrier, module)) if s.opcode == "scatter" and not is_of_jax(s)]
+    methods = {_method(step, module) for step in (*own, *uses)}
+    if len(methods) != 1:  # what is set and what is added is no one scatter
         return None
     return f"write all places at once: one .at[indices].{methods.pop()}(values), with arrays of indices"
+
+
+def _by_a_mask(barrier: Barrier, uses: Sequence[hlo.Instruction], module: hlo.Module) -> str | None:
+    if any(use.opcode not in _OF_ONE_SLICE for use in uses):
+        return None  # something needs the array in between
+    dims, here = value_of(barrier, module).shape.dims, module.computations[barrier.computation]
+    written = _slices_set(barrier.writer, dims, here, module)
+    if not any(written & _slices_set(name, dims, here, module) for name in barrier.readers):
+        return None
+    return "write all places at once: one jnp.where, with a mask of the places"
 
 
 def _method(scatter: hlo.Instruction, module: hlo.Module) -> str:

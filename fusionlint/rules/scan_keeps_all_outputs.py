@@ -57,13 +57,14 @@ def stored_by_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     if barrier.detail != "read after the loop" or "dynamic-update-slice" not in barrier.opcodes or len(dims) < 2:
         return None
     uses = [*first_uses(barrier, module)]
+    if not uses:  # it is the program's result
+        return None
     for use in uses:
         cut = use.opcode == "slice" and bounds(use) == [(dims[0] - 1, dims[0]), *((0, size) for size in dims[1:])]
         summed = use.opcode == "reduce" and use.shape.dims == dims[1:]
         if not (cut or summed):
             return None
-    # What nothing is seen to read is the program's result.
-    return "keep the last output, or the running sum, in the scan's carry instead of its outputs" if uses else None
+    return "keep the last output, or the running sum, in the scan's carry instead of its outputs"
 
 
 def _is_written_out(scan: cst.Call) -> bool:
