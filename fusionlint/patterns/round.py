@@ -21,6 +21,9 @@ _WHOLE = frozenset(
     ("reduce", "reduce-window", "dot", "convolution", "scatter", "sort", "dynamic-update-slice", "custom-call")
 )
 
+# Of matrices, as a GPU runs them; a TPU (convolution) stacks the parts in the same kernel.
+_PRODUCTS = frozenset(("dot", "custom-call"))
+
 
 def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
     """The kernels that join the value with others, or joined it: readers, or else its writer."""
@@ -131,6 +134,18 @@ def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:
     bodies = {body for loop in module.every("while") for body in names(loop.attributes["body"])}
     computation = module.computations[barrier.computation]
     return barrier.computation in bodies and computation.root in _handed_on(computation, name)
+
+
+def is_multiplied(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a step multiplies matrices with what the one before handed on of that result, or gives it to a library:
+    either takes the array as it is."""
+    root, again = computation.instructions[computation.root], _handed_on(computation, name)
+    places = {str(index) for index, operand in enumerate(root.operands) if operand in again}
+    carried = (item for item in computation.instructions.values() if item.attributes.get("index") in places)
+    taken = {same for item in carried for same in _handed_on(computation, item.name)}
+    users = {user for same in taken for user in computation.instructions[same].users} - taken
+    steps = (step for user in users for step in module.work_of(computation.instructions[user]))
+    return any(step.opcode in _PRODUCTS for step in steps)
 
 
 def _handed_on(computation: hlo.Computation, name: str) -> set[str]:

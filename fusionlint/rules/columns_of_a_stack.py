@@ -18,7 +18,7 @@ from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, par
 from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.round import copied, fills, goes_round, is_random, joiners, joins, shifts
+from fusionlint.patterns.round import copied, fills, goes_round, is_multiplied, is_random, joiners, joins, shifts
 from fusionlint.patterns.turns import WHILE
 from fusionlint.patterns.under import LOOPS
 from fusionlint.rule import Rule
@@ -92,6 +92,8 @@ def stack_that_goes_round(barrier: Barrier, module: hlo.Module) -> str | None:
         return None
     if is_random(maker, module) or shifts(maker.name, computation, module) or fills(maker.name, computation, module):
         return None
+    if is_multiplied(maker.name, computation, module):
+        return None  # which stacks the parts anew in each step: on an H100 two launches more than before
     return "keep the parts apart in the carry: a tuple costs nothing there"
 
 

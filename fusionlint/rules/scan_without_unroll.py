@@ -93,7 +93,7 @@ def crosses_between_tiny_steps(barrier: Barrier, module: hlo.Module) -> str | No
     times = unrolled_times(barrier.computation, module)
     if times is None or times >= _FEW:
         return None
-    return f"unroll={_STEPS}: that many steps fuse into one kernel, with what is carried in registers"
+    return f"a scan with unroll={_STEPS}: that many steps fuse into one kernel, with what is carried in registers"
 
 
 def _edit(scan: cst.Call, given: cst.BaseExpression | None, unroll: str, source: Source) -> Edit:

@@ -49,6 +49,13 @@ def window(state, xs):
         state = jnp.concatenate([state[1:], jnp.sin(x)[None]])
         return state, (state * state).sum(0)
     return jax.lax.scan(body, state, xs)
+
+def multiplied(state, weights):
+    def body(state, _):
+        a, b = state[..., 0], state[..., 1]
+        moved = state @ weights
+        return jnp.stack([a + 0.1 * b, b - 0.1 * jnp.sin(a) + moved[..., 0]], axis=-1), None
+    return jax.lax.scan(body, state, None, length=64)[0]
 """
 CALLS = (
     "features(f32[1024,512], f32[1024,512])",
@@ -58,6 +65,7 @@ CALLS = (
     "outputs(f32[1024], f32[130,1024])",
     "walk(f32[1024], key)",
     "window(f32[16,256], f32[100,256])",
+    "multiplied(f32[1024,2], f32[2,2])",
 )
 RULES = tuple(rule for rule in all_rules() if rule.name in ("columns-of-a-stack", "concat-with-several-users"))
 
@@ -95,3 +103,9 @@ def test_neither_a_window_that_shifts_nor_the_outputs_of_unrolled_steps_are_a_st
     told: dict[str, set[tuple[str, str]]],
 ) -> None:
     assert "columns-of-a-stack" not in {rule for _, rule in told["window"] | told["outputs"]}
+
+
+@pytest.mark.parametrize("told", ["h100"], indirect=True)  # a TPU stacks and multiplies in one kernel
+def test_a_state_that_is_multiplied_too_is_to_stay_an_array(told: dict[str, set[tuple[str, str]]]) -> None:
+    """Carried in parts it is stacked for the product in each step: on an H100 258 launches become 260."""
+    assert not told["multiplied"]

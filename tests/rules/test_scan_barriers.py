@@ -26,6 +26,12 @@ def advantages(rewards, values, dones, last, unroll):
 def filtered(x, rates):
     return jax.lax.scan(lambda x, rate: (x * rate + 1.0, None), x, rates)[0]
 
+def counted(x, rates):
+    def step(carry):
+        i, x = carry
+        return i + 1, x * rates[i] + 1.0
+    return jax.lax.while_loop(lambda carry: carry[0] < 100, step, (0, x))[1]
+
 def simulated(x):
     return jax.lax.scan(lambda x, _: (x + 0.1 * x * (1 - x), None), x, None, length=100)[0]
 
@@ -48,7 +54,13 @@ def shifted(window, inputs):
     return jax.lax.scan(lambda w, x: (jnp.concatenate([w[1:], x[None]]) * 0.5, None), window, inputs)[0]
 """
 ROWS = ", ".join(["f32[128,1024]"] * 3 + ["f32[1024]"])
-LOUD = [f"advantages({ROWS}, 1)", "advantages(f32[128], f32[128], f32[128], f32[], 1)", "filtered(f32[64], f32[100])"]
+COUNTED = "counted(f32[64], f32[100,64])"
+LOUD = [
+    f"advantages({ROWS}, 1)",
+    "advantages(f32[128], f32[128], f32[128], f32[], 1)",
+    "filtered(f32[64], f32[100])",
+    COUNTED,
+]
 QUIET = [
     f"advantages({ROWS}, 16)",
     "filtered(f32[1048576], f32[100,1048576])",  # a step takes longer than a launch
@@ -77,6 +89,14 @@ def test_tiny_steps_over_rows_are_told_where_the_page_shows_harm(reports: dict[s
 def test_what_does_more_in_a_step_or_repeats_one_is_left_alone(reports: dict[str, Report]) -> None:
     for spec in QUIET:
         assert not compilers.told(reports[spec]), (spec, reports[spec].target)
+
+
+def test_a_while_loop_is_told_that_it_takes_a_scan(reports: dict[str, Report]) -> None:
+    """It has no `unroll` of its own."""
+    report = reports[COUNTED]
+    advice = {told.advice for told in report.barriers if told.rule == "scan-without-unroll"}
+    assert all(one.startswith("a scan with unroll=16") for one in advice)
+    assert bool(advice) == (report.target != "cpu")
 
 
 def test_the_advice_saves_what_it_says(reports: dict[str, Report]) -> None:
