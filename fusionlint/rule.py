@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fusionlint.hlo.barriers import Barrier
     from fusionlint.source.facts import Call, RawCall
     from fusionlint.source.pieces import Piece
-    from fusionlint.source.project import Place
+    from fusionlint.source.places import Place
     from fusionlint.source.tree import Source
 
 # Packages that bring rules name them under this group: `my-rules = "my_package.rules"`.

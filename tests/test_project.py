@@ -9,7 +9,8 @@ import pytest
 
 from fusionlint.source.facts import Facts, Value
 from fusionlint.source.files import stand
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.reading import read_facts
 from fusionlint.source.seen import TRANSFORMS
 

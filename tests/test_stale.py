@@ -11,7 +11,7 @@ from fusionlint.source.asked import ByPath, by_path
 from fusionlint.source.facts import Facts
 from fusionlint.source.files import look_again
 from fusionlint.source.judging import check_file
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.read import facts_of
 from fusionlint.source.reading import read_raw
 from fusionlint.source.scope import Scope, speaking

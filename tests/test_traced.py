@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.reading import read_facts
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.world import join

@@ -16,7 +16,8 @@ from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import value
 from fusionlint.patterns.often import is_memoized, runs_often
 from fusionlint.patterns.unpacked import assigned
-from fusionlint.source.project import PARTIAL, Place
+from fusionlint.source.names import PARTIAL
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 

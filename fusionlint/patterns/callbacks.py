@@ -18,7 +18,8 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import read
 from fusionlint.patterns.jit import value
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
-from fusionlint.source.project import PARTIAL, TREE_MAPS, Place
+from fusionlint.source.names import PARTIAL, TREE_MAPS
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -12,7 +12,8 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.source.answers import of_project
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.traced import is_idle, taken_on
 from fusionlint.source.tree import Source
 

@@ -14,7 +14,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.values import kind
-from fusionlint.source.project import TREE_MAPS
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

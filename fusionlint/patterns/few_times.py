@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.patterns.often import is_called_as_step, runs_often
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 

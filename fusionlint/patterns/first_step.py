@@ -7,7 +7,7 @@ import libcst as cst
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.branches import Conditional, Function, counter_name, depends_on_input
 from fusionlint.patterns.loop_bodies import COUNTERS, loop_bodies
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 

@@ -15,7 +15,8 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import FIRSTS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

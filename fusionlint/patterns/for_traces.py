@@ -10,7 +10,7 @@ from itertools import chain
 import libcst as cst
 
 from fusionlint.patterns.environments import in_environment
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.seen import MODULES
 from fusionlint.source.tree import Source
 

@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.facts import Value
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

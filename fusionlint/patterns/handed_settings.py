@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import NOTHING, Call, Function, Value
-from fusionlint.source.project import JIT, Place, Project
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.traced import calls_in_use
 
 # What is set before a program is compiled.

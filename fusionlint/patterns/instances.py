@@ -13,7 +13,9 @@ import libcst as cst
 from fusionlint.patterns.jit import value
 from fusionlint.source.answers import of_project, remembered
 from fusionlint.source.facts import RawValue, Value
-from fusionlint.source.project import JIT, PARTIAL, Place, Project
+from fusionlint.source.names import JIT, PARTIAL
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 
 _PLAIN_BASES = frozenset(("object", "abc.ABC", "typing.Generic", "typing.Protocol"))

@@ -18,7 +18,8 @@ from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.unpacked import unpacked_at
 from fusionlint.source.answers import remembered
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.seen import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

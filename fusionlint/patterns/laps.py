@@ -16,7 +16,8 @@ from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_update, worked_on
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.seen import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

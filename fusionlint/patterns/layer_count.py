@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.options import default_given, default_of
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import fields_of

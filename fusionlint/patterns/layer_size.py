@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from fusionlint.lazily import regex
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 
 # A block that calls fewer things than this, itself or in what it calls, is a plain layer. A module makes its parts and
 # calls them: a convolution, its norm and an activation are 6 to 8.

@@ -13,7 +13,8 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value, unpacked_call
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 
 # Which argument is the body.

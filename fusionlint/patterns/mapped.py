@@ -19,7 +19,7 @@ from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children

@@ -8,7 +8,8 @@ from __future__ import annotations
 from fusionlint.lazily import regex
 from fusionlint.patterns.environments import is_observed
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.traced import is_idle
 
 _STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$")

@@ -14,7 +14,8 @@ from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.handed_settings import SETTING, is_constant, is_handed_settings, traces_numbers
 from fusionlint.patterns.values import kind
-from fusionlint.source.project import JIT, Place
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.source.project import TREE_MAPS
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 
 READERS = frozenset(

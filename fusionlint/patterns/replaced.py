@@ -12,7 +12,8 @@ import libcst as cst
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.calls import hides_some
 from fusionlint.patterns.values import kind
-from fusionlint.source.project import JIT, Place
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

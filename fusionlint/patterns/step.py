@@ -17,7 +17,7 @@ from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.step_writes import result
-from fusionlint.source.project import PARTIAL
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
 
 Body: TypeAlias = "cst.FunctionDef | cst.Lambda"

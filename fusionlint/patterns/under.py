@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 

@@ -26,7 +26,7 @@ from fusionlint.patterns.callbacks import (
 )
 from fusionlint.patterns.loop_bodies import is_small
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="transfer")

@@ -28,7 +28,7 @@ from fusionlint.patterns.often import is_called_as_once, runs_often
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
 

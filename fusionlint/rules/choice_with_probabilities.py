@@ -27,7 +27,7 @@ from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -22,7 +22,8 @@ from fusionlint.patterns.round import copied, fills, goes_round, is_multiplied, 
 from fusionlint.patterns.turns import WHILE
 from fusionlint.patterns.under import LOOPS
 from fusionlint.rule import Rule
-from fusionlint.source.project import JIT, Place
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 

@@ -14,7 +14,7 @@ from fusionlint.patterns.instances import compiled_methods, making_one
 from fusionlint.rule import Rule
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

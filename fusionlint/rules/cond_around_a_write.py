@@ -25,7 +25,7 @@ from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -13,7 +13,7 @@ from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.loop_bodies import is_small
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 

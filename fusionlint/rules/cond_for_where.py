@@ -37,7 +37,8 @@ from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.project import JIT, Place
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -18,7 +18,7 @@ from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.under import VMAPS, under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
-from fusionlint.source.project import JIT
+from fusionlint.source.names import JIT
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment

@@ -14,7 +14,7 @@ from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_filmed
 from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
 from fusionlint.rule import Rule
-from fusionlint.source.project import TREE_MAPS
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -14,7 +14,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children

@@ -16,7 +16,7 @@ from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import CLOCKS, is_gated
 from fusionlint.rule import Rule
-from fusionlint.source.project import PARTIAL
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="recompile")

@@ -17,7 +17,8 @@ from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import NOTHING
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -17,7 +17,9 @@ from fusionlint.patterns.step import only_counts
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
-from fusionlint.source.project import JIT, Place, Project
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
 

@@ -19,7 +19,7 @@ from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
 from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -18,7 +18,7 @@ from fusionlint.patterns.collected import collected, counting, iterated_by, targ
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.same import is_same_at
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -11,7 +11,8 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.columns import parameters
 from fusionlint.rule import Rule
-from fusionlint.source.project import PARTIAL, Place
+from fusionlint.source.names import PARTIAL
+from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 

@@ -17,7 +17,7 @@ from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

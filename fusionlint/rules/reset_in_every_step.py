@@ -13,7 +13,7 @@ from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
-from fusionlint.source.project import TREE_MAPS
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -15,7 +15,7 @@ from fusionlint.patterns.matrices import PRODUCTS, small_matrix
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
-from fusionlint.source.project import PARTIAL
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

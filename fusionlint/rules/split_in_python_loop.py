@@ -16,7 +16,9 @@ from fusionlint.rule import Rule
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import RawCall, RawValue, unpacked_call
-from fusionlint.source.project import PARTIAL, Place, Project
+from fusionlint.source.names import PARTIAL
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 

@@ -16,7 +16,7 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value, last_name
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="compile-time")

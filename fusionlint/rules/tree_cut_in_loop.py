@@ -14,7 +14,7 @@ from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.from_compiled import is_on_the_host
 from fusionlint.rule import Rule
-from fusionlint.source.project import TREE_MAPS
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="dispatch")

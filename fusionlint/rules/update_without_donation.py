@@ -41,7 +41,7 @@ from fusionlint.patterns.result_order import comes_late
 from fusionlint.patterns.round import copied
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call, Facts, Value, last_name
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -14,7 +14,7 @@ from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import dispatching_in_a_loop
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.project import JIT, PARTIAL
+from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="recompile")

@@ -20,7 +20,7 @@ from fusionlint.patterns.step_writes import carried, result
 from fusionlint.patterns.turns import WHILE, turn_of, walk
 from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

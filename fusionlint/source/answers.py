@@ -12,7 +12,8 @@ from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 from fusionlint.source.asked import ANSWER, Asked, ByPath, by_path, outermost
-from fusionlint.source.project import Place, Project
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

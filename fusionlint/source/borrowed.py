@@ -13,7 +13,8 @@ from fusionlint.source.asked import ByPath
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts
 from fusionlint.source.kept import Heard, Joined
-from fusionlint.source.project import NONE_KNOWN, Known, modules_of
+from fusionlint.source.modules import modules_of
+from fusionlint.source.of_file import NONE_KNOWN, Known
 from fusionlint.source.world import Packed
 
 

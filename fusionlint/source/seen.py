@@ -17,7 +17,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from fusionlint.lazily import regex
 from fusionlint.source.facts import CONSTRUCTORS, Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.project import JIT, PARTIAL, At, Place, Project, found_once
+from fusionlint.source.names import JIT, PARTIAL
+from fusionlint.source.places import At, Place
+from fusionlint.source.project import Project, found_once
 
 # What traces the functions handed to it.
 TRANSFORMS = JIT | frozenset(

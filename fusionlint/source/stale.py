@@ -62,7 +62,7 @@ def rejoined(
     means = about(said)
     again = {path for path in there if path in changed or path in elsewhere or asks(then.asked[path], means)}
     was_then = World.unpacked(old, then)
-    before, project = was_then.project, Project(facts, was_then.project.known.only(there.keys() - again))
+    before, project = was_then.project, Project(facts, known=was_then.project.known.only(there.keys() - again))
     shown_then = {path: Seen.unpacked(then.files[path].seen) if path in old else _NOTHING for path in again | changed}
     shown_now = {path: seen_of(project, path) if path in facts else _NOTHING for path in again | changed}
     then_kernels = kernels(before)

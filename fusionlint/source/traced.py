@@ -16,7 +16,8 @@ from fusionlint.source.answers import of_project
 from fusionlint.source.asked import EVERYWHERE, METHODS
 from fusionlint.source.facts import CONSTRUCTORS, Call
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.project import At, Place, Project, found_once
+from fusionlint.source.places import At, Place
+from fusionlint.source.project import Project, found_once
 from fusionlint.source.seen import TRANSFORMS, Seen, is_called_idle, seen
 
 Context = Literal["traced", "host", "library"]

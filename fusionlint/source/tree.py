@@ -21,9 +21,11 @@ from fusionlint.rule import Where
 from fusionlint.source import flow
 from fusionlint.source.edited import are_apart, names_in, with_names
 from fusionlint.source.facts import NOTHING, Call, Facts, RawCall, other_meaning, unpacked_call
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.parsed import Parsed
 from fusionlint.source.pieces import Piece, Pieces
-from fusionlint.source.project import PARTIAL, At, Place, Project
+from fusionlint.source.places import At, Place
+from fusionlint.source.project import Project
 from fusionlint.source.traced import Context, is_idle
 from fusionlint.source.walk import Walk, dotted, holds_comment, statement_at
 

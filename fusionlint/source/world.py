@@ -9,8 +9,10 @@ from typing import NamedTuple
 from fusionlint.source.asked import ByPath
 from fusionlint.source.facts import Facts
 from fusionlint.source.kept import Heard, Joined
+from fusionlint.source.of_file import NONE_KNOWN, Known, OfFile
 from fusionlint.source.parts import Parts, packed_parts
-from fusionlint.source.project import NONE_KNOWN, At, Known, OfFile, Place, Project
+from fusionlint.source.places import At, Place
+from fusionlint.source.project import Project
 from fusionlint.source.seen import seen_of
 from fusionlint.source.traced import Context, contexts, kernels
 
@@ -73,14 +75,13 @@ class World(NamedTuple):
     @classmethod
     def unpacked(cls, facts: dict[str, Facts], packed: Packed) -> World:
         found = {(path, s): context for path, scopes in packed.contexts.items() for s, context in scopes.items()}
-        return cls(
-            Project(facts, Known(packed.files, packed.asked, frozenset(Place(*one) for one in packed.kernels))), found
-        )
+        known = Known(packed.files, packed.asked, frozenset(Place(*one) for one in packed.kernels))
+        return cls(Project(facts, known=known), found)
 
 
 def join(facts: dict[str, Facts], known: Known = NONE_KNOWN) -> World:
     """What the files say together; what is `known` of some of them is not found out again."""
-    return joined(Project(facts, known))
+    return joined(Project(facts, known=known))
 
 
 def joined(project: Project) -> World:

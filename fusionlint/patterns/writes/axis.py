@@ -16,7 +16,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.edited import with_names
-from fusionlint.source.project import JIT, PARTIAL
+from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.tree import Source
 
 # A value longer than this says less than its outline, and so does an advice.

@@ -18,7 +18,7 @@ from fusionlint.patterns.loop_bodies import loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice, is_called_an_array
 from fusionlint.patterns.writes.many import is_many
-from fusionlint.source.project import Place
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
