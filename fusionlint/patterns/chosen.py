@@ -11,7 +11,8 @@ import libcst as cst
 
 from fusionlint.patterns.at import Write, at_write, inside
 from fusionlint.patterns.writes.chain import is_element, outermost, root
-from fusionlint.source.tree import Source, Use
+from fusionlint.source.tree import Source
+from fusionlint.source.variables import Use
 
 _CHOICES = ("jax.numpy.where", "jax.lax.select")
 _COND = "jax.lax.cond"

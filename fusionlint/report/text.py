@@ -88,14 +88,18 @@ def _remarks(finding: Finding) -> Iterator[str]:
 
 
 def numbers(finding: Finding) -> str:
-    """`measured on the rule's page: h100 11 -> 1 launches; v5e 15 -> 2; no gain on cpu`; "" without numbers.
+    """`measured on the rule's page: h100 11 -> 1 launches; v5e 15 -> 2; no gain on cpu`; "" without numbers. Where what
+    is written instead costs more: `worse on cpu, 3 -> 31 launches`.
 
     It says whose numbers these are: the page's example was compiled, not the user's code.
     """
-    parts, without, unit = [], [], ""
+    parts, without, worse, unit = [], [], [], ""
     for target, group in groupby(finding.evidence, lambda m: m.target):
-        telling = _telling(list(group))
-        if target not in finding.targets:
+        cells = list(group)
+        telling = _telling(cells)
+        if target not in finding.targets and (loss := _loss(cells)):
+            worse.append(f"worse on {target}, {_cell(loss, with_unit=True)}")
+        elif target not in finding.targets:
             without.append(target)
         elif telling:
             name = "" if target == "any" else f"{style(target, bold=True)} "
@@ -103,6 +107,8 @@ def numbers(finding: Finding) -> str:
             parts.append(f"{name}{_cell(telling, with_unit=not again)}")
     if without and parts:
         parts.append(f"no gain on {' and '.join(without)}")
+    if parts:
+        parts += worse
     return f"measured on the rule's page: {'; '.join(parts)}" if parts else ""
 
 
@@ -128,6 +134,11 @@ def _telling(cells: list[Measurement]) -> Measurement | None:
     """The cell that says the most: the first count that differs by more than a few in a hundred, else the bytes."""
     less = [m for m in cells if m.bad > m.good]
     return next((m for m in less if m.bad > _WORTH_A_WORD * m.good), less[0] if less else None)
+
+
+def _loss(cells: list[Measurement]) -> Measurement | None:
+    """The first count that is clearly higher for what is written instead."""
+    return next((m for m in cells if m.good > _WORTH_A_WORD * m.bad), None)
 
 
 def _cell(cell: Measurement, *, with_unit: bool) -> str:
