@@ -67,9 +67,9 @@ class Confirmation(NamedTuple):
 class Finding(NamedTuple):
     """One hazard at one place. `targets` are those on which the rule's page shows harm; `evidence` is what was
     measured there; `stack` is the call path to the line, innermost first. `pair` is the number of the measured pair
-    of the page that this is a case of; `confirmed` is what compilations of the code itself showed, `refuted` the
-    targets for which they showed no harm. `assumed`: nothing in the project shows how the code runs, under a trace or
-    not, and the rule takes it to run where it would do harm."""
+    of the page that this is a case of, and `unclaimed` the hardware that it leaves out; `confirmed` is what
+    compilations of the code itself showed, `refuted` the targets for which they showed no harm. `assumed`: nothing in
+    the project shows how the code runs, under a trace or not, and the rule takes it to run where it would do harm."""
 
     rule: str
     location: Location
@@ -82,6 +82,7 @@ class Finding(NamedTuple):
     confirmed: tuple[Confirmation, ...] = ()
     refuted: tuple[str, ...] = ()
     assumed: bool = False
+    unclaimed: tuple[str, ...] = ()
 
 
 class Problem(NamedTuple):

@@ -33,7 +33,8 @@ def concerning(findings: Iterable[Finding], scope: Scope) -> Iterator[Finding]:
         left = tuple(target for target in finding.targets if target not in foreign)
         if left or not finding.targets:
             evidence = tuple(one for one in finding.evidence if one.target not in foreign)
-            yield finding._replace(targets=left, evidence=evidence) if foreign else finding
+            unclaimed = tuple(one for one in finding.unclaimed if one not in foreign)
+            yield finding._replace(targets=left, evidence=evidence, unclaimed=unclaimed) if foreign else finding
 
 
 def _foreign(finding: Finding, known: dict[Path, frozenset[str]]) -> frozenset[str]:

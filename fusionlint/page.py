@@ -27,6 +27,8 @@ _UNIT = {None: 1.0, "": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _BYTES_THAT_MATTER = 1.25
 # Launches saved by moving this many times the bytes are no gain: a CPU that unrolls a loop computes its steps anew.
 _BYTES_TOO_MANY = 4
+# What the tables of launches are of.
+_HARDWARE = ("cpu", "h100", "v5e")
 _SIZES = ("bytes", "memory", "flops")
 
 
@@ -104,6 +106,13 @@ class Page:
     def targets_of(self) -> tuple[tuple[str, ...], ...]:
         """For each measured pair the targets on which its table shows harm; ("any",) where hardware does not matter."""
         return tuple(tuple(_harmed_targets(cells)) for cells in self.measurements)
+
+    @cached_property
+    def unclaimed(self) -> tuple[tuple[str, ...], ...]:
+        """For each measured pair the hardware of the other tables that its own leaves out: a CPU, where the clock says
+        that the good form is the slower one, is not claimed for."""
+        launched = [{cell.target for cell in cells if cell.quantity == "launches"} for cells in self.measurements]
+        return tuple(tuple(one for one in _HARDWARE if names and one not in names) for names in launched)
 
     @property
     def is_of_arithmetic(self) -> bool:

@@ -89,7 +89,8 @@ def _remarks(finding: Finding) -> Iterator[str]:
 
 def numbers(finding: Finding) -> str:
     """`measured on the rule's page: h100 11 -> 1 launches; v5e 15 -> 2; no gain on cpu`; "" without numbers. Where what
-    is written instead costs more: `worse on cpu, 3 -> 31 launches`.
+    is written instead costs more: `worse on cpu, 3 -> 31 launches`; of hardware that the pair leaves out, as where the
+    clock of a CPU is against it, `no claim for cpu`.
 
     It says whose numbers these are: the page's example was compiled, not the user's code.
     """
@@ -109,6 +110,7 @@ def numbers(finding: Finding) -> str:
         parts.append(f"no gain on {' and '.join(without)}")
     if parts:
         parts += worse
+        parts += [f"no claim for {' and '.join(finding.unclaimed)}"] if finding.unclaimed else []
     return f"measured on the rule's page: {'; '.join(parts)}" if parts else ""
 
 

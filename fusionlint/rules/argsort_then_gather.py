@@ -20,8 +20,8 @@ rule = Rule(__name__, harm="fusion")
 
 _ORDER = "jax.numpy.argsort"
 _LONG = 40
-# The measured pairs of the page: arrays of one shape, those of a falling order, and an order that is read by more.
-_ALONE, _FALLING, _NEEDED = range(3)
+# The measured pairs of the page: arrays of one shape, and those of a falling order.
+_ALONE, _FALLING = range(2)
 _GATHERED = "the sort has `{}` in order at hand, and a gather puts it in order once more"
 
 
@@ -41,13 +41,11 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
     own = [pick for pick in every if is_unchanged_between(sort.array, pick.array, source)]
     if own and not any(_is_cut(pick, source) for pick in own):
         readers = len(source.readers(node))
+        if not sort.descending and sum(not _is_a_write(pick.array) for pick in every) < readers:
+            return  # something else reads the order too: x comes with it, and that saves a GPU no kernel
         is_alone = len(own) == readers
-        is_needed = sum(not _is_a_write(pick.array) for pick in every) < readers
-        if is_needed and not sort.descending:
-            write, pair = _beside_the_order(node, sort, source), _NEEDED
-        else:
-            write = _instead(node, sort, source, is_alone=is_alone)
-            pair = _FALLING if sort.descending and not is_alone else _ALONE
+        write = _instead(node, sort, source, is_alone=is_alone)
+        pair = _FALLING if sort.descending and not is_alone else _ALONE
         yield source.finding(own[0].node, _GATHERED.format(shown), write=write, pair=pair)
 
 
@@ -60,20 +58,6 @@ def _is_cut(pick: Pick, source: Source) -> bool:
     """Whether only some of what is gathered are read, `x[order][:k]`: of that argsort-prefix speaks."""
     reads = [source.parent(read) for read in source.readers(pick.node)]
     return bool(reads) and all(isinstance(read, cst.Subscript) for read in reads)
-
-
-def _beside_the_order(node: cst.Call, sort: Sorted, source: Source) -> str:
-    """The array in order, and the order, which something else reads too: two arrays are sorted, as `argsort` does."""
-    jnp, jax = source.alias("jax.numpy") or "jnp", source.alias("jax") or "jax"
-    axis = argument(node, 1, "axis")
-    along = f", dimension={source.code(axis)}" if axis is not None else ""
-    array = brief(source.code(sort.array), _LONG, "x")
-    places = (
-        f"{jnp}.arange(«n»)" if axis is None else f"{jax}.lax.broadcasted_iota(int, {array}.shape, {source.code(axis)})"
-    )
-    name = array if isinstance(sort.array, cst.Name) else "«x»"
-    sort_both = f"`{name}, «order» = {jax}.lax.sort_key_val({array}, {places}{along})`"
-    return f"{sort_both}; what else is put in this order is gathered by it, as it is"
 
 
 def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) -> str:

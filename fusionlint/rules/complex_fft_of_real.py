@@ -37,7 +37,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     reads = _reads(node, source)
     if reads and all(_is_real_part(read, source) for read in reads):
-        kind = source.code(node.func).rpartition(".i")[2]
+        kind = source.code(node.func).rpartition(".")[2].removeprefix("i")
         # What multiplies a spectrum, and is none of real data itself, may be no mirror image of its own.
         halved = "; a filter has to be that of real weights, and is cut to its half, [..., : n // 2 + 1]"
         yield source.finding(

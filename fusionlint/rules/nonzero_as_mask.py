@@ -9,8 +9,9 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, is_literal, is_none
-from fusionlint.patterns.calls import argument, beside, has_only
+from fusionlint.patterns.calls import argument, as_operand, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.known_values import DEPTH, Reader
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
@@ -24,6 +25,10 @@ _TO_NUMBER = 2
 # How many lead to an array that can index.
 _TO_INDEX = {"jax.numpy.nonzero": (0, 1), "jax.numpy.where": (0, 1), "jax.numpy.flatnonzero": (0,)}
 _FIRST = "all hits of a mask are looked for, and only the first is read"
+# What makes numbers of a mask, of which `argmax` would find the largest.
+_NUMBERS = tuple(
+    f"jax.numpy.{name}" for name in ("where", "cumsum", "cumulative_sum", "arange", "diff", "abs", "select")
+)
 _REDUCTIONS = ("sum", "mean", "max", "min", "any", "all", "prod", "count_nonzero")
 
 
@@ -41,6 +46,8 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not has_only(node, 1, "condition", "a", "size", "fill_value") or is_concrete(node, source):
         return
+    if Reader(source, frozenset()).is_array(mask, DEPTH):
+        return  # XLA folds it
     read = [(outer, depth) for outer, depth in _reads(node, source)]
     if read and all(_is_printed(outer, source) for outer, _ in read):
         return
@@ -49,7 +56,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     if constant(size) == 1 or (read and all(depth >= _TO_FIRST[name] for _, depth in read)):
         is_whole = any(depth < _TO_NUMBER for _, depth in read)
         if fill is None or constant(fill) == 0:
-            write = _first_hit(node, name, source.code(mask), is_whole=is_whole, source=source)
+            write = _first_hit(node, name, _truth(mask, source), is_whole=is_whole, source=source)
             yield source.finding(node, _FIRST, write=write)
         elif is_literal(fill) or _is_a_length(fill, source):
             yield source.finding(node, _FIRST, write=_first_or(node, name, mask, fill, source), pair=2)
@@ -86,6 +93,14 @@ def _is_a_length(fill: cst.BaseExpression, source: Source) -> bool:
     return source.calls(fill, "len")
 
 
+def _truth(mask: cst.BaseExpression, source: Source) -> str:
+    """The text of a mask; of what is seen to be numbers, whether each is another than 0: `argmax` finds the largest."""
+    match source.meant(mask):
+        case cst.Call() as made if source.calls(made, *_NUMBERS):
+            return f"{as_operand(mask, source.code(mask))} != 0"
+    return source.code(mask)
+
+
 def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole: bool) -> str:
     """`argmax` counts through all axes, as only `flatnonzero` does; what is read whole has a place on each of them."""
     argmax, places = (beside(node.func, other, source) or f"jnp.{other}" for other in ("argmax", "unravel_index"))
@@ -99,8 +114,9 @@ def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole
 def _first_or(node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source) -> str:
     """The first hit, or `fill` where there is none."""
     where, argmax = (beside(node.func, other, source) or f"jnp.{other}" for other in ("where", "argmax"))
-    is_named = isinstance(mask, cst.Name)
-    shown = source.code(mask) if is_named else "m"
+    text = _truth(mask, source)
+    is_named = isinstance(mask, cst.Name) and text == mask.value
+    shown = text if is_named else "m"
     axes = "" if name.endswith(".flatnonzero") else " with one axis"
     said = f", of a mask{axes}" if is_named and axes else "" if is_named else f", where m is the mask,{axes}"
     return f"{where}({shown}.any(), {argmax}({shown}), {source.code(fill)}){said}".rstrip(",")

@@ -123,7 +123,8 @@ def _complete(finding: Finding, rule: Rule, sensor: SourceSensor, scope: Scope) 
     shown = (*scope.targets, "any")
     evidence = tuple(m for m in page.measurements[finding.pair] if not scope.targets or m.target in shown)
     targets = page.targets_of[finding.pair]
-    return finding._replace(rule=rule.name, targets=targets, evidence=evidence, assumed=assumed)
+    unclaimed = tuple(one for one in page.unclaimed[finding.pair] if not scope.targets or one in shown)
+    return finding._replace(rule=rule.name, targets=targets, evidence=evidence, assumed=assumed, unclaimed=unclaimed)
 
 
 def _rule_names() -> tuple[str, ...]:

@@ -22,18 +22,22 @@ def packed(finding: Finding) -> tuple[Any, ...]:
         tuple(map(_place, finding.stack)),
         finding.pair,
         finding.assumed,
+        finding.unclaimed,
     )
 
 
 def unpacked(values: tuple[Any, ...]) -> Finding:
     """The finding that `packed` made `values` of."""
-    rule, place, message, suggestion, targets, evidence, stack, pair, assumed = values
+    rule, place, message, suggestion, targets, evidence, stack, pair, assumed, unclaimed = values
     if suggestion is not None:
         text, edits, safe = suggestion
         suggestion = Suggestion(text, tuple(Edit(Location(*where), new) for where, new in edits), safe)
     measured = tuple(Measurement(*one) for one in evidence)
     called_by = tuple(Location(*where) for where in stack)
-    return Finding(rule, Location(*place), message, suggestion, targets, measured, called_by, pair, assumed=assumed)
+    where = Location(*place)
+    return Finding(
+        rule, where, message, suggestion, targets, measured, called_by, pair, assumed=assumed, unclaimed=unclaimed
+    )
 
 
 def _place(location: Location) -> tuple[str, int, int, int, int]:

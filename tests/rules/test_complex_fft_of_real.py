@@ -37,3 +37,13 @@ def test_the_length_is_that_of_what_is_transformed(computed: str, instead: str) 
     (found,) = check_text(code.encode(), "m.py", Scope(("complex-fft-of-real",)))
     assert found.suggestion is not None
     assert found.suggestion.text == instead
+
+
+def test_functions_that_are_imported_by_name_are_called_what_they_are_called() -> None:
+    code = (
+        "import jax\nfrom jax.numpy.fft import fftn, ifftn\n\n@jax.jit\ndef f(signal):\n"
+        "    return ifftn(fftn(signal) * 2).real\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("complex-fft-of-real",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("rfftn and irfftn(..., s=signal.shape)")

@@ -52,3 +52,24 @@ def test_the_least_and_the_greatest_place_need_no_places(read: str, count: int) 
 def test_what_stands_for_none_has_to_be_seen() -> None:
     code = b"import jax.numpy as jnp\n\ndef f(m, n):\n    return jnp.flatnonzero(m, size=1, fill_value=n)[0]\n"
     assert check_text(code, "m.py", Scope(("nonzero-as-mask",))) == ()
+
+
+def test_of_numbers_the_first_hit_is_the_first_that_is_not_0() -> None:
+    """`argmax` of months would find the last one."""
+    code = (
+        "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(months, first):\n"
+        "    after = jnp.where(months > first, months, 0)\n    return jnp.nonzero(after, size=1)[0][0]\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == "jnp.argmax(after != 0), of a mask with one axis"
+
+
+@pytest.mark.parametrize(("static", "count"), [("static_argnums=(0, 1)", 0), ("static_argnums=(1,)", 1)])
+def test_what_a_static_object_holds_is_looked_through_when_the_program_is_compiled(static: str, count: int) -> None:
+    code = (
+        "from functools import partial\n\nimport jax\nimport jax.numpy as jnp\n\nclass Model:\n"
+        f"    @partial(jax.jit, {static})\n    def first(self, n, x):\n"
+        "        return x[jnp.where(self.growth == 1, size=1)[0][0]] + n\n"
+    )
+    assert len(check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))) == count
