@@ -62,7 +62,7 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         f"each neighbour of `{x}` is a copy of all of it on a TPU{rest}",
-        write=f"p = {_bordered(x, ahead, behind)} once, and slices of it: {_slices(ahead.axis)} beside {x}",
+        write=f"p = {_bordered(x, ahead, behind)} once, and slices of it: {_slices(ahead, behind)} beside {x}",
         pair=0 if _is_padded(ahead, behind) else 1,
     )
 
@@ -76,9 +76,12 @@ def _neighbours(node: cst.Call, source: Source) -> tuple[str, _Shifted, _Shifted
     together = [other for other in _read_with(node, source) if other[1].array == first.array]
     if not together or together[0][0] is not node:
         return None
-    both = ((a, b) for _, a in together for _, b in together if a.axis == b.axis and a.by < 0 < b.by)
-    ahead, behind = next(both, (None, None))
-    return None if ahead is None or behind is None else (first.array, ahead, behind)
+    both = [(a, b) for _, a in together for _, b in together if a.axis == b.axis and a.by < 0 < b.by]
+    if not both:
+        return None
+    along = both[0][0].axis
+    ahead, behind = max((pair for pair in both if pair[0].axis == along), key=lambda pair: pair[1].by - pair[0].by)
+    return first.array, ahead, behind
 
 
 def _is_of_a_copy(node: cst.Call, source: Source) -> bool:
@@ -102,20 +105,22 @@ def _in_function(node: cst.Call, source: Source) -> list[cst.Call]:
 def _bordered(x: str, ahead: _Shifted, behind: _Shifted) -> str:
     """The one array that `ahead` and `behind` are slices of: padded, where jnp.pad writes what fills both gaps."""
     if _is_padded(ahead, behind):
-        return f"jnp.pad({x}, ({_widths(ahead.axis)}){ahead.border})"
+        return f"jnp.pad({x}, ({_widths(ahead, behind)}){ahead.border})"
     start, end = brief(behind.filler, _LONG, "start"), brief(ahead.filler, _LONG, "end")
     return f"jnp.concatenate([{start}, {x}, {end}])"
 
 
-def _widths(axis: int) -> str:
-    """What jnp.pad is told to add: one place at each end of the axis."""
-    before, after = ["(0, 0)"] * axis, ["(0, 0)"] * (-1 - axis)
-    return ", ".join([*before, "(1, 1)", "..."] if axis >= 0 else ["...", "(1, 1)", *after])
+def _widths(ahead: _Shifted, behind: _Shifted) -> str:
+    """What jnp.pad is told to add: as many places at each end of the axis as the copies are moved the other way."""
+    axis, both = ahead.axis, f"({behind.by}, {-ahead.by})"
+    return ", ".join(["(0, 0)"] * axis + [both, "..."] if axis >= 0 else ["...", both] + ["(0, 0)"] * (-1 - axis))
 
 
-def _slices(axis: int) -> str:
+def _slices(ahead: _Shifted, behind: _Shifted) -> str:
+    """The two that lie farthest apart: of `x` with one place more at each end `p[2:]` and `p[:-2]`."""
+    axis, added = ahead.axis, behind.by - ahead.by
     before, after = (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-1 - axis))
-    return f"p[{before}2:{after}] and p[{before}:-2{after}]"
+    return f"p[{before}{added}:{after}] and p[{before}:-{added}{after}]"
 
 
 def _is_padded(ahead: _Shifted, behind: _Shifted) -> bool:

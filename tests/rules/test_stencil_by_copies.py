@@ -84,6 +84,13 @@ def test_the_array_is_padded_and_cut_along_the_axis_of_the_neighbours(axis: int,
     assert text == f'p = jnp.pad(x, ({widths}), mode="wrap") once, and slices of it: {slices} beside x'
 
 
+def test_neighbours_farther_away_take_as_wide_a_border() -> None:
+    text = advice("jnp.roll(x, 1, axis=1)", "jnp.roll(x, -1, axis=1) - jnp.roll(x, -2, axis=1)")
+    assert text == (
+        'p = jnp.pad(x, ((0, 0), (1, 2), ...), mode="wrap") once, and slices of it: p[:, 3:] and p[:, :-3] beside x'
+    )
+
+
 def test_several_expressions_of_a_function_are_one_finding() -> None:
     code = """
 import jax.numpy as jnp
