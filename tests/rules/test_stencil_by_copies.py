@@ -85,8 +85,10 @@ def test_the_array_is_padded_and_cut_along_the_axis_of_the_neighbours(axis: int,
 
 
 def test_neighbours_farther_away_take_as_wide_a_border() -> None:
-    text = advice("jnp.roll(x, 1, axis=1)", "jnp.roll(x, -1, axis=1) - jnp.roll(x, -2, axis=1)")
-    assert text == (
+    rolls = "7 * jnp.roll(x, -1, axis=1) - jnp.roll(x, 1, axis=1) - jnp.roll(x, -2, axis=1)"
+    (found,) = check_text(f"{HEAD}def face(x):\n    return 7 * x + {rolls}\n".encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    assert found.suggestion.text == (
         'p = jnp.pad(x, ((0, 0), (1, 2), ...), mode="wrap") once, and slices of it: p[:, 3:] and p[:, :-3] beside x'
     )
 
