@@ -57,10 +57,6 @@ def test_each_read_is_told_of() -> None:
         ("o = jnp.argsort(d)\nreturn d[o], x[o]", "jax.lax.sort((d, y), num_keys=1), where"),
         ("o = jnp.argsort(-d)\nreturn d[o], x[o]", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
         ("o = jnp.argsort(d, descending=True)\nreturn d[o], o", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
-        (
-            "o = jnp.argsort(d, axis=0)\nreturn jnp.take_along_axis(d, o, 0), o",
-            "`d, order_ = jax.lax.sort_key_val(d, jax.lax.broadcasted_iota(int, d.shape, 0), dimension=0)`; what else",
-        ),
     ],
 )
 def test_what_else_goes_by_the_order_is_sorted_along(body: str, instead: str) -> None:

@@ -65,16 +65,15 @@ def test_what_needs_the_sort_or_may_be_another_axis_is_left_alone(body: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("besides", "said"),
+    ("besides", "count"),
     [
-        pytest.param("y[order]", "jax.lax.sort((x, y)", id="gathers alone"),
-        pytest.param("order", "`x, order_ = jax.lax.sort_key_val(x, jnp.arange(n))`", id="handed out"),
-        pytest.param("y.at[order].set(x)", "`x, order_ = jax.lax.sort_key_val(x, jnp.arange(n))`", id="the way back"),
+        pytest.param("y[order]", 1, id="gathers alone"),
+        pytest.param("order", 0, id="handed out"),
+        pytest.param("y.at[order].set(x)", 0, id="the way back"),
     ],
 )
-def test_an_order_that_more_than_gathers_read_is_kept(besides: str, said: str) -> None:
+def test_beside_an_order_that_something_else_reads_a_gather_costs_no_kernel(besides: str, count: int) -> None:
     body = f"    order = jnp.argsort(x)\n    return x[order], {besides}\n"
     code = f"import jax, jax.numpy as jnp\n@jax.jit\ndef f(x, y):\n{body}"
-    (found,) = check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))
-    assert found.suggestion is not None
-    assert found.suggestion.text.startswith(said)
+    found = check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))
+    assert [one.suggestion.text[:20] for one in found if one.suggestion] == ["jax.lax.sort((x, y),"] * count
