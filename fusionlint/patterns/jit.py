@@ -6,8 +6,7 @@ In: nodes of a Source. Nothing here knows a rule.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -202,7 +201,9 @@ def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:
     todo = deque(project.functions_behind(source.place(callee), value(callee), TRANSFORMS))
     seen = set(todo)
     while todo:
-        for place, call in _calls(project, todo.popleft()):
+        function = todo.popleft()
+        for call in project.files[function.path].calls_within(function.scope):
+            place = Place(function.path, call.scope)
             name = project.callee(place, call.value)
             yield name or (call.value.callee.name if call.value.callee else "")
             reached = [project.find(name), *project.functions_behind(place, call.value, TRANSFORMS)]
@@ -210,21 +211,3 @@ def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:
                 if found and found not in seen:
                     seen.add(found)
                     todo.append(found)
-
-
-def _calls(project: Project, place: Place) -> Iterator[tuple[Place, Call]]:
-    """The calls in a function and in the functions inside it."""
-    scopes, calls = _calls_by_scope(project, place.path)
-    inside = range(bisect_left(scopes, f"{place.scope}."), bisect_left(scopes, f"{place.scope}/"))  # "/" follows "."
-    for scope in (place.scope, *(scopes[i] for i in inside)):
-        for call in calls.get(scope, ()):
-            yield Place(place.path, scope), call
-
-
-@remembered
-def _calls_by_scope(project: Project, path: str) -> tuple[list[str], dict[str, list[Call]]]:
-    """The scopes of a file that call anything, sorted, and the calls of each."""
-    calls: dict[str, list[Call]] = defaultdict(list)
-    for call in project.files[path].calls:
-        calls[call.scope].append(call)
-    return sorted(calls), dict(calls)

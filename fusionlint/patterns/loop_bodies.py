@@ -105,8 +105,7 @@ def is_small(project: Project, place: Place, depth: int = _DEPTH, *, is_step: bo
     and may take a norm."""
     if depth == 0:
         return False
-    inside = f"{place.scope}."
-    calls = (c for c in project.files[place.path].calls if c.scope == place.scope or c.scope.startswith(inside))
+    calls = project.files[place.path].calls_within(place.scope)
     found = ((Place(place.path, call.scope), call.value) for call in calls)
     return all(
         (is_step and _is_of_a_step(project, where, call)) or _is_small_call(project, where, call, depth)

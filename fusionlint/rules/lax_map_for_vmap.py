@@ -186,9 +186,8 @@ def _is_long(branch: cst.BaseExpression, source: Source) -> bool:
 
 def _calls(project: Project, place: Place) -> list[tuple[Place, Value]]:
     """The calls in the function at `place`, those of functions defined in it included."""
-    within = f"{place.scope}."
-    calls = project.files[place.path].calls
-    return [(Place(place.path, c.scope), c.value) for c in calls if f"{c.scope}.".startswith(within)]
+    calls = project.files[place.path].calls_within(place.scope)
+    return [(Place(place.path, call.scope), call.value) for call in calls]
 
 
 def _is_on_purpose(node: cst.Call, source: Source) -> bool:

@@ -40,7 +40,7 @@ from fusionlint.patterns.replaced import (
 from fusionlint.patterns.result_order import comes_late
 from fusionlint.patterns.round import copied
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Call, Facts, Value, last_name
+from fusionlint.source.facts import Call, Value, last_name
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
@@ -123,19 +123,10 @@ def _is_repeated(compiled: Place, source: Source) -> bool:
         calls = [call for call in source.facts.raw.calls if call[0][0] == f"self.{name}"]
     else:
         calls = [call for _, call in source.called(project.name_of(compiled))]
-        if _is_passed_around(name, source.facts):
+        if name in source.facts.handed_on:
             return True
     hosts = ((scope, loops) for _, scope, loops, _ in calls if source.runs(scope, "host"))
     return any(loops or runs_often(project, Place(source.path, scope)) for scope, loops in hosts)
-
-
-def _is_passed_around(name: str, facts: Facts) -> bool:
-    """Whether some call of the file is handed `name`, or a function returns it: who gets it may call it."""
-    calls = (call for call, *_ in facts.raw.calls)
-    handed = ((*arguments, *(value for _, value in keywords)) for _, arguments, keywords in calls)
-    returned = (value for function in facts.functions.values() for value in function.returns)
-    parts = (part.name for value in returned for part in (value, *value.arguments))
-    return any(name in values for values in handed) or name in parts
 
 
 @rule.source("Call", calls=_JIT, where="host", like=lambda call: not _may_donate(call))

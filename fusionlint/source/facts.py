@@ -193,6 +193,31 @@ class Facts:
     def calls(self) -> tuple[Call, ...]:
         return tuple(map(unpacked_call, self.raw.calls))
 
+    def calls_within(self, scope: str) -> Iterator[Call]:
+        """The calls in the code of a scope and of all scopes inside of it."""
+        inside = f"{scope}."
+        for call in self._calls_by_top.get(scope.partition(".")[0], ()):
+            if not scope or call.scope == scope or call.scope.startswith(inside):
+                yield call
+
+    @cached_property
+    def _calls_by_top(self) -> dict[str, list[Call]]:
+        """The calls of each scope of the file's own level; of "" all of them."""
+        found: dict[str, list[Call]] = {"": [*self.calls]}
+        for call in self.calls:
+            if call.scope:
+                found.setdefault(call.scope.partition(".")[0], []).append(call)
+        return found
+
+    @cached_property
+    def handed_on(self) -> frozenset[str]:
+        """The names that some call of the file is handed, or a function returns, alone or as an argument: who gets what
+        they stand for may call it."""
+        handed = ((*arguments, *(value for _, value in keywords)) for (_, arguments, keywords), *_ in self.raw.calls)
+        returned = (value for function in self.functions.values() for value in function.returns)
+        names = {part.name for value in returned for part in (value, *value.arguments)}
+        return frozenset(names.union(value for values in handed for value in values if isinstance(value, str)))
+
     @property
     def attributes(self) -> frozenset[str]:
         return self.raw.attributes

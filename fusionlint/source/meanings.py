@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -116,20 +116,21 @@ class Meanings(Variables):
         name = self.alias(module)
         found = self.facts.lookup(self.scope(node), name) if name else None
         is_of_the_file = found is not None and not found[0]
-        return name if name and is_of_the_file and not _is_for_type_checkers(name, self.pieces.lines) else None
+        return name if name and is_of_the_file and name not in self._for_type_checkers else None
 
-
-def _is_for_type_checkers(name: str, lines: Sequence[str]) -> bool:
-    """Whether the file imports `name` only below `if TYPE_CHECKING:`, which no run does."""
-    where = set()
-    is_below = False
-    for line in lines:
-        if line[:1].strip():
-            is_below = _TYPE_CHECKING.match(line) is not None
-        imported = _IMPORTS.match(line)
-        if imported and name in map(_name_bound, imported["names"].split("#")[0].split(",")):
-            where.add(is_below)
-    return where == {True}
+    @cached_property
+    def _for_type_checkers(self) -> frozenset[str]:
+        """The names that the file imports only below `if TYPE_CHECKING:`, which no run does."""
+        below: set[str] = set()
+        elsewhere: set[str] = set()
+        is_below = False
+        for line in self.pieces.lines:
+            if line[:1].strip():
+                is_below = _TYPE_CHECKING.match(line) is not None
+            if imported := _IMPORTS.match(line):
+                names = map(_name_bound, imported["names"].split("#")[0].split(","))
+                (below if is_below else elsewhere).update(names)
+        return frozenset(below - elsewhere)
 
 
 def _name_bound(clause: str) -> str:
