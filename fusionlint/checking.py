@@ -61,17 +61,24 @@ def scope_of(
     unused_ignores: bool,
     only_seen: bool,
 ) -> Scope:
-    """What the command line says, else the configuration. ConfigError for names that nobody knows.
+    """What the command line says, else the configuration: what it selects is looked for, whatever is ignored there, and
+    what it ignores is left out besides. ConfigError for names that nobody knows, and where no rule is left.
 
     What does harm to a CPU's arithmetic alone is looked for where `cpu` is a target, or the rule is selected.
     """
-    known = list(briefs())
-    select, ignore, targets = select or config.select, ignore or config.ignore, targets or config.target
+    known, targets_known = list(briefs()), [*(t.name for t in TARGETS), *ATTACHED]
     check_known([*select, *ignore], known, "rule")
-    check_known(targets, [*(t.name for t in TARGETS), *ATTACHED], "target")
-    check_known([name for _, names in config.per_file_ignores for name in names], [*known, _ALL], "rule")
-    targets = [_MEASURED_AS[name] for name in targets]
-    names = [name for name in select or (known if targets else usual()) if name not in ignore]
+    check_known(targets, targets_known, "target")
+    for key, said in (("select", config.select), ("ignore", config.ignore)):
+        check_known(said, known, "rule", where=config.where(key))
+    check_known(config.target, targets_known, "target", where=config.where("target"))
+    for_files = [name for _, names in config.per_file_ignores for name in names]
+    check_known(for_files, [*known, _ALL], "rule", where=config.where("per-file-ignores"))
+    targets = [_MEASURED_AS[name] for name in targets or config.target]
+    usually = config.select or (known if targets else usual())
+    names = [name for name in select or usually if name not in ignore and (select or name not in config.ignore)]
+    if not names:
+        raise ConfigError("no rule is left to look for: what is selected is ignored too")
     per_file = tuple(
         (pattern, tuple(known) if _ALL in silent else silent) for pattern, silent in config.per_file_ignores
     )
@@ -79,12 +86,12 @@ def scope_of(
     return Scope(speaking(names, targets), tuple(targets), silenced, unused_ignores, only_seen)
 
 
-def check_known(names: Iterable[str], known: Iterable[str], what: str) -> None:
-    """ConfigError for the first of `names` that is not known."""
+def check_known(names: Iterable[str], known: Iterable[str], what: str, *, where: str = "") -> None:
+    """ConfigError for the first of `names` that is not known; it begins with `where` they are written."""
     for name in names:
         if name not in known:
             listed = f"; `fusionlint {what}{'s' * (what == 'target')}` lists them"
-            raise ConfigError(f"there is no {what} {name!r}{nearest(name, known) or listed}")
+            raise ConfigError(f"{where}there is no {what} {name!r}{nearest(name, known) or listed}")
 
 
 def baseline_of(config: Config, path: Path | None, *, write: bool) -> Baseline | None:
@@ -97,6 +104,8 @@ def baseline_of(config: Config, path: Path | None, *, write: bool) -> Baseline |
         return None
     from fusionlint.baseline import Baseline, read_baseline
 
+    if write and not path.parent.is_dir():
+        raise ConfigError(f"{path}: there is no folder {path.parent} to write it to")
     return Baseline(path) if write and not path.exists() else read_baseline(path)
 
 

@@ -33,6 +33,10 @@ class Config(NamedTuple):
     only_seen: bool = False
     root: Path = Path()
 
+    def where(self, key: str) -> str:
+        """What an error about a key begins with."""
+        return f"{self.root / 'pyproject.toml'}: [tool.fusionlint] {key}: "
+
 
 def common_folder(paths: Sequence[Path]) -> Path:
     """The folder that holds all of `paths`, or is the only one of them: whichever is named first says nothing."""

@@ -152,6 +152,8 @@ def test_a_pipe_is_no_file_and_nothing_is_called_clean(folder: Path) -> None:
         (("check", "--select", "columns-by-at-sett"), "did you mean 'columns-by-at-set'?"),
         (("check", "--ignore", "x"), "there is no rule 'x'; `fusionlint rule` lists them"),
         (("check", "--target", "h10"), "did you mean 'h100'?"),
+        (("check", "--select", "sort-for-max", "--ignore", "sort-for-max"), "no rule is left to look for"),
+        (("check", "--baseline", "nodir/k.json", "--write-baseline"), "there is no folder nodir to write it to"),
         (("rule", "columns"), "there is no rule 'columns'"),
         (("rule", "--reasons", "columns-by-at-set"), "leave the rule's name out"),
     ],
@@ -168,12 +170,6 @@ def test_select_and_ignore_choose_the_rules(folder: Path) -> None:
     assert run("check", "--ignore", "columns-by-at-set").exit_code == 0
     assert run("check", "--select", "loop-over-jit,jit-per-call").exit_code == 0
     assert run("check", "--select", "columns-by-at-set").exit_code == 1
-
-
-def test_the_configuration_chooses_unless_the_command_line_does(folder: Path) -> None:
-    (folder / "pyproject.toml").write_text("[tool.fusionlint]\nignore = ['columns-by-at-set']\n")
-    assert run("check").exit_code == 0
-    assert run("check", "--ignore", "loop-over-jit").exit_code == 1
 
 
 def test_a_target_keeps_the_rules_that_harm_it_and_its_numbers(folder: Path) -> None:
@@ -346,3 +342,31 @@ def test_a_working_folder_that_is_gone_is_one_line_and_exit_2(tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
     assert done.stderr == "fusionlint: the working folder is not there any more: go to one that is\n"
     assert done.returncode == 2
+
+
+def test_the_configuration_chooses_unless_the_command_line_selects(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text(f'[tool.fusionlint]\nignore = ["{RULE}", "sort-for-max"]\n')
+    assert run("check").exit_code == 0
+    assert run("check", "--select", RULE).exit_code == 1
+    assert run("check", "--ignore", "chained-at-set").exit_code == 0  # besides what is ignored there
+
+
+def test_a_name_in_the_configuration_that_no_rule_has_is_told_with_file_and_key(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.fusionlint]\nignore = ["sort-for-mx"]\n')
+    result = run("check")
+    assert result.exit_code == 2
+    assert "pyproject.toml: [tool.fusionlint] ignore: there is no rule 'sort-for-mx'; did you mean" in result.stderr
+
+
+def test_a_file_whose_name_is_not_utf8_does_not_stop_the_rest(folder: Path) -> None:
+    try:
+        Path(os.fsdecode(b"b\xe9.py")).write_bytes((folder / "env.py").read_bytes())
+    except OSError:
+        pytest.skip("no such name can be given here")
+    result = run("check", "--output-format", "concise")
+    assert RULE in result.stdout
+    assert "b\\udce9.py: is not checked: its name is not UTF-8" in result.stdout + result.stderr
+
+
+def test_the_list_of_rules_is_not_cut_in_a_pipe() -> None:
+    assert all(not line.endswith("...") for line in run("rule").stdout.splitlines())

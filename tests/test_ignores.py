@@ -25,6 +25,31 @@ def commented(comment: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("comment", "right"),
+    [
+        ("ignore sort-for-max", "ignore[sort-for-max]"),
+        ("ignore: chained-at-set", "ignore[chained-at-set]"),
+        ("ignore(chained-at-set)", "ignore[chained-at-set]"),
+        ("ignore[chained-at-set", "ignore[chained-at-set]"),
+        ("ignore-file: all", "ignore-file[rule-name]"),
+    ],
+)
+def test_rules_that_are_named_without_brackets_are_a_line_on_stderr(folder: Path, comment: str, right: str) -> None:
+    (folder / "env.py").write_text(f"x = 1  # fusionlint: {comment}\n")
+    word = comment.partition("-file")[0][:6] + ("-file" if "-file" in comment else "")
+    assert run("check").stderr == (
+        f"env.py:1: `# fusionlint: {word}` without brackets silences every rule; "
+        f"to name some: `# fusionlint: {right}`\n"
+    )
+
+
+@pytest.mark.parametrize("comment", ["ignore", "ignore  # noqa", "ignore because it is small", "ignore-file"])
+def test_a_comment_for_all_rules_may_say_why(folder: Path, comment: str) -> None:
+    (folder / "env.py").write_text(f"x = 1  # fusionlint: {comment}\n")
+    assert run("check").stderr == ""
+
+
+@pytest.mark.parametrize(
     ("comment", "exit_code"),
     [
         ("# fusionlint: ignore-file", 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 
@@ -30,9 +31,13 @@ def rule(name: str | None, reasons: bool) -> None:
     if reasons:
         click.echo(catalogue(), nl=False)
     elif name:
-        page, width = rules[name].page.text, min(shutil.get_terminal_size().columns, 100)
+        page = rules[name].page.text
         # In a pipe it is the Markdown that it was written in.
-        click.echo(page_text(page, width) if sys.stdout.isatty() else page, nl=False)
+        click.echo(
+            page_text(page, min(shutil.get_terminal_size().columns, 100)) if sys.stdout.isatty() else page, nl=False
+        )
     else:
         rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
-        click.echo(rules_text(rows, shutil.get_terminal_size().columns), nl=False)
+        # A pipe is as wide as a row, where nobody says otherwise.
+        has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+        click.echo(rules_text(rows, shutil.get_terminal_size().columns if has_width else None), nl=False)

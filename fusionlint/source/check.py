@@ -7,6 +7,7 @@ depend on the number of its processes, on the order of files, or on what is reme
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,7 +53,7 @@ def check_files(
         look_again()
         contents = {path: content_of(path) for path in map(str, sorted(paths))}
         seen = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
-        key = (b"", b"") if cache is None else (_settings(scope), digest(*(path.encode() for path in contents)))
+        key = (b"", b"") if cache is None else (_settings(scope), digest(*map(os.fsencode, contents)))
         # Of what a run over others found, one file alone has little; to read it takes longer than to find that again.
         run = None if cache is None else cache.run(*key, or_another=len(contents) > 1)
         if run is None or not _still_holds(run, contents, seen):
@@ -97,7 +98,7 @@ def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None)
 
 def _settings(scope: Scope) -> bytes:
     """What the results of a run depend on, besides its files."""
-    return digest(definition(), repr(scope).encode(), str(Path.cwd()).encode())
+    return digest(definition(), repr(scope).encode(), os.fsencode(Path.cwd()))
 
 
 def _seen(path: str, content: bytes) -> bytes:

@@ -21,6 +21,8 @@ UNUSED_MEANS = "A `# fusionlint: ignore` comment that silences nothing."
 
 # Without a list of names it is about every rule.
 _IGNORE = regex(r"#\s*fusionlint:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<names>[^\]]*)\])?")
+# A list of rules without brackets around it: `ignore: a`, `ignore(a)`, `ignore[a`.
+_LIST = regex(r"[ \t]*(?P<mark>[:(\[])?[ \t]*(?P<name>[\w-]+)")
 
 
 class Ignore(NamedTuple):
@@ -42,16 +44,17 @@ class Ignore(NamedTuple):
         dropped = {*names}
         kept = [name for name in self.names or () if name not in dropped]
         if kept:
-            return Edit(self.location, f"# fusionlint: {self._word}[{', '.join(kept)}]")
+            return Edit(self.location, f"# fusionlint: {self.word}[{', '.join(kept)}]")
         return self._removed()
 
     @property
     def written(self) -> str:
         """`# fusionlint: ignore[a, b]`, however it is spaced."""
-        return f"# fusionlint: {self._word}" + ("" if self.names is None else f"[{', '.join(self.names)}]")
+        return f"# fusionlint: {self.word}" + ("" if self.names is None else f"[{', '.join(self.names)}]")
 
     @property
-    def _word(self) -> str:
+    def word(self) -> str:
+        """What it asks for."""
         return "ignore-file" if self.whole_file else "ignore"
 
     def _removed(self) -> Edit:
@@ -89,9 +92,14 @@ def _ignores(lines: Sequence[str], path: str) -> Iterator[Ignore]:
 
 
 def unknown_names(comments: Iterable[Ignore], known: Sequence[str]) -> Iterator[Problem]:
-    """One line for every name in a comment that no rule has."""
+    """One line for every name in a comment that no rule has, and for rules that a comment names without brackets."""
     for comment in comments:
         where = comment.location
+        meant = _LIST.match(comment.code, where.end_column - 1) if comment.names is None else None
+        if meant and (meant["mark"] or meant["name"] in known):
+            right = f"# fusionlint: {comment.word}[{meant['name'] if meant['name'] in known else 'rule-name'}]"
+            message = f"`{comment.written}` without brackets silences every rule; to name some: `{right}`"
+            yield Problem(where.path, where.line, message)
         if comment.names == ():
             yield Problem(where.path, where.line, f"`{comment.written}` names no rule")
         for name in comment.names or ():

@@ -122,6 +122,8 @@ class Known:
 
 def content_of(path: str) -> bytes | Problem:
     """A digest of a file's content."""
+    if (shown := path.encode(errors="backslashreplace").decode()) != path:
+        return Problem(shown, 0, "is not checked: its name is not UTF-8")  # what a cache, or JSON, could not hold
     try:
         return digest(text_of(path))
     except OSError as error:
