@@ -23,6 +23,7 @@ def swap(s):
     n = s.shape[0]
     return jnp.zeros((n, 2)).at[:, 0].set(s[:, 1]).at[:, 1].set(s[:, 0])
 """
+RULE = "columns-by-at-set"
 SCRIPT = str(Path(sys.executable).with_name("fusionlint"))
 CLEAN = "import jax.numpy as jnp\n\n\ndef pack(x, v):\n    return jnp.stack([x, v], axis=-1)\n"
 SCAN = "jax.lax.scan(lambda x, r: (0.9 * x + 0.1 * r, x), x, rows, unroll=16)"
