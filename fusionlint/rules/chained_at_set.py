@@ -42,6 +42,7 @@ from fusionlint.patterns.writes.beside import (
     is_of_the_host,
     is_taken_to_the_host,
 )
+from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
@@ -91,8 +92,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     array = root(writes[0])
     if _is_set_and_added(writes, source) or is_never_read(array, source) or is_of_numpy(array, source):
         return
-    # Rules of their own say what to write instead of these.
-    if is_columns(writes) or are_entries(writes, source) or is_boundary(writes, source) or is_blocks(writes, source):
+    if _is_told_elsewhere(writes, source) or are_ones_within_a_kernel(writes, source):
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
@@ -210,6 +210,13 @@ def _slices_set(
         and step.op_name.rpartition("/")[2] == "scatter"
         and not is_of_jax(step)
     }
+
+
+def _is_told_elsewhere(writes: list[Write], source: Source) -> bool:
+    """Whether rules of their own say what to write instead of these."""
+    if is_columns(writes) or are_entries(writes, source):
+        return True
+    return is_boundary(writes, source) or is_blocks(writes, source)
 
 
 def _could_be_one(writes: Sequence[Write], source: Source) -> bool:

@@ -1,18 +1,33 @@
 """Parts that are divided, or raised to a power: jax divides all by an array of ones into which it writes the divisor.
 
-In: a write. Out: whether XLA makes those ones within the kernel that divides, as measured on the page of
+In: writes of a Source. Out: whether XLA makes those ones within the kernel that divides, as measured on the page of
 arithmetic-by-at: it does, but for columns of a table that are not its last ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
-from fusionlint.patterns.at import Write, constant, is_whole
+from fusionlint.patterns.at import Write, constant, is_literal, is_static, is_whole
+from fusionlint.source.tree import Source
 
 BY_ONES = frozenset(("divide", "div", "power"))
 # A table has two axes; of one that has more, GPUs fuse a part wherever it is.
 _TABLE = 2
+
+
+def are_ones_within_a_kernel(writes: Sequence[Write], source: Source) -> bool:
+    """Whether all are divisions by numbers, at places that a trace knows and no kernel is made for."""
+    return all(
+        write.method in BY_ONES
+        and write.value is not None
+        and is_literal(source.meant(write.value))
+        and all(map(is_static, write.index))
+        and (not is_whole(write.index[0]) or is_at_an_end(write) or has_three_axes(write))
+        for write in writes
+    )
 
 
 def is_at_an_end(write: Write) -> bool:
