@@ -43,6 +43,7 @@ from fusionlint.patterns.writes.beside import (
     is_taken_to_the_host,
 )
 from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
+from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
@@ -130,7 +131,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
-    if all(is_counted_out(write, node, source) for write in found.writes):
+    if all(is_counted_out(write, node, source) for write in found.writes) or are_layers_of_a_carry(found, node, source):
         return
     if _are_pairs(found, source) or are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return

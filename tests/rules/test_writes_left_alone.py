@@ -51,6 +51,16 @@ def clipped(xi, a, low, high):
     xi = jnp.where(high, xi.at[1].set(1.0 + xi[0]), xi)
     return xi
 """
+CACHES = """
+def decoded(h, blocks, caches):
+    def step(carry, t):
+        h, caches = carry
+        for i in range(4):
+            h, cache = blocks[i].decode(h, caches[i], t)
+            caches = caches.at[i].set(cache)
+        return (h, caches), h
+    return jax.lax.scan(step, (h, caches), jnp.arange(64))
+"""
 
 
 def found(rule: str, code: str) -> int:
@@ -70,6 +80,9 @@ def found(rule: str, code: str) -> int:
         pytest.param("chained-at-set", SEEN, "jnp.where(row >= 0, row, H)", "row % H", id="what may be known"),
         pytest.param("chained-at-set", SEEN, "entities[kind].symbol", "1", id="one number, in any order"),
         pytest.param("chained-at-set", SEEN, ".set(", ".add(", id="sums, in any order"),
+        pytest.param("chained-at-set", CACHES, "h, cache =", "_, cache =", id="of which none needs the one before"),
+        pytest.param("chained-at-set", CACHES, "h, caches[i], t", "h, t", id="made of nothing that was there"),
+        pytest.param("chained-at-set", CACHES, "set(cache)", "add(cache)", id="what is added"),
         pytest.param("chosen-at-set", CLIPPED, "1.0 + xi[0]", "1.0 + xi[1]", id="of its own place"),
     ],
 )
