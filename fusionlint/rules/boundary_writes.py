@@ -12,7 +12,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.paths import go_through_ifs
 from fusionlint.patterns.writes.chain import is_never_read, path, root
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice

@@ -27,7 +27,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
@@ -46,7 +46,7 @@ from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
 from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.writes.entries import are_entries
-from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
+from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
@@ -104,9 +104,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
-    if is_for_a_picture(source.project, source.place(node)) or is_beside_more(writes, source):
-        return
-    if are_picked_by_python(writes, source) or is_for_numpy(node, source):
+    if _is_nothing(writes, source) or are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
@@ -218,6 +216,14 @@ def _is_told_elsewhere(writes: list[Write], source: Source) -> bool:
     if is_columns(writes) or are_entries(writes, source):
         return True
     return is_boundary(writes, source) or is_blocks(writes, source)
+
+
+def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
+    """Whether what is around them, or what is made of them, takes so long that nobody minds the writes."""
+    last = writes[-1].call
+    if is_for_a_picture(source.project, source.place(last)) or is_beside_more(writes, source):
+        return True
+    return are_given_by_a_loop(writes, source) or is_for_a_decomposition(last, source)
 
 
 def _could_be_one(writes: Sequence[Write], source: Source) -> bool:

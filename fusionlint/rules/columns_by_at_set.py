@@ -14,7 +14,7 @@ from fusionlint.patterns.choice import number
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.beside import is_of_numpy
 from fusionlint.patterns.writes.between import reads_back
 from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root

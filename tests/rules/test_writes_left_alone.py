@@ -51,6 +51,26 @@ def clipped(xi, a, low, high):
     xi = jnp.where(high, xi.at[1].set(1.0 + xi[0]), xi)
     return xi
 """
+GIVEN = """
+def refined(start, xs, positions, n):
+    last, (blocks, counts) = jax.lax.scan(inspected, start, xs)
+    grid = jnp.full(n, jnp.nan)
+    grid = grid.at[positions].set(blocks.ravel(), mode="drop")
+    final, = (last[3],)
+    return grid.at[counts.sum()].set(final, mode="drop")
+"""
+TRIDIAGONAL = """
+def full(d, e, j):
+    return jnp.zeros((8, 8)).at[j, j].set(d).at[j[1:], j[:-1]].set(e)
+
+@jax.jit
+def energies(d, e, j):
+    return jnp.linalg.eigh(full(d, e, j))
+
+@jax.jit
+def modes(d, e, j):
+    return jax.scipy.linalg.eigh(full(d, e, j), eigvals_only=False)
+"""
 CACHES = """
 def decoded(h, blocks, caches):
     def step(carry, t):
@@ -80,6 +100,12 @@ def found(rule: str, code: str) -> int:
         pytest.param("chained-at-set", SEEN, "jnp.where(row >= 0, row, H)", "row % H", id="what may be known"),
         pytest.param("chained-at-set", SEEN, "entities[kind].symbol", "1", id="one number, in any order"),
         pytest.param("chained-at-set", SEEN, ".set(", ".add(", id="sums, in any order"),
+        pytest.param("chained-at-set", GIVEN, "jnp.full(n, jnp.nan)", "xs", id="into an array that is there"),
+        pytest.param("chained-at-set", GIVEN, "set(final", "set(xs[0]", id="what no loop gave"),
+        pytest.param("chained-at-set", GIVEN, "jax.lax.scan(inspected, start", "inspected(start", id="of a function"),
+        pytest.param("chained-at-set", TRIDIAGONAL, "jnp.linalg.eigh(full(d, e, j))", "full(d, e, j)", id="as it is"),
+        pytest.param("chained-at-set", TRIDIAGONAL, "return jnp.zeros", "x = jnp.zeros", id="not what is returned"),
+        pytest.param("chained-at-set", TRIDIAGONAL, "jax.scipy.linalg.eigh(", "solve(", id="of anybody"),
         pytest.param("chained-at-set", CACHES, "h, cache =", "_, cache =", id="of which none needs the one before"),
         pytest.param("chained-at-set", CACHES, "h, caches[i], t", "h, t", id="made of nothing that was there"),
         pytest.param("chained-at-set", CACHES, "set(cache)", "add(cache)", id="what is added"),
