@@ -10,7 +10,8 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
-HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom solvers import solve\n\n@jax.jit\n"
+HEAD = "import jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom solvers import solve\n"
+HEAD += "import diffrax\nfrom jax.experimental.ode import odeint\n\n@jax.jit\n"
 LISTED = """
 def blocks(R, Q, T):
     J = jnp.array([solve(R(t)) for t in range(T)])
@@ -71,6 +72,21 @@ def energies(d, e, j):
 def modes(d, e, j):
     return jax.scipy.linalg.eigh(full(d, e, j), eigvals_only=False)
 """
+TRACED = """
+def paths(y0, f):
+    y0 = y0.at[:, 0].set(jnp.cos(y0[:, 1])).at[:, 1].set(jnp.sin(y0[:, 1]))
+    return jax.vmap(path, in_axes=(0, None))(y0, f)
+
+def path(y0, f):
+    return diffrax.diffeqsolve(diffrax.ODETerm(f), diffrax.Tsit5(), 0.0, 1.0, 0.1, y0).ys
+"""
+FIELD = """
+def path(y0, ts):
+    def field(y, t):
+        return {field}
+    y0 = {start}
+    return odeint(field, y0, ts)
+"""
 CACHES = """
 def decoded(h, blocks, caches):
     def step(carry, t):
@@ -106,6 +122,8 @@ def found(rule: str, code: str) -> int:
         pytest.param("chained-at-set", TRIDIAGONAL, "jnp.linalg.eigh(full(d, e, j))", "full(d, e, j)", id="as it is"),
         pytest.param("chained-at-set", TRIDIAGONAL, "return jnp.zeros", "x = jnp.zeros", id="not what is returned"),
         pytest.param("chained-at-set", TRIDIAGONAL, "jax.scipy.linalg.eigh(", "solve(", id="of anybody"),
+        pytest.param("columns-by-at-set", TRACED, "diffrax.diffeqsolve", "diffrax.step", id="no solver"),
+        pytest.param("columns-by-at-set", TRACED, "jax.vmap(path,", "jax.vmap(f,", id="of another"),
         pytest.param("chained-at-set", CACHES, "h, cache =", "_, cache =", id="of which none needs the one before"),
         pytest.param("chained-at-set", CACHES, "h, caches[i], t", "h, t", id="made of nothing that was there"),
         pytest.param("chained-at-set", CACHES, "set(cache)", "add(cache)", id="what is added"),
@@ -119,6 +137,13 @@ def test_what_nobody_would_change_is_left_alone(rule: str, code: str, old: objec
         assert str(was) in code
         code = code.replace(str(was), str(now))
     assert found(rule, code) == 1
+
+
+@pytest.mark.parametrize(("is_asked_in_each_step", "number"), [(False, 0), (True, 1)])
+def test_columns_are_nothing_beside_a_solver_but_in_what_it_asks(is_asked_in_each_step: bool, number: int) -> None:
+    columns = "{}.at[:, 0].set(1 - {}[:, 1]).at[:, 1].set(0.5)".replace("{}", "y" if is_asked_in_each_step else "y0")
+    field, start = (columns, "y0") if is_asked_in_each_step else ("-y", columns)
+    assert found("columns-by-at-set", FIELD.format(field=field, start=start)) == number
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ _DECOMPOSES = regex(
 )
 _NETWORK = regex(r"(^|[._])(\w*network|model|net|decoder|encoder|transformer)(_fn|_apply)?$|attention\w*$")
 _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
+# Which step through time, a kernel or more for each stage of each step.
+_SOLVES = ("diffrax.diffeqsolve", "jax.experimental.ode.odeint")
 # A value seldom has more names on its way.
 _NAMES = 4
 # So many writes are one launch more than one, beside those of every step of a loop.
@@ -39,6 +41,20 @@ def are_made_by_heavy_work(writes: Sequence[Write], source: Source) -> bool:
     """Whether what is written is made by such work, under names of its own too."""
     values = [write.value for write in writes if write.value is not None]
     return any(_is_heavy(call, source) for value in values for call in _calls_for(value, source, _NAMES))
+
+
+def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
+    """Whether the function around has an ODE solved, by itself or by one of its file that it reads, `vmap(solved)(y0)`:
+    beside all the steps what is written once before or after is nothing. What the solver asks in each step is another
+    function."""
+    function = source.function(node)
+    if not isinstance(function, cst.FunctionDef) or source.in_loop(node):
+        return False
+    solving = {place for solver in _SOLVES for place in source.project.callers(solver)}
+    own = {place.scope for place in solving if place.path == source.path}
+    if source.body_scope(function) in own:
+        return True
+    return bool(own) and any(name.value in own for name in inside(function.body) if isinstance(name, cst.Name))
 
 
 def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:
