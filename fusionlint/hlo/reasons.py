@@ -22,7 +22,11 @@ class Reason:
 _REDUCED_TWICE = "make both reductions from the same input, or accept one kernel for each"
 _IN_PLACE = "the reader writes into that memory in place: fused, it could overwrite what is still to be read"
 _NOT_IN_TRITON = "one side is a kernel that Triton compiles, a product or a softmax, and Triton has no such operation"
-_AT_ONCE = "write all places at once: one .at[indices].set(values), or jnp.stack of the parts"
+# Of four caches that a scan carries and attends to, a stack in each step moves 705 MB instead of 437, a tuple 103.
+_AT_ONCE = (
+    "write all places at once: one .at[indices].set(values), or jnp.stack of the parts; of what a loop carries, a "
+    "tuple of the parts"
+)
 _ONE_READER = "read the value in one place, or let every reader make it anew from what it is made of"
 
 REASONS: tuple[Reason, ...] = (

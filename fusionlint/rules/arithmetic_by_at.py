@@ -16,7 +16,9 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
+from fusionlint.patterns.writes.by_ones import BY_ONES, has_three_axes, is_at_an_end
 from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -29,6 +31,8 @@ _NEUTRAL = {
 }  # fmt: skip
 _CHOICES = {"max": "maximum", "min": "minimum"}
 _LONG = 30
+# The measured pairs of the page: what a scatter changes, what is divided by ones, and what a GPU fuses all the same.
+_CHANGED, _BY_ONES, _FUSED = range(3)
 
 
 @rule.source("Call", calls=tuple(f".at.{method}" for method in (*_NEUTRAL, *_CHOICES)))
@@ -49,12 +53,16 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
-    divides = write.method in ("divide", "div")
-    if divides:  # which is how jax does that
-        what = "everything is divided by ones, into which a scatter writes the divisor first"
-    else:
-        what = "a part of each row is read, changed and written back by a scatter, which fuses with nothing after it"
-    yield source.finding(node, what, write=_instead(write, source), pair=int(divides))
+    is_fused, is_by_ones = is_at_an_end(write) or has_three_axes(write), write.method in BY_ONES
+    if is_fused and is_by_ones:
+        return
+    what, pair = "a part of each row is read, changed and written back by a scatter", _FUSED
+    if is_by_ones:  # which is how jax does that
+        does = "raised to a power of" if write.method == "power" else "divided by"
+        what, pair = f"everything is {does} ones, into which a scatter writes the number first", _BY_ONES
+    elif not is_fused or not is_worked_on_alone(node, source):
+        what, pair = f"{what}, which fuses with nothing after it", _CHANGED
+    yield source.finding(node, what, write=_instead(write, source), pair=pair)
 
 
 def _is_along_a_later_axis(write: Write) -> bool:

@@ -11,7 +11,7 @@ from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.writes.beside import is_chosen

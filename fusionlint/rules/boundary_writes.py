@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.paths import go_through_ifs
 from fusionlint.patterns.writes.chain import is_never_read, path, root
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
@@ -61,7 +61,7 @@ def _advice(writes: list[Write], source: Source) -> str:
             return masked(jnp, is_padded=False)  # a row is no column
         value = brief(values.pop(), _LONG, "value")
         return f"{jnp}.where(inner, {array}, {value}), where `inner` compares {jnp}.arange with the edges"
-    if any(isinstance(write.value, cst.Subscript) for write in writes):
+    if any(isinstance(write.value, cst.Subscript) and _is_its_own(write.value, writes, source) for write in writes):
         return f"{jnp}.pad of the inner part with mode='wrap', 'edge' or 'reflect', or {jnp}.concatenate of the parts"
     if any(_is_of_several(part) for write in writes for part in write.index):
         along = f", axis={axes.pop()}" if len(axes) == 1 else " along each axis"
@@ -74,6 +74,13 @@ def _advice(writes: list[Write], source: Source) -> str:
     if any(write.method != "set" for write in writes):
         return masked(jnp, is_padded=False)
     return f"{jnp}.where(«i» == 0, first, {jnp}.where(«i» == «n» - 1, last, {array})) {along}"
+
+
+def _is_its_own(part: cst.Subscript, writes: Sequence[Write], source: Source) -> bool:
+    """Whether a part is of the array that is written, `u.at[0].set(u[-2])`, and no edge that another one has."""
+    names = [source.assigned_name(write.call) for write in writes]
+    own = {source.code(root(writes[0])), *(name.value for name in names if name is not None)}
+    return source.code(part.value) in own
 
 
 def _along(axis: int) -> str:

@@ -27,7 +27,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.for_traces import is_for_traces
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
@@ -42,9 +42,11 @@ from fusionlint.patterns.writes.beside import (
     is_of_the_host,
     is_taken_to_the_host,
 )
+from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
+from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.writes.entries import are_entries
-from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
+from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
@@ -91,8 +93,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     array = root(writes[0])
     if _is_set_and_added(writes, source) or is_never_read(array, source) or is_of_numpy(array, source):
         return
-    # Rules of their own say what to write instead of these.
-    if is_columns(writes) or are_entries(writes, source) or is_boundary(writes, source) or is_blocks(writes, source):
+    if _is_told_elsewhere(writes, source) or are_ones_within_a_kernel(writes, source):
         return
     if are_few_firsts(writes, source) or are_windows(writes, source) or is_mirrored(writes, source):
         return
@@ -103,9 +104,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
-    if is_for_a_picture(source.project, source.place(node)) or is_beside_more(writes, source):
-        return
-    if are_picked_by_python(writes, source) or is_for_numpy(node, source):
+    if _is_nothing(writes, source) or are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
@@ -130,7 +129,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
-    if all(is_counted_out(write, node, source) for write in found.writes):
+    if all(is_counted_out(write, node, source) for write in found.writes) or are_layers_of_a_carry(found, node, source):
         return
     if _are_pairs(found, source) or are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
@@ -210,6 +209,21 @@ def _slices_set(
         and step.op_name.rpartition("/")[2] == "scatter"
         and not is_of_jax(step)
     }
+
+
+def _is_told_elsewhere(writes: list[Write], source: Source) -> bool:
+    """Whether rules of their own say what to write instead of these."""
+    if is_columns(writes) or are_entries(writes, source):
+        return True
+    return is_boundary(writes, source) or is_blocks(writes, source)
+
+
+def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
+    """Whether what is around them, or what is made of them, takes so long that nobody minds the writes."""
+    last = writes[-1].call
+    if is_for_a_picture(source.project, source.place(last)) or is_beside_more(writes, source):
+        return True
+    return are_given_by_a_loop(writes, source) or is_for_a_decomposition(last, source)
 
 
 def _could_be_one(writes: Sequence[Write], source: Source) -> bool:

@@ -14,11 +14,12 @@ from fusionlint.patterns.choice import number
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.for_numpy import is_for_numpy
+from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.beside import is_of_numpy
 from fusionlint.patterns.writes.between import reads_back
 from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root
 from fusionlint.patterns.writes.entries import are_entries
+from fusionlint.patterns.writes.heavy import is_beside_a_solver
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -43,6 +44,8 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         return
     array = root(writes[0])
     if is_concrete(node, source) or is_of_numpy(array, source) or is_for_numpy(node, source):
+        return
+    if is_beside_a_solver(node, source):
         return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"

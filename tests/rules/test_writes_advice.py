@@ -118,6 +118,7 @@ def test_small_matrices_of_a_batch_are_listed_along_the_last_axis(index: str, is
         pytest.param(":-1", "-1", "2.0 * out", True, id="cut from the end and read"),
         pytest.param(":, :n", ":, n:", "2.0 * out", True, id="parts of a table"),
         pytest.param(":-1", "-1", "out", False, id="returned as it is"),
+        pytest.param("i, 0].set(b).at[i, 3", ":, 1:3", "2.0 * out", False, id="a row that only the run knows"),
         pytest.param(":3", "3:6", "2.0 * out", False, id="parts of a short vector, which may be one of a batch"),
     ],
 )
@@ -125,7 +126,7 @@ def test_parts_of_a_field_that_are_read_are_told_to_a_gpu_as_no_gain(
     first: str, second: str, result: str, is_one_kernel: bool
 ) -> None:
     out = f"x.at[{first}].set(a).at[{second}].set(b)"
-    code = f"@jax.jit\ndef f(x, a, b):\n    n = x.shape[0] // 2\n    out = {out}\n    return {result}\n"
+    code = f"@jax.jit\ndef f(x, a, b, i):\n    n = x.shape[0] // 2\n    out = {out}\n    return {result}\n"
     (found,) = check_text((HEAD + code).encode(), "m.py", SCOPE)
     assert ("h100" not in found.targets) == is_one_kernel
 

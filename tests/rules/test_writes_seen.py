@@ -217,6 +217,24 @@ def test_edges_of_several_axes_are_no_case_of_one(one: str, other: str, first: s
     assert expected in advice("boundary-writes", EDGES.format(one=one, other=other, first=first, second=second))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_padded"),
+    [("u[-2]", "u[1]", True), ("u[-2]", "b", True), ("a[0]", "1 - b[-1]", False), ("a[0]", "b[-1]", False)],
+)
+def test_what_another_array_has_is_no_padding_of_this_one(first: str, second: str, is_padded: bool) -> None:
+    text = advice("boundary-writes", EDGES.format(one="0", other="-1", first=first, second=second))
+    assert text.startswith("jnp.pad of the inner part" if is_padded else "jnp.where(i == 0, first, ")
+
+
+@pytest.mark.parametrize(("step", "by"), [(":2", "jax.lax.pad, with as many rows between its own"), ("", "jnp.pad")])
+def test_a_block_with_rows_between_its_own_is_padded_between_them(step: str, by: str) -> None:
+    code = f"""
+def coefficients(c, odd, even):
+    return jnp.zeros(c.shape).at[1:{step}].set(odd).at[2:{step}].set(even).at[-1].multiply(0.5)
+"""
+    assert f"a block is brought to its place by {by}" in advice("chained-at-set", code)
+
+
 RECTANGLES = """
 def assembled(whole, blocks, starts):
     for i, block in enumerate(blocks):

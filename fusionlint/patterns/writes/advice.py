@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, place_of
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, place_of
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.writes.axis import (
@@ -27,7 +27,7 @@ from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, rea
 from fusionlint.patterns.writes.carried import is_carried
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.interleaved import interleaved
-from fusionlint.patterns.writes.line import of_one_line
+from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.writes.needed import may_need
 from fusionlint.patterns.writes.one_place import written_once
@@ -125,12 +125,14 @@ def _pair(told: _Told) -> int:
 
 
 def _are_parts_of_a_field(told: _Told) -> bool:
-    """Whether parts of an array that is no handful of numbers are written at places that Python knows: one of them is
-    cut from its end, `[:-1]`, or on one of several axes. Such parts XLA makes one kernel of with what reads them."""
+    """Whether parts of an array that is no handful of numbers are written at places that Python knows on every axis:
+    one of them is cut from its end, `[:-1]`, or on one of several axes. Such parts XLA makes one kernel of with what
+    reads them, and of a row that only the run knows it does not."""
     index = [part for write in told.writes for part in write.index]
     bounds = [bound for part in index if isinstance(part, cst.Slice) for bound in (part.lower, part.upper) if bound]
     is_long = any(len(write.index) > 1 for write in told.writes) or any((constant(b) or 0) < 0 for b in bounds)
-    return bool(bounds) and is_long and told.seen.is_known
+    cuts = cuts_of(index)
+    return bool(bounds) and is_long and all(is_whole(part) or is_known(part, cuts) for part in index)
 
 
 def _are_joined(told: _Told) -> bool:
@@ -270,7 +272,8 @@ def _masked(told: _Told) -> str:
     are_cut = any(holds_slices(part, told.source) for write in told.writes for part in write.index)
     is_padded = (are_cut or Stands.SLICE in told.seen.stand) and not all(is_literal(w.value) for w in told.writes)
     along = f"one {told.jnp}.concatenate of the parts and of what stands between them, along one axis; along several "
-    return (along if are_cut else "") + masked(told.jnp, is_padded=is_padded)
+    is_strided = any(isinstance(p, cst.Slice) and p.step is not None for write in told.writes for p in write.index)
+    return (along if are_cut else "") + masked(told.jnp, is_padded=is_padded, is_strided=is_strided)
 
 
 def _outline(told: _Told) -> str:

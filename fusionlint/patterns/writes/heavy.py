@@ -1,4 +1,5 @@
-"""Values that take so long to make that a write of each is nothing: what a network, a decomposition or a kernel gives.
+"""Values that take so long to make that a write of each is nothing: what a network, a decomposition, a kernel or a loop
+of jax.lax gives.
 
 In: a Python loop, or writes of a Source. Out: whether such work is seen to be done in every turn, or for a write.
 """
@@ -10,8 +11,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Write, at_write, inside
+from fusionlint.patterns.at import Write, at_write, inside, is_fresh, names_read
 from fusionlint.patterns.carry import calls
+from fusionlint.patterns.loop_bodies import FIRSTS
+from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -21,8 +24,12 @@ _DECOMPOSES = regex(
 )
 _NETWORK = regex(r"(^|[._])(\w*network|model|net|decoder|encoder|transformer)(_fn|_apply)?$|attention\w*$")
 _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
+# Which step through time, a kernel or more for each stage of each step.
+_SOLVES = ("diffrax.diffeqsolve", "jax.experimental.ode.odeint")
 # A value seldom has more names on its way.
 _NAMES = 4
+# So many writes are one launch more than one, beside those of every step of a loop.
+_FEW = 2
 
 
 def is_made_by_heavy_work(loop: cst.For, source: Source) -> bool:
@@ -34,6 +41,43 @@ def are_made_by_heavy_work(writes: Sequence[Write], source: Source) -> bool:
     """Whether what is written is made by such work, under names of its own too."""
     values = [write.value for write in writes if write.value is not None]
     return any(_is_heavy(call, source) for value in values for call in _calls_for(value, source, _NAMES))
+
+
+def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
+    """Whether the function around has an ODE solved, by itself or by one of its file that it reads, `vmap(solved)(y0)`:
+    beside all the steps what is written once before or after is nothing. What the solver asks in each step is another
+    function."""
+    function = source.function(node)
+    if not isinstance(function, cst.FunctionDef) or source.in_loop(node):
+        return False
+    solving = {place for solver in _SOLVES for place in source.project.callers(solver)}
+    own = {place.scope for place in solving if place.path == source.path}
+    if source.body_scope(function) in own:
+        return True
+    return bool(own) and any(name.value in own for name in inside(function.body) if isinstance(name, cst.Name))
+
+
+def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:
+    """Whether two things that a loop of jax.lax gave, in the function that runs it, are put into a new array: what each
+    step left, and what was pending at the end."""
+    if len(writes) > _FEW or not is_fresh(root(writes[0]), source) or source.in_loop(writes[0].call):
+        return False
+    return all(write.value is not None and _is_of_a_loop(write.value, write, source, _NAMES) for write in writes)
+
+
+def _is_of_a_loop(value: cst.BaseExpression, write: Write, source: Source, depth: int) -> bool:
+    if source.calls(value, *FIRSTS):
+        return source.function(value) is source.function(write.call)
+    made = (_stored_in(name, source) for name in names_read(value)) if depth else ()
+    return any(one is not None and _is_of_a_loop(one, write, source, depth - 1) for one in made)
+
+
+def _stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What the statement that `name` is read from stores, in it alone or in several: `last, (xs, ys) = ...`."""
+    above: cst.CSTNode | None = source.written(name)
+    while isinstance(above, cst.Name | cst.Element | cst.Tuple | cst.AssignTarget):
+        above = source.parent(above)
+    return above.value if isinstance(above, cst.Assign) else None
 
 
 def _calls_for(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:
