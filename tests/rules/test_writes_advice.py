@@ -149,6 +149,12 @@ def waves(x, layout, a, b, c, d):
         pytest.param("jnp.zeros_like(x)", "jnp.zeros(3)", ("cpu", "v5e"), id="known rows, whatever of"),
         pytest.param("    def rows():", "    @jax.jit\n    def rows():", ("cpu", "v5e"), id="inlined"),
         pytest.param("jnp.where(d, 2.0 * rows(), rows())", "jax.jit(rows)", ("cpu", "h100", "v5e"), id="returned"),
+        pytest.param(
+            "jnp.where(d, 2.0 * rows(), rows())",
+            "jnp.sin(jax.lax.switch(d, [rows, rows]))",
+            ("cpu", "h100", "v5e"),
+            id="of a branch",
+        ),
         pytest.param("layout.density_index", "0", ("cpu", "v5e"), id="a number among them"),
         pytest.param("d, 2.0", "jax.lax.fori_loop(0, 3, rows, d), 2.0", ("cpu", "h100", "v5e"), id="carried"),
     ],

@@ -33,8 +33,8 @@ _KNOWN = regex(r"(^|_)(index|idx|axis)$")
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.empty_like")
-# Whose results cross memory.
-_PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop"}
+# Whose results cross memory; so do those of a branch.
+_PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.cond", "jax.lax.switch"}
 
 
 def is_called_a_slice(part: Part) -> bool:
@@ -229,7 +229,7 @@ def _is_known(place: Part, source: Source) -> bool:
 
 
 def leaves(value: cst.CSTNode, source: Source) -> bool:
-    """Whether what is written is what a compiled function, or a step of a loop, hands out as it is."""
+    """Whether what is written is what a compiled function, a step of a loop or a branch hands out as it is."""
     function = source.function(value)
     if function is None or not _is_program(function, source):
         return False
@@ -244,7 +244,7 @@ def _is_handed_out(value: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_program(function: cst.CSTNode, source: Source) -> bool:
-    """Whether this is what `jax.jit` or a loop of jax.lax is handed."""
+    """Whether this is what `jax.jit`, a loop or a conditional of jax.lax is handed."""
     place = source.place(function)
     scope = source.body_scope(function)
     facts = source.facts.functions.get(scope)
