@@ -99,7 +99,7 @@ class Reader(NamedTuple):
             case cst.Call():
                 return self._is_made(array, depth) or self._is_laid_out(array, depth)
             case cst.Attribute(value=cst.Name() as record):
-                return is_made_of_defaults(record, self.source) or _is_of_static(record, self.source)
+                return is_made_of_defaults(record, self.source) or is_static_name(record, self.source)
         return False
 
     def _is_made(self, array: cst.Call, depth: int) -> bool:
@@ -300,8 +300,8 @@ def _is_static(written: cst.Name, source: Source) -> bool:
     return function is not None and written.value in static_names(function, source)
 
 
-def _is_of_static(name: cst.Name, source: Source) -> bool:
-    """Whether this is such a parameter, `self` of a method with `static_argnums=0`: its arrays are constants."""
+def is_static_name(name: cst.Name, source: Source) -> bool:
+    """Whether `name` is such a parameter, as `self` of a method with `static_argnums=0`: its arrays are constants."""
     written = source.written(name)
     return written is not None and _is_static(written, source)
 

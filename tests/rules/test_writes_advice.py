@@ -164,6 +164,23 @@ def test_rows_that_a_gpu_fuses_with_what_reads_them_are_no_cost_there(old: str, 
     assert found.targets == targets
 
 
+@pytest.mark.parametrize(
+    ("static", "targets"), [("row", ("cpu", "v5e")), ("layout", ("cpu", "h100", "v5e"))], ids=["known", "traced"]
+)
+def test_a_row_that_a_static_argument_counts_is_known(static: str, targets: tuple) -> None:
+    code = f"""
+from functools import partial
+
+@partial(jax.jit, static_argnames=["{static}"])
+def flux(x, row, layout, a, b):
+    u = jnp.sin(x)
+    y = u.at[row].set(a * b).at[layout.density_index].set(b)
+    return y * (a - b)
+"""
+    (found,) = check_text((HEAD + code).encode(), "m.py", SCOPE)
+    assert found.targets == targets
+
+
 def test_rows_of_a_new_array_are_stacked_once_those_of_one_place_are_summed() -> None:
     code = "@jax.jit\ndef f(x, a, b, c):\n    return jnp.zeros((8, 4)).at[0].add(a).at[1].add(b).at[0].add(c)\n"
     stack = "jnp.stack([...]) of the parts and of what is left as it was"

@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal, is_whole
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.known_values import is_static_name
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.edited import with_names
@@ -215,13 +216,14 @@ def _has_rows(array: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_known(place: Part, source: Source) -> bool:
-    """A number, or what a layout or a setting says: `variables.density_index`, a name for it, `DENSITY`."""
+    """A number, a static argument, or what a layout or a setting says: `variables.density_index`, a name for it,
+    `DENSITY`."""
     for _ in range(2):
         if isinstance(place, cst.Name) and (value := source.value(place)) is not None:
             place = value
     match place:
         case cst.Name(value=name):
-            return name.isupper() and len(name) > 1
+            return (name.isupper() and len(name) > 1) or is_static_name(place, source)
         case cst.Attribute():
             names = [node.value for node in inside(place) if isinstance(node, cst.Name)]
             return any(_KNOWN.search(name) for name in names[1:]) or names[-1].isupper()
