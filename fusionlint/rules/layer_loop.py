@@ -58,7 +58,7 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         return
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
         return
-    if is_shallow(loop, source) or is_concrete(loop, source):
+    if is_shallow(loop, source) or is_concrete(loop, source) or _is_told_before(loop, source):
         return
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
@@ -110,6 +110,20 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
         if source.code(other.iter) == source.code(loop.iter)
     )
     return any(source.in_loop(other) for other in same)
+
+
+def _is_told_before(loop: cst.For, source: Source) -> bool:
+    """Whether the other branch of an `if` begins with a loop over the same layers, handed other things."""
+    below: cst.CSTNode = loop
+    for above in source.ancestors(loop):
+        match above:
+            case cst.FunctionDef():
+                return False
+            case cst.If(body=first, orelse=cst.Else() as other) if other is below:
+                loops = (node for node in inside(first) if isinstance(node, cst.For))
+                return any(source.code(each.iter) == source.code(loop.iter) for each in loops)
+        below = above
+    return False
 
 
 def _is_numbered(loop: cst.For) -> bool:
