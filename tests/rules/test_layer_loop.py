@@ -457,3 +457,7 @@ def make(params, count):
         (tmp_path / name).write_text(text)
     findings = check_files([tmp_path / "model.py", tmp_path / "config.py"], ONLY).findings
     assert len(findings) == count  # the branches of one `if` are told once
+
+
+def test_a_loop_that_is_no_stack_of_layers_does_not_tell_of_the_other_branch() -> None:
+    assert found("cfg.large", "for i in range(self.depth): y = (y, x)", LOOP) == 1
