@@ -36,7 +36,7 @@ _REPLACES = frozenset(("replace", "_replace"))
 
 def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
     """The array, as it is written, that the first value of `argument` holds twice: `State(params, target=params)`."""
-    for value in _first_values(argument, call, source):
+    for value in first_values(argument, call, source):
         for made in _made(value, source, _DEPTH):
             if (found := _twice(made, source)) is not None:
                 return found
@@ -46,7 +46,7 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
 def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the first value of `argument` is a dict of single numbers, `{"mass": jnp.asarray(1.0)}`, or of where
     something is, or is seen to be small: nothing to donate."""
-    values = [argument, *_first_values(argument, call, source), *given_by_callers(argument, call, source)]
+    values = [argument, *first_values(argument, call, source), *given_by_callers(argument, call, source)]
     return any(_is_tiny(value, source) or _holds_numbers(value, source, _DEPTH) for value in values)
 
 
@@ -72,7 +72,7 @@ def _is_small(part: cst.DictElement, source: Source) -> bool:
     return is_named or is_one_number(meant, source)
 
 
-def _first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+def first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
     """What is written to `argument`, a variable or a field of `self`, elsewhere than by `call`."""
     if isinstance(argument, cst.Name):
         written: Iterator[cst.CSTNode | None] = (source.parent(use.node) for use in source.writes(argument))

@@ -10,13 +10,13 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.options import default_given, default_of
+from fusionlint.source.facts import NOTHING, Call
 from fusionlint.source.places import Place
+from fusionlint.source.shapes import FEW
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import fields_of
 
-# A default of so many layers says that they are few.
-_FEW = 4
 # So often a module's field is followed to the module that hands it on.
 _DEPTH = 3
 # What decides for an agent has two or three layers, and so has what is called a perceptron.
@@ -37,7 +37,7 @@ def layer_count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression 
     if isinstance(count, cst.Integer):
         return None
     default = _default(count, source)
-    return None if default is not None and default <= _FEW else count
+    return None if default is not None and default <= FEW else count
 
 
 def is_shallow(node: cst.CSTNode, source: Source) -> bool:
@@ -47,11 +47,13 @@ def is_shallow(node: cst.CSTNode, source: Source) -> bool:
 
 
 def _default(count: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> int | None:
-    """The default of a parameter, what the class of `self` gives a field, `depth: int = 12`, or what its calls do; of
-    `config.depth`, what the one class of the file that has such a field gives it."""
+    """The default of a parameter, or what the calls of its class hand a constructor's; what the class of `self` gives
+    a field, `depth: int = 12`, or what its calls do; of `config.depth`, what the one class of the file that has such a
+    field gives it."""
     match count:
         case cst.Name():
-            return _whole(default_given(count, source))
+            number = _whole(default_given(count, source))
+            return _handed(count, source, depth) if number is None else number
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
             owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
             fields = dict(fields_of(owner)) if owner is not None else {}
@@ -68,20 +70,43 @@ def _whole(default: cst.BaseExpression | None) -> int | None:
     return default.evaluated_value if isinstance(default, cst.Integer) else None
 
 
+def _handed(count: cst.Name, source: Source, depth: int) -> int | None:
+    """What the calls of a class hand a parameter of its `__init__` that has no default."""
+    parameter = source.parameter(count)
+    init = source.function(count)
+    owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
+    if parameter is None or parameter.default is not None or owner is None:
+        return None
+    if not isinstance(init, cst.FunctionDef) or init.name.value != "__init__" or parameter not in init.params.params:
+        return None
+    return _given(count.value, init.params.params.index(parameter) - 1, owner, source, depth)
+
+
 def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: int) -> int | None:
     """The most that a call of the class gives for a field, its argument of that name or at that place, where all of
-    them stand in this file and are seen to: `Model(depth=3)`, or `Model(depth=config.depth)` of a configuration that
-    says `depth: int = 3`."""
-    name = source.project.name_of(Place(source.path, source.body_scope(owner)))
-    if depth == 0 or any(
-        p.path != source.path and not is_idle(source.project, p) for p, _ in source.project.calls_of(name)
-    ):
+    them are seen to: `Model(depth=3)`, or `Model(depth=config.depth)` of a configuration that says `depth: int = 3`;
+    in another file the latter alone, and few."""
+    project = source.project
+    name = project.name_of(Place(source.path, source.body_scope(owner)))
+    if depth == 0:
         return None
+    called = [(p, call) for p, call in project.calls_of(name) if p.path != source.path and not is_idle(project, p)]
     made = (call for call in source.calls_of((name,)) if isinstance(call, cst.Call) and source.calls(call, name))
-    handed = [argument(call, place, field) for call in made if not is_idle(source.project, source.place(call))]
+    handed = [argument(call, place, field) for call in made if not is_idle(project, source.place(call))]
     found = [_number(value, source, depth) for value in handed]
+    found += [FEW if _is_few(call, place, field, p.path, source) else None for p, call in called]
     known = [number for number in found if number is not None]
     return max(known) if known and len(known) == len(found) else None
+
+
+def _is_few(call: Call, place: int, field: str, path: str, source: Source) -> bool:
+    """Whether a call in the file at `path` hands on a setting, `depth=config.depth`, that the one class there which has
+    such a field gives few by default."""
+    positional = call.value.arguments
+    value = dict(call.value.keywords).get(field, positional[place] if place < len(positional) else NOTHING)
+    configuration, _, setting = value.name.rpartition(".")
+    owners = source.project.classes_with(path, setting) if configuration not in ("", "self") else []
+    return len(owners) == 1 and f"{owners[0]}.{setting}" in source.project.files[path].has("few by default")
 
 
 def _number(value: cst.BaseExpression | None, source: Source, depth: int) -> int | None:

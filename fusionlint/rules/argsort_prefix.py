@@ -15,6 +15,7 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.options import default_given, default_of
 from fusionlint.patterns.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.sort import (
     SORTS,
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _FEW = 8
+# So many `top_k` takes by one kernel of a GPU; of more it is a sort there.
+_SHORT = 16
+# The pair of the page, by whether the smallest are taken and whether they are seen to be so few.
+_PAIRS = {(False, True): 0, (True, True): 1, (False, False): 3, (True, False): 4}
 # Of one row of 100 or 512 values an H100 takes as many launches and bytes by `top_k`; of 1024 a third of the bytes.
 _LONG_ROW = 1000
 # What is sorted is seldom made in more steps than this.
@@ -84,7 +89,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
             most if len(taken) == 1 else replace(most, is_single=False),
             source,
         ),
-        pair=int("smallest" in ends),
+        pair=_PAIRS["smallest" in ends, _is_at_most(_SHORT, most.count, source)],
     )
 
 
@@ -160,7 +165,24 @@ def _is_a_share(count: cst.BaseExpression | None, source: Source, depth: int = _
         isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply | cst.Divide | cst.FloorDivide)
         for part in parts
     )
-    return is_part and any(_is_a_size(part, source) for part in parts)
+    parts += [source.meant(part) for part in parts if isinstance(part, cst.Name)]  # size, of `size = x.shape[0]`
+    return is_part and any(_is_a_size(part, source) for each in parts for part in (each, *_subscripted(each)))
+
+
+def _subscripted(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """x.shape, of `x.shape[0]`."""
+    return (node.value,) if isinstance(node, cst.Subscript) else ()
+
+
+def _is_at_most(limit: int, count: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether no more are read, by what is written, given a name, or the default of a parameter or a field."""
+    match count:
+        case cst.Name():
+            count = default_given(count, source) or source.meant(count)
+        case cst.Attribute(attr=cst.Name(field)):
+            count = default_of(field, count, source)
+    number = constant(count) if count is not None else None
+    return number is not None and number <= limit
 
 
 def _is_a_size(node: cst.CSTNode, source: Source) -> bool:

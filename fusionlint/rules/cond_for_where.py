@@ -36,6 +36,7 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
+from fusionlint.patterns.writes.heavy import is_beside_a_network
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
@@ -55,6 +56,11 @@ _REDUCTIONS = "sum mean max min prod any all vdot linalg.norm argmax argmin coun
 _LEAVES_A_RESULT = (
     *("jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan"),
     *(f"jax.numpy.{name}" for name in _REDUCTIONS.split()),
+)
+_FACTORS = tuple(
+    f"jax.{module}.linalg.{name}"
+    for module in ("numpy", "scipy", "lax")
+    for name in ("cholesky", "cho_factor", "lu", "lu_factor", "qr", "svd", "eig", "eigh", "pinv", "inv")
 )
 # The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
 _NUMBERS = 2
@@ -88,12 +94,12 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return
-    if _is_for_nobody(found, source):
+    if _is_for_nobody(found, source) or _is_of_factors(found, source):
         return
     message, pair = _case(found, source)
     if pair == 0:
         pair = _UPDATE if is_update else _THERE if is_there else pair
-    if pair == _NUMBERS and not _costs_again(found, is_number, source):
+    if pair == _NUMBERS and (is_beside_a_network(node, source) or not _costs_again(found, is_number, source)):
         return
     text = as_where(found, source)
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
@@ -129,6 +135,13 @@ def _is_for_nobody(found: Conditional, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(attr=cst.Name("any"))):
             return any(map(is_unchanged, found.branches)) and not all(map(is_unchanged, found.branches))
     return False
+
+
+def _is_of_factors(found: Conditional, source: Source) -> bool:
+    """Whether a branch hands on what a matrix is decomposed into: the copy of n x n numbers is nothing beside the n^3
+    steps of that."""
+    made = (source.meant(branch.result) for branch in found.branches)
+    return any(isinstance(each, cst.Call) and source.calls(each, *_FACTORS) for each in made)
 
 
 def _is_inside_another(node: cst.Call, source: Source) -> bool:

@@ -38,6 +38,17 @@ _BIG = regex(
     re.I,
 )
 _LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")
+_STEPS = regex(r"step|update|train|loss|grad|eval", re.I)
+_OF_STEPS = (
+    "every iteration waits for the device before it dispatches the next step",
+    "keep it on the device (sum it up in the step, or append it as it is); read it after the loop, or every so many "
+    "steps",
+)
+_OF_TURNS = (
+    "every turn waits for the device before it dispatches the next call",
+    "append it as it is, and read all of them after the loop; or, where turns differ by numbers alone, one call for "
+    "all of them (jax.vmap)",
+)
 # A part of what an episode left, one of many: `for rollout_data in buffer.get(batch_size)`.
 _PART = regex(r"(data|batch|minibatch)(es)?$", re.I)
 _KEYS = regex(r"rng|key", re.I)
@@ -77,12 +88,19 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
     if first is not None:
-        yield source.finding(
-            first,
-            "every iteration waits for the device before it dispatches the next step",
-            write="keep it on the device (sum it up in the step, or append it as it is); read it after the loop, "
-            "or every so many steps",
-        )
+        message, write = _OF_STEPS if _goes_by_steps(loop, steps, source) else _OF_TURNS
+        yield source.finding(first, message, write=write)
+
+
+def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether a compiled call is named as a step of something is, or handed what the last one returned."""
+    carry = Carry(loop)
+    for step in steps:
+        own = carry.write_of(step, source)
+        names = carry.behind(list(step.args), gated=True)[1]
+        if _STEPS.search(dotted(step.func)) or (own is not None and not names.isdisjoint(own.names)):
+            return True
+    return False
 
 
 def _is_many_steps(name: str) -> bool:

@@ -73,6 +73,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # solving is no less than inverting: small-linear-algebra says what is
     if not found.is_right and _is_of_points(found.other, source):
         return
+    if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
+        return  # beside finding those eigenvectors no clock sees it, and a solve is not more exact
     if _is_spread(found.other):
         return  # one matrix for many: solving would factor it for each of them
     if (known := _of_a_kind(matrix, found, source)) is not None:
@@ -193,8 +195,6 @@ def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Sou
         return f"{solve}({a}.mT, {b})"
     turned = a if found.is_transposed else f"{a}.mT"
     either = f"{solve}({turned}, {b}.mT).mT, of a vector {solve}({turned}, {b})"
-    if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
-        return either
     return f'{either}; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
 
 

@@ -44,8 +44,10 @@ _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # Next to a file an element is read in no time.
 _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
-# What writes down what came of something, or looks at a setting.
-_REPORTS = regex(r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat")
+# What writes down what came of something, analyzes it, or looks at a setting.
+_REPORTS = regex(
+    r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat|analy[sz]"
+)
 _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 # What counts axes counts few.

@@ -52,14 +52,21 @@ def _is_of_a_module(scope: str, source: Source) -> bool:
 def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """`for i in range(depth): x = Block(...)(x)`, `x = block(x, w[i])` of stacked parameters, or
     `for block in self.blocks: x = block(x)` of blocks that were built alike."""
+    count = _count(loop, source)
+    if count is not None and not _is_told_before(loop, source):
+        yield _finding(loop, count, source)
+
+
+def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
+    """How many layers `loop` goes over, where it is such a loop."""
     layers = _layers(loop, source)
     count = layer_count(loop.iter if layers is None else layers.over, source)
     if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
-        return
+        return None
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
-        return
+        return None
     if is_shallow(loop, source) or is_concrete(loop, source):
-        return
+        return None
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
         match node:
@@ -70,8 +77,8 @@ def layers_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
                 if any(is_wider_at_first(name, loop, source) for name in first):
                     continue
                 if _is_alike(call, carry, source) if layers is None else _is_one_of(layers, call, loop, carry, source):
-                    yield _finding(loop, count, source)
-                    return
+                    return count
+    return None
 
 
 def _layers(loop: cst.For, source: Source) -> Layers | None:
@@ -110,6 +117,21 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
         if source.code(other.iter) == source.code(loop.iter)
     )
     return any(source.in_loop(other) for other in same)
+
+
+def _is_told_before(loop: cst.For, source: Source) -> bool:
+    """Whether the first branch of an `if` has such a loop over the same layers, handed other things."""
+    below: cst.CSTNode = loop
+    for above in source.ancestors(loop):
+        match above:
+            case cst.FunctionDef():
+                return False
+            case cst.If(body=first, orelse=cst.Else() as other) if other is below:
+                loops = (node for node in inside(first) if isinstance(node, cst.For))
+                same = (each for each in loops if source.code(each.iter) == source.code(loop.iter))
+                return any(_count(each, source) is not None for each in same)
+        below = above
+    return False
 
 
 def _is_numbered(loop: cst.For) -> bool:

@@ -56,6 +56,12 @@ _SHOWS = regex(r"\.set_(description|postfix)(_str)?$")
 _JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack")
 # So many a step of gym returns: what is seen, the reward, whether it is over, in one word or in two, and notes.
 _OF_GYM = (4, 5)
+# What is written, and the pair of the page, where each step's output is kept and nobody knows how many there will be.
+_BY_PARTS = (
+    "a jax.lax.scan of so many steps",
+    ", called while the last of what it stacks says to go on; what lies past the end is cut off",
+    1,
+)
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -276,12 +282,24 @@ def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Sourc
     name = source.code(step.func)
     name = brief(name, 40, "the compiled function")
     how = "jax.lax.scan or fori_loop" if isinstance(loop, cst.For) else "jax.lax.while_loop"
+    how, more, pair = _BY_PARTS if _keeps_outputs(step, loop, source) else (how, "", 0)
     handed = _handed_on(step, loop, carried)
     return source.finding(
         step,
         f"every iteration dispatches `{name}` from Python; XLA never sees two steps together",
-        write=f"one jitted function around {how}" + (f", carrying `{', '.join(handed)}`" if handed else ""),
+        write=f"one jitted function around {how}" + (f", carrying `{', '.join(handed)}`" if handed else "") + more,
+        pair=pair,
     )
+
+
+def _keeps_outputs(step: cst.Call, loop: Loop, source: Source) -> bool:
+    """Whether a loop of nobody knows how many turns keeps something of each, `infos.append(info)`: a `while_loop` has
+    no place for as many."""
+    written = Carry(loop).write_of(step, source)
+    if written is None or not isinstance(loop, cst.While):
+        return False
+    kept = (c for c in calls(loop.body) if isinstance(c.func, cst.Attribute) and c.func.attr.value == "append")
+    return any(name in written.names for call in kept for arg in call.args for name in read(arg.value))
 
 
 def _handed_on(step: cst.Call, loop: Loop, carried: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from fusionlint.patterns.held import (
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.narrow import are_all_narrow
+from fusionlint.patterns.of_norms import is_of_norms
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.replaced import (
@@ -80,6 +81,8 @@ _STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 # What an agent keeps of each of its networks, and the agent itself.
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
+# An iteration of EM goes over all data; its parameters are a few matrices.
+_OF_EM = regex(r"(^|[._])em(_|$)", re.I)
 _RANDOM = regex(r"(^|[._])(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
@@ -232,6 +235,8 @@ def _donates(args: Sequence[cst.Arg]) -> bool:
 
 def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: Source, offset: int) -> Iterator[Finding]:
     calls = [c for c in calls or () if not is_idle(source.project, source.place(c))]
+    if any(_OF_EM.search(dotted(call.func)) for call in calls):
+        return
     if not calls or is_idle(source.project, source.place(node)):
         return
     found = [replaced(call, source) for call in calls]
@@ -248,7 +253,7 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     kept = (is_handed_out, is_read_later, is_handed_again, is_kept_by_a_caller)
     if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
         return
-    if all(is_of_numbers(argument, call, source) for call, argument in given) or are_all_narrow(source):
+    if all(is_of_numbers(a, c, source) or is_of_norms(a, c, source) for c, a in given) or are_all_narrow(source):
         return
     if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters

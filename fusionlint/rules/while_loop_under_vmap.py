@@ -28,6 +28,7 @@ rule = Rule(__name__, harm="fusion")
 
 _KEY = regex(r"(^|_)(key|rng|prng)s?(_|$)")
 _TESTS = ("jax.numpy.any", "jax.numpy.all")
+_COUNTS = ("jax.numpy.sum", "jax.numpy.count_nonzero")
 _SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
 _TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
 _SMALL = 1e-3
@@ -72,8 +73,9 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
         written = [f for f in functions if _writes(f, source)]
         searches = any(map(_searches, looked_at))
-        if (searches and not any(map(_grows, written))) or not any(
-            _grows(f) or _settles(f, source) or _converges(f, source) for f in looked_at
+        empties = any(_empties(tests[0], body, source) for body in functions)
+        if (searches and not any(map(_grows, written))) or not (
+            empties or any(_grows(f) or _settles(f, source) or _converges(f, source) for f in looked_at)
         ):
             yield source.finding(
                 node,
@@ -112,6 +114,41 @@ def _is_of_a_game(call: cst.Call) -> bool:
 def _settles(function: Body, source: Source) -> bool:
     """Whether the loop asks if anything in an array still changes: a fill or an iteration to a fixed point."""
     return any(_asks_all(node, source) for node in inside(function.body))
+
+
+def _empties(test: Body, body: Body, source: Source) -> bool:
+    """Whether the loop goes on while anything is left of a mask of which each turn takes something away,
+    `jnp.sum(left) > 0` of `left = jnp.where(found, 0, left)`: what to take, only the last turn's rest says."""
+    if not test.params.params:
+        return False
+    match result(test):
+        case cst.Comparison(
+            left=cst.Call(args=[cst.Arg(value=mask)]) as counted,
+            comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan(), comparator=cst.Integer("0"))],
+        ) if source.calls(counted, *_COUNTS):
+            here = list(_handed_on(body, source))
+            number = _number_in_carry(mask, test, source)
+            return number is not None and number < len(here) and _takes_from(*here[number], source)
+    return False
+
+
+def _number_in_carry(part: cst.BaseExpression, test: Body, source: Source) -> int | None:
+    """Which part of the carry is asked about: 1 of `state[1]`, or of `left` behind `rank, left = state`."""
+    carry = test.params.params[-1].name
+    match part:
+        case cst.Subscript(value=cst.Name(value), slice=[cst.SubscriptElement(cst.Index(cst.Integer() as number))]):
+            return number.evaluated_value if value == carry.value else None
+    asked = [name.value for name in carried(carry, source)]
+    return asked.index(part.value) if isinstance(part, cst.Name) and part.value in asked else None
+
+
+def _takes_from(mask: cst.Name, value: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.where(found, 0, mask)`."""
+    made = source.meant(value)
+    match made:
+        case cst.Call(args=[_, _, cst.Arg(value=cst.Name(kept))]) if source.calls(made, "jax.numpy.where"):
+            return kept == mask.value
+    return False
 
 
 def _converges(function: Body, source: Source) -> bool:

@@ -13,8 +13,10 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 # In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and, in one over `s`, `r[a == s]`; anywhere but in `__init__`:
-# `self.x = f(x)`.
-Shape = Literal["handed on in a loop", "handed on with rows in a loop", "masked in a loop", "kept in self"]
+# `self.x = f(x)`. Of a class's field, by the class and its name: `depth: int = 2`.
+Shape = Literal[
+    "handed on in a loop", "handed on with rows in a loop", "masked in a loop", "kept in self", "few by default"
+]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 
 # What makes an object of a class once, and what Python calls after it.

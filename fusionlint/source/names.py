@@ -225,6 +225,14 @@ class Names:
         bases = self.bases(owner, depth)
         return next((found for base in bases if (found := self.attribute(base, name, depth - 1))), None)
 
+    def classes_with(self, path: str, field: str) -> list[str]:
+        """The classes of a file that bind a name themselves."""
+        self.log.asked.add((EVERYWHERE, METHODS))  # which classes there are
+        raw = self.files[path].raw
+        for scope in raw.classes:
+            self.log.add(path, scope)
+        return [scope for scope in raw.classes if field in raw.bindings.get(scope, ())]
+
     def bases(self, owner: Place, depth: int = DEPTH) -> Sequence[Place]:
         """The classes of the project that the class `owner` is derived from, as it names them."""
         return self.log.remembered(self._bases, (owner, depth), self._bases_of, owner, depth)

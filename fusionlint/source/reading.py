@@ -21,7 +21,7 @@ from fusionlint.source.facts import (
     Shape,
     other_meaning,
 )
-from fusionlint.source.shapes import names_in, shapes_of_loop
+from fusionlint.source.shapes import is_few, names_in, shapes_of_loop
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OTHER: RawBinding = ("other", "", None)
@@ -334,6 +334,8 @@ def _annotated_assign(reader: _Reader, node: ast.AnnAssign) -> None:
     if node.value is not None:
         reader.visit(node.value)
         reader.bind_target(node.target, reader.value(node.value))
+        if reader.scope in reader.classes and isinstance(node.target, ast.Name) and is_few(node.value):
+            reader.shapes.add(("few by default", f"{reader.scope}.{node.target.id}"))
     elif isinstance(node.target, ast.Name):
         reader.bind(node.target.id, _OTHER)
 

@@ -1,6 +1,6 @@
-"""What a Python loop looks like to rules that ask about loops, by its syntax alone.
+"""What a Python loop looks like to rules that ask about loops, by its syntax alone, and a default to those that count.
 
-In: a `for` statement of the standard `ast`. Out: the names of what is seen there (`facts.Shape`).
+In: a `for` statement or a value of the standard `ast`. Out: the names of what is seen there (`facts.Shape`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from fusionlint.source.facts import Shape
+
+# A default of so many layers says that they are few.
+FEW = 4
 
 
 def shapes_of_loop(loop: ast.For | ast.AsyncFor) -> Iterator[Shape]:
@@ -26,6 +29,11 @@ def shapes_of_loop(loop: ast.For | ast.AsyncFor) -> Iterator[Shape]:
                 yield "handed on in a loop"
                 if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
                     yield "handed on with rows in a loop"
+
+
+def is_few(node: ast.expr) -> bool:
+    """Whether this is a number of at most FEW, written out."""
+    return isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= FEW
 
 
 def names_in(node: ast.expr) -> set[str]:

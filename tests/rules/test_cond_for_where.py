@@ -426,3 +426,44 @@ def test_what_makes_a_state_anew_in_one_pass_is_cheap(made: str, count: int) -> 
 def test_a_map_is_one_wherever_it_is_imported_from(imported: str, count: int) -> None:
     code = f"{IMPORTED.format(imported=imported)}\nsteps = lax.scan(lambda c, x: (c + x, interpolated(c, x)), 0, 0)\n"
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+SAMPLER = """
+import jax
+import jax.numpy as jnp
+
+def sample(model, sde, x, times, low):
+    def step(x, t):
+        gamma = jax.lax.cond(t > low, lambda: 0.1, lambda: t * 2)
+        return {moved}, None
+    return jax.lax.scan(step, x, times)[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("moved", "count"),
+    [("x * gamma", 1), ("sde.scale(low) * gamma", 1), ("model(x, gamma)", 0), ("sde.denoise(model, x, gamma)", 0)],
+)
+def test_a_few_numbers_beside_a_network_are_nothing(moved: str, count: int) -> None:
+    code = SAMPLER.format(moved=moved)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+FACTORED = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def factor(a, shifts):
+    best = jnp.zeros_like(a)
+    for shift in shifts:
+        made = {made}
+        best = jax.lax.cond(jnp.any(jnp.isnan(made)), lambda _: best, lambda _: made, None)
+    return best
+"""
+
+
+@pytest.mark.parametrize(("made", "count"), [("jnp.linalg.cholesky(a * shift)", 0), ("jnp.tanh(a * shift)", 1)])
+def test_a_choice_between_factors_is_nothing_beside_the_factorization(made: str, count: int) -> None:
+    code = FACTORED.format(made=made)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count

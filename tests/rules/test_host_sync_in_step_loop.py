@@ -148,3 +148,20 @@ def test_what_the_process_that_logs_reads_in_each_iteration_is_found(test: str, 
 def test_a_step_is_compiled_where_all_that_its_factory_returns_there_is(made: str, returned: str, times: int) -> None:
     text = ONE_LOGS.format(made=made, returned=returned, test="rank == 0")
     assert len(check_text(text.encode(), "m.py", ONLY)) == times
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("for m in a:\n    c.append(float(wave(m, b)))", "call"),
+        ("for m in a:\n    state, y = step(state, m)\n    c.append(float(y))", "step"),
+        ("for m in a:\n    state = wave(m, state)\n    c.append(float(state))", "step"),
+    ],
+)
+def test_turns_that_are_no_steps_are_not_called_so(body: str, said: str) -> None:
+    code = f"{HEAD}wave = jax.jit(lambda m, b: m * b)\ndef run(state, a, b, c):\n"
+    code += "".join(f"    {line}\n" for line in body.splitlines())
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.message.endswith(f"the next {said}")
+    assert found.suggestion is not None
+    assert ("jax.vmap" in found.suggestion.text) is (said == "call")

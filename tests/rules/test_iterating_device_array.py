@@ -95,3 +95,9 @@ def main():
     Network([1, 0])
 """
     assert len(check_text(code.encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(("name", "count"), [("analyze_run", 0), ("_analyse", 0), ("advance", 1)])
+def test_what_analyzes_a_run_goes_through_its_parts_once(name: str, count: int) -> None:
+    code = f"{HEAD}def {name}(x, names):\n    y = jnp.sort(x)\n    for i, n in enumerate(names): n.keep(float(y[i]))\n"
+    assert len(check_text(code.encode(), "m.py", ONLY)) == count

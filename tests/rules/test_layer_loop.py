@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from fusionlint.source.check import check_files
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
@@ -413,3 +416,48 @@ LISTS = {
 def test_a_key_is_a_layers_own_wherever_it_stands(built: str, number: int) -> None:
     code = EQUINOX.format(built=built.replace("for subkey in keys: ", "for subkey in keys:\n            "))
     assert len(check_text(code.encode(), "m.py", ONLY)) == number
+
+
+@pytest.mark.parametrize(
+    ("handed", "count"),
+    [("params.blocks", 0), ("params.layers", 1), ("params.unknown", 1), ("count", 1)],
+)
+def test_a_few_layers_by_the_settings_of_another_file(handed: str, count: int, tmp_path: Path) -> None:
+    """The constructor stands in one file, its only call and the dataclass with the number in another."""
+    model = """\
+from flax import nnx
+
+class Model(nn.Module):
+    def __init__(self, width, depth):
+        self.blocks = nnx.List([Block() for _ in range(depth)])
+
+    def __call__(self, x, start):
+        if start is None:
+            for block in self.blocks:
+                x = block(x)
+        else:
+            for block in self.blocks:
+                x = block(x, start)
+        return x
+"""
+    config = f"""\
+from dataclasses import dataclass
+from model import Model
+
+@dataclass
+class Params:
+    blocks: int = 2
+    layers: int = 12
+
+def make(params, count):
+    return Model(8, depth={handed})
+"""
+    files = {"model.py": BLOCK + model, "config.py": config, "pyproject.toml": ""}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    findings = check_files([tmp_path / "model.py", tmp_path / "config.py"], ONLY).findings
+    assert len(findings) == count  # the branches of one `if` are told once
+
+
+def test_a_loop_that_is_no_stack_of_layers_does_not_tell_of_the_other_branch() -> None:
+    assert found("cfg.large", "for i in range(self.depth): y = (y, x)", LOOP) == 1

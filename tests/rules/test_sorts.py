@@ -77,3 +77,13 @@ def test_beside_an_order_that_something_else_reads_a_gather_costs_no_kernel(besi
     code = f"import jax, jax.numpy as jnp\n@jax.jit\ndef f(x, y):\n{body}"
     found = check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))
     assert [one.suggestion.text[:20] for one in found if one.suggestion] == ["jax.lax.sort((x, y),"] * count
+
+
+@pytest.mark.parametrize(
+    ("parameters", "count", "pair"),
+    [("x", "8", 0), ("x, k=5", "k", 0), ("x, k", "k", 3), ("x, k=64", "k", 3), ("x", "64", 3)],
+)
+def test_what_is_said_of_a_gpu_goes_by_whether_few_are_seen_to_be_read(parameters: str, count: str, pair: int) -> None:
+    code = f"import jax.numpy as jnp\n\ndef best({parameters}):\n    return jnp.argsort(-x, axis=-1)[:, :{count}]\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("argsort-prefix",)))
+    assert found.pair == pair

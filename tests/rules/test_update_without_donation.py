@@ -849,3 +849,49 @@ def train(optimizer, batches, n):
     return params
 """
     assert len(findings(code)) == times
+
+
+NORMS = """
+import jax.numpy as jnp
+
+def scaled(params, optimizer, batches):
+    norms = jax.tree.map(lambda leaf: {leaf}, params)
+    return tuned(norms, optimizer, batches)
+
+def tuned(norms, optimizer, batches):
+    meta_params = replicate(norms)
+    opt_state = optimizer.init(meta_params)
+    opt_state = replicate(opt_state)
+
+    @jax.jit
+    def update(meta_params, opt_state, batch):
+        grads = jax.grad(loss)(meta_params, batch)
+        updates, opt_state = optimizer.update(grads, opt_state, meta_params)
+        return optax.apply_updates(meta_params, updates), opt_state
+
+    for batch in batches:
+        meta_params, opt_state = update(meta_params, opt_state, batch)
+    return meta_params
+"""
+
+
+@pytest.mark.parametrize(("leaf", "count"), [("jnp.linalg.norm(leaf.reshape(-1))", 0), ("jnp.tanh(leaf)", 1)])
+def test_a_tree_of_norms_is_nothing_to_donate(leaf: str, count: int) -> None:
+    assert len(findings(NORMS.format(leaf=leaf))) == count
+    assert len(findings(NORMS.format(leaf="jnp.sum(leaf, 0)"))) == 1
+
+
+@pytest.mark.parametrize(("name", "count"), [("em_step", 0), ("step", 1)])
+def test_an_iteration_of_em_is_large_beside_its_parameters(name: str, count: int) -> None:
+    code = f"""
+        def fit(model, params, emissions, iterations):
+            @jax.jit
+            def {name}(params, state):
+                return model.m_step(params, model.e_step(params, emissions), state)
+
+            state = model.init_state(params)
+            for _ in range(iterations):
+                params, state = {name}(params, state)
+            return params
+        """
+    assert len(findings(code)) == count

@@ -80,6 +80,20 @@ def _stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     return above.value if isinstance(above, cst.Assign) else None
 
 
+def is_beside_a_network(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` calls a network, or hands one that it was handed on, `sde.denoise(model, x)`:
+    beside that a kernel or two are nothing."""
+    function = source.function(node)
+    return function is not None and any(
+        _is_heavy(call, source) or any(_is_network(arg.value, source) for arg in call.args)
+        for call in calls(function.body)
+    )
+
+
+def _is_network(given: cst.BaseExpression, source: Source) -> bool:
+    return isinstance(given, cst.Name) and bool(_NETWORK.search(given.value)) and source.parameter(given) is not None
+
+
 def _calls_for(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:
     yield from calls(value)
     for name in inside(value) if depth else ():
