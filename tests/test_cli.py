@@ -346,3 +346,12 @@ def test_a_working_folder_that_is_gone_is_one_line_and_exit_2(tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
     assert done.stderr == "fusionlint: the working folder is not there any more: go to one that is\n"
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("how", ["c.program()", "import runpy; runpy.run_module('fusionlint', run_name='__main__')"])
+def test_a_mistake_of_ours_is_a_traceback_and_no_finding(folder: Path, how: str) -> None:
+    program = "import sys; sys.argv = ['fusionlint', 'check', '-', '--fix']\nimport fusionlint.cli as c\n"
+    program += f"import fusionlint.source.check as s; s.check_files = None\n{how}"
+    done = subprocess.run([sys.executable, "-c", program], input=COLUMNS, capture_output=True, text=True, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "TypeError: " in done.stderr

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from fusionlint.compiling import alone
 from fusionlint.rule import pages
+from fusionlint.serving.checks import checked, fixed
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
@@ -150,6 +152,17 @@ def test_all_that_is_safe_is_fixed_where_an_editor_asks_for_it(tmp_path: Path) -
         assert not await seen.actions("env.py", 0, only=["refactor"])
 
     run(tmp_path, scene)
+
+
+@pytest.mark.parametrize("ends", ["raise ValueError('why')", "print('Traceback', file=sys.stderr); os._exit(2)"])
+def test_of_a_check_that_crashes_nothing_is_taken_for_the_fixed_text(
+    ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alone, "command", lambda *_: [sys.executable, "-c", f"import os, sys; {ends}"])
+    assert asyncio.run(fixed("env.py", LARGEST)) == LARGEST
+    found = asyncio.run(checked("env.py", LARGEST))
+    assert found.error
+    assert not found.findings
 
 
 def test_what_is_pointed_at_shows_the_page_of_its_rule(tmp_path: Path) -> None:

@@ -26,13 +26,13 @@ class Checked(NamedTuple):
 async def checked(path: str, text: str) -> Checked:
     """What is found in a text. A text that does not parse has no findings: editors say that themselves."""
     status, out, err = await _check(path, text, "--output-format", "json")
-    return Checked(json.loads(out)["findings"]) if status in (0, 1) else Checked(error=_last_line(err))
+    return Checked(json.loads(out)["findings"]) if status in (0, 1) and out else Checked(error=_last_line(err))
 
 
 async def fixed(path: str, text: str) -> str:
     """The text with all safe fixes; as it is where there are none, or it cannot be checked."""
     status, out, _ = await _check(path, text, "--fix")
-    return out.decode() if status in (0, 1) else text
+    return out.decode() if status in (0, 1) and out else text  # no fix leaves nothing of a file
 
 
 async def _check(path: str, text: str, *options: str) -> tuple[int | None, bytes, bytes]:
