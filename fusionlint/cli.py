@@ -1,6 +1,6 @@
 """The command line. Each command is a module of `fusionlint.commands`: arguments, files, printing, exit code; no logic.
 
-Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 could not do it, by a mistake of ours too.
+Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 could not do it, or a mistake of ours.
 """
 
 from __future__ import annotations

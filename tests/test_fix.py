@@ -9,7 +9,10 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
+from click.testing import CliRunner
+from commands import HAZARD, run
 
+from fusionlint.cli import main
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.source import fixing
 from fusionlint.source.fix import apply, fixes, split_lines
@@ -200,6 +203,24 @@ def test_a_fix_that_breaks_the_file_does_not_stop_the_others(tmp_path: Path, mon
     found = [finding(edit((1, 1), (1, 2), "(")), finding(edit((2, 1), (2, 2), "c"))]
     result = fix_text(str(path), path.read_bytes(), found, COLUMNS, World(join({}).project, {}), unsafe=False)
     assert (result.after, result.count) == (b"a\nc\n", 1)
+
+
+def test_a_file_nested_too_deeply_to_be_written_is_left_alone_and_the_others_are_fixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    deep = f"{HAZARD}\n\ndef last(x):\n    return x{' + x' * 2600}\n"
+    (tmp_path / "deep.py").write_text(deep)
+    (tmp_path / "env.py").write_text(HAZARD)
+    assert "Found 2 hazards in 2 files" in run("check", "--no-cache").stdout
+    for option in ("--diff", "--fix"):
+        result = run("check", "--no-cache", option, "--unsafe-fixes")
+        assert result.stderr.startswith("deep.py: is nested too deeply to fix\n")
+        assert result.exit_code == 1
+    assert (tmp_path / "deep.py").read_text() == deep
+    assert (tmp_path / "env.py").read_text() != HAZARD
+    whole = CliRunner().invoke(main, ["check", "-", "--fix", "--unsafe-fixes"], input=deep)
+    assert (whole.stdout, whole.exit_code) == (deep, 1)
 
 
 # Diffs

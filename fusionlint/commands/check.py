@@ -122,13 +122,16 @@ def check(
             found = run(progress)
         result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
-    fixed: list[Fixed] = []
+    fixed: Sequence[Fixed] = ()
     if fix or show_diff:
         from fusionlint.source.fixing import fix_files
 
         choose = chosen(result, None if write_baseline else known)
         world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache)
-        fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
+        made = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
+        fixed = made.files
+        for problem in made.problems:
+            click.echo(text.problem(problem), err=True)
         if show_diff:
             _show_diff(fixed, noun)
         if typed:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 import libcst as cst
 
-from fusionlint.finding import Finding, Suggestion
+from fusionlint.finding import Finding, Problem, Suggestion
 from fusionlint.source.check import Result
 from fusionlint.source.fix import apply, fixes, split_lines
 from fusionlint.source.judging import check_text
@@ -37,6 +37,14 @@ class Fixed:
     left: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AllFixed:
+    """The files that fixes change, and why others were left alone."""
+
+    files: tuple[Fixed, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
 def fix_files(
     result: Result,
     scope: Scope,
@@ -44,15 +52,17 @@ def fix_files(
     *,
     unsafe: bool,
     choose: Chosen | None = None,
-) -> list[Fixed]:
+) -> AllFixed:
     """The files that fixes change, of all findings or of those that are chosen; `world` is what all files of the run
     say. Writes nothing."""
-    by_path = groupby(result.findings, lambda finding: finding.location.path)
-    fixed = [
-        fix_text(path, text_of(path), list(found), scope, world, unsafe=unsafe, choose=choose)
-        for path, found in by_path
-    ]
-    return [one for one in fixed if one.count]
+    fixed: list[Fixed] = []
+    problems: list[Problem] = []
+    for path, found in groupby(result.findings, lambda finding: finding.location.path):
+        try:
+            fixed.append(fix_text(path, text_of(path), list(found), scope, world, unsafe=unsafe, choose=choose))
+        except RecursionError:  # to look into parts of a file takes less depth than to write it whole
+            problems.append(Problem(path, 0, "is nested too deeply to fix"))
+    return AllFixed(tuple(one for one in fixed if one.count), tuple(problems))
 
 
 def fix_text(
