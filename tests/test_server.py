@@ -136,6 +136,29 @@ def test_a_fix_and_a_comment_that_silences_are_offered_where_something_was_found
     run(tmp_path, scene)
 
 
+def test_right_after_typing_nothing_is_offered_at_the_places_of_the_text_before(tmp_path: Path) -> None:
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", LARGEST)
+        await seen.sees()
+        lines = LARGEST.splitlines(keepends=True)
+        seen.types_in("env.py", "".join([*lines[:4], "    y = jnp.concatenate([x, x, x])\n", *lines[4:]]))
+        assert not await seen.actions("env.py", 4)
+        await seen.sees()
+        assert await seen.actions("env.py", 5)
+
+    run(tmp_path, scene)
+
+
+def test_fixes_and_all_of_them_are_both_offered_where_both_are_asked_for(tmp_path: Path) -> None:
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", LARGEST.replace("jnp.sort(x)[-1]", "jnp.searchsorted(x, x)"))
+        await seen.sees()
+        found = await seen.actions("env.py", 4, only=["quickfix", "source.fixAll"])
+        assert [one.kind for one in found] == ["quickfix", "quickfix", "source.fixAll.fusionlint"]
+
+    run(tmp_path, scene)
+
+
 def test_all_that_is_safe_is_fixed_where_an_editor_asks_for_it(tmp_path: Path) -> None:
     text = LARGEST.replace("jnp.sort(x)[-1]", "jnp.searchsorted(x, x), jnp.sort(x)[-1]")
     done = subprocess.run(
