@@ -14,7 +14,7 @@ import pytest
 
 from fusionlint.compiling import alone
 from fusionlint.rule import pages
-from fusionlint.serving.checks import checked, fixed
+from fusionlint.serving.checks import Checked, checked, fixed
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
@@ -115,6 +115,27 @@ def test_columns_are_counted_as_the_editor_counts(tmp_path: Path) -> None:
         assert edit.range == found.range
 
     run(tmp_path, scene)
+
+
+def test_a_text_is_read_in_the_encoding_that_it_names(tmp_path: Path) -> None:
+    text = "# coding: latin-1\nimport jax.numpy as jnp\n\n\ndef f(x):\n    s = 'éé'; return s, jnp.searchsorted(x, x)\n"
+
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", text)
+        (found,) = (await seen.sees()).diagnostics
+        line = text.splitlines()[5]
+        assert line[found.range.start.character : found.range.end.character] == "jnp.searchsorted(x, x)"
+        (action,) = await seen.actions("env.py", 5, only=["source.fixAll"])
+        ((edit,),) = action.edit.changes.values()
+        assert edit.new_text == text.replace("(x, x)", '(x, x, method="scan_unrolled")')
+
+    run(tmp_path, scene)
+
+
+@pytest.mark.parametrize("text", [f"s = '\ud83d'\n{LARGEST}", f"# coding: latin-1\ns = '😀'\n{LARGEST}"])
+def test_a_text_that_no_file_can_hold_has_no_findings(text: str) -> None:
+    assert asyncio.run(checked("env.py", text)) == Checked()
+    assert asyncio.run(fixed("env.py", text)) == text
 
 
 def test_a_fix_and_a_comment_that_silences_are_offered_where_something_was_found(tmp_path: Path) -> None:
