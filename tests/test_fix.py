@@ -171,6 +171,41 @@ def test_a_file_that_libcst_does_not_give_back_is_left_alone(tmp_path: Path) -> 
     assert fixed(data, tmp_path).after == data
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("def first[T](xs: list[T]) -> T:\n    return xs[0]\n\ndef f(a):\n    return {}\n", id="types"),
+        pytest.param('def f(a):\n    print(f"{{a.f("x")}}")\n    return {}\n', id="quotes"),
+    ],
+)
+def test_a_file_of_a_newer_python_than_this_one_is_fixed(around: str, tmp_path: Path) -> None:
+    before, after = ((HEAD + around.format(expression)).encode() for expression in (BAD, GOOD))
+    assert fixed(before, tmp_path).after == after
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("def f(a):\r    return {}\r", id="lone CRs"),
+        pytest.param("\x0cdef f(a):\n    return {}\n", id="form feed before a def"),
+    ],
+)
+def test_a_fix_that_will_not_be_made_is_not_promised(around: str, tmp_path: Path) -> None:
+    data = (HEAD + around.format(BAD)).encode()
+    assert fixed(data, tmp_path).after == data
+    (found,) = check_text(data, "m.py", COLUMNS)
+    assert found.suggestion is not None
+    assert not found.suggestion.edits
+
+
+@pytest.mark.parametrize(("inside", "is_offered"), [("{}", True), ("f'{{{}}}'", False)])
+def test_what_brings_quotes_into_an_f_string_is_not_promised(inside: str, is_offered: bool) -> None:
+    code = f"{HEAD}def f(a, v):\n    return {inside.format('jnp.searchsorted(a, v)')}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("default-searchsorted",)))
+    assert found.suggestion is not None
+    assert bool(found.suggestion.edits) is is_offered
+
+
 def test_a_nested_finding_is_fixed_in_a_later_round(tmp_path: Path) -> None:
     inner = BAD.replace("a[", "b[")
     outer = BAD.replace("a[:, 1]", f"a[:, 1] * ({inner})[:, 0]")

@@ -42,6 +42,20 @@ WRITTEN = {
 }
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "await fetched()",
+        "async with opened() as file:\n    pass",
+        "[x async for x in fetched()]",
+        "from __future__ import annotations",
+    ],
+)
+def test_what_only_a_cell_may_say_does_not_stop_fixes(cell: str, folder: Path) -> None:
+    (folder / "train.ipynb").write_text(json.dumps(notebook(IMPORTS, cell, LARGEST)))
+    assert run("check", "train.ipynb", "--fix", "--unsafe-fixes", "--no-cache").exit_code == 0
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
