@@ -96,6 +96,21 @@ def test_a_comment_in_the_flip_behind_is_not_lost() -> None:
     assert fixed("flip-around-scan", code) == code
 
 
+@pytest.mark.parametrize(
+    ("stored", "left"),
+    [
+        ("    ys = jnp.flip(ys, axis=0)\n    return ys\n", "    return ys\n"),
+        ("    ys = jnp.flip(\n        ys, 0\n    )\n    return ys\n", "    return ys\n"),
+        ("    ys = ys[::-1]; return ys\n", "    ys = ys; return ys\n"),
+        ("    ys = ys[::-1]  # oldest first\n    return ys\n", "    ys = ys  # oldest first\n    return ys\n"),
+        ("    zs = ys[::-1]\n    return zs\n", "    zs = ys\n    return zs\n"),
+    ],
+)
+def test_a_name_is_not_stored_under_itself_where_that_is_a_line(stored: str, left: str) -> None:
+    after = fixed("flip-around-scan", HEAD + STEP + ONE.replace("    return ys[::-1]\n", stored))
+    assert after.endswith(f"jax.lax.scan(step, 0.0, xs, reverse=True,)\n{left}")
+
+
 SMOOTH = """
 @jax.jit
 def smooth(xs, **kw):
