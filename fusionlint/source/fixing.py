@@ -143,7 +143,9 @@ def _is_read_by_libcst(data: bytes) -> bool:
 
 
 def diff(fixed: Fixed) -> str:
-    """A unified diff of one file, as `patch -p0` reads it."""
+    """A unified diff of one file, as `patch -p0` reads it; of a notebook it is one of its code, cell behind cell, for
+    people to read: no file holds that text."""
     before, after = (split_lines(data.decode("utf-8", "replace")) for data in (fixed.before, fixed.after))
-    lines = difflib.unified_diff(before, after, fixed.path, fixed.path)
+    name = f"{fixed.path} (its code)" if is_notebook(fixed.path) else fixed.path
+    lines = difflib.unified_diff(before, after, name, name)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
