@@ -1,5 +1,5 @@
 """`python -m fusionlint`."""
 
-from fusionlint.cli import main
+from fusionlint.cli import called
 
-main()
+called()

@@ -1,6 +1,6 @@
 """The command line. Each command is a module of `fusionlint.commands`: arguments, files, printing, exit code; no logic.
 
-Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 could not do it.
+Exit codes: 0 nothing found, 1 findings (or files that could not be checked), 2 could not do it, or a mistake of ours.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from fusionlint.commands.errors import exit_2_for_ours
 
 # Each is a function in the module of its name.
 _COMMANDS = ("check", "diff", "explain", "rule", "run", "server", "targets")
@@ -56,11 +58,17 @@ def main() -> None:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 5000))
 
 
+def called() -> None:
+    """`main`, as the last thing that a process does."""
+    with exit_2_for_ours():
+        main()
+
+
 def program() -> None:
     """The script `fusionlint`. After a check it ends at once, as mypy does: to free all that it knows of a project, one
     object after the other, takes a tenth of a short run. `python -m fusionlint` ends as usual, for profilers."""
     try:
-        main()
+        called()
     except SystemExit as end:
         if "fusionlint.commands.check" in sys.modules and isinstance(end.code, int):
             sys.stdout.flush()

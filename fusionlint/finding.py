@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# What can be another after a fix that is not safe: the rule's page says which of them, and when.
+MAY_CHANGE = "may change rounding, ties, dtypes or shapes"
+
 
 class Location(NamedTuple):
     """A span of a file; lines and columns are 1-based, columns count characters, the end column is exclusive."""

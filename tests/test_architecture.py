@@ -44,11 +44,11 @@ ROOMS = {
         "folders",
     },
     "diffing": {"diff", "recorded", "recording", "report", "revisions"},
-    "serving": {"rule", "source", "compiling"},
+    "serving": {"finding", "rule", "source", "compiling"},
     "cli": {"commands"},
     "commands": {
         *("config", "rule", "source", "compiling", "recording", "explained", "tasks", "recorded", "report", "hlo"),
-        *("baseline", "checking", "diff", "diffing", "revisions", "serving"),
+        *("baseline", "checking", "diff", "diffing", "finding", "revisions", "serving"),
     },
     "__main__": {"cli"},
     "capturing": {"rule", "compiling", "recording", "recorded"},

@@ -27,6 +27,7 @@ RULE = "columns-by-at-set"
 SCRIPT = str(Path(sys.executable).with_name("fusionlint"))
 CLEAN = "import jax.numpy as jnp\n\n\ndef pack(x, v):\n    return jnp.stack([x, v], axis=-1)\n"
 SCAN = "jax.lax.scan(lambda x, r: (0.9 * x + 0.1 * r, x), x, rows, unroll=16)"
+SEARCH = "\n\ndef at(x):\n    return jnp.searchsorted(x, x)\n"
 UNROLLED = f"import jax\n\n\ndef smoothed(x, rows):\n    return {SCAN}\n"
 
 
@@ -371,3 +372,24 @@ def test_a_file_whose_name_is_not_utf8_does_not_stop_the_rest(folder: Path) -> N
 
 def test_the_list_of_rules_is_not_cut_in_a_pipe() -> None:
     assert all(not line.endswith("...") for line in run("rule").stdout.splitlines())
+
+
+@pytest.mark.parametrize("how", ["c.program()", "import runpy; runpy.run_module('fusionlint', run_name='__main__')"])
+def test_a_mistake_of_ours_is_a_traceback_and_no_finding(folder: Path, how: str) -> None:
+    program = "import sys; sys.argv = ['fusionlint', 'check', '-', '--fix']\nimport fusionlint.cli as c\n"
+    program += f"import fusionlint.source.check as s; s.check_files = None\n{how}"
+    done = subprocess.run([sys.executable, "-c", program], input=COLUMNS, capture_output=True, text=True, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "TypeError: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("also", "told"),
+    [
+        ("", "1 of them fixable with --fix --unsafe-fixes."),
+        (SEARCH, "1 of them fixable with --fix, 1 more with --fix --unsafe-fixes."),
+    ],
+)
+def test_what_more_the_unsafe_fixes_do_is_said_as_more(folder: Path, also: str, told: str) -> None:
+    (folder / "env.py").write_text(COLUMNS + also)
+    assert f" in 1 file, {told}" in run("check").stdout.splitlines()[-1]

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
+from click.testing import CliRunner
+from commands import HAZARD, run
 
+from fusionlint.cli import main
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.source import fixing
 from fusionlint.source.fix import apply, fixes, split_lines
@@ -168,6 +171,41 @@ def test_a_file_that_libcst_does_not_give_back_is_left_alone(tmp_path: Path) -> 
     assert fixed(data, tmp_path).after == data
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("def first[T](xs: list[T]) -> T:\n    return xs[0]\n\ndef f(a):\n    return {}\n", id="types"),
+        pytest.param('def f(a):\n    print(f"{{a.f("x")}}")\n    return {}\n', id="quotes"),
+    ],
+)
+def test_a_file_of_a_newer_python_than_this_one_is_fixed(around: str, tmp_path: Path) -> None:
+    before, after = ((HEAD + around.format(expression)).encode() for expression in (BAD, GOOD))
+    assert fixed(before, tmp_path).after == after
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param("def f(a):\r    return {}\r", id="lone CRs"),
+        pytest.param("\x0cdef f(a):\n    return {}\n", id="form feed before a def"),
+    ],
+)
+def test_a_fix_that_will_not_be_made_is_not_promised(around: str, tmp_path: Path) -> None:
+    data = (HEAD + around.format(BAD)).encode()
+    assert fixed(data, tmp_path).after == data
+    (found,) = check_text(data, "m.py", COLUMNS)
+    assert found.suggestion is not None
+    assert not found.suggestion.edits
+
+
+@pytest.mark.parametrize(("inside", "is_offered"), [("{}", True), ("f'{{{}}}'", False)])
+def test_what_brings_quotes_into_an_f_string_is_not_promised(inside: str, is_offered: bool) -> None:
+    code = f"{HEAD}def f(a, v):\n    return {inside.format('jnp.searchsorted(a, v)')}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("default-searchsorted",)))
+    assert found.suggestion is not None
+    assert bool(found.suggestion.edits) is is_offered
+
+
 def test_a_nested_finding_is_fixed_in_a_later_round(tmp_path: Path) -> None:
     inner = BAD.replace("a[", "b[")
     outer = BAD.replace("a[:, 1]", f"a[:, 1] * ({inner})[:, 0]")
@@ -200,6 +238,22 @@ def test_a_fix_that_breaks_the_file_does_not_stop_the_others(tmp_path: Path, mon
     found = [finding(edit((1, 1), (1, 2), "(")), finding(edit((2, 1), (2, 2), "c"))]
     result = fix_text(str(path), path.read_bytes(), found, COLUMNS, World(join({}).project, {}), unsafe=False)
     assert (result.after, result.count) == (b"a\nc\n", 1)
+
+
+def test_a_file_nested_too_deeply_to_be_written_is_left_alone_and_the_others_are_fixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    deep = f"{HAZARD}\n\ndef last(x):\n    return x{' + x' * 2600}\n"
+    (tmp_path / "deep.py").write_text(deep)
+    (tmp_path / "env.py").write_text(HAZARD)
+    assert "Found 2 hazards in 2 files" in run("check", "--no-cache").stdout
+    result = run("check", "--no-cache", "--fix", "--unsafe-fixes")
+    assert (result.stderr, result.exit_code) == ("deep.py: is nested too deeply to fix\n", 1)
+    assert (tmp_path / "deep.py").read_text() == deep
+    assert (tmp_path / "env.py").read_text() != HAZARD
+    whole = CliRunner().invoke(main, ["check", "-", "--fix", "--unsafe-fixes"], input=deep)
+    assert (whole.stdout, whole.exit_code) == (deep, 1)
 
 
 # Diffs

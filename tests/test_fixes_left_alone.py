@@ -96,6 +96,21 @@ def test_a_comment_in_the_flip_behind_is_not_lost() -> None:
     assert fixed("flip-around-scan", code) == code
 
 
+@pytest.mark.parametrize(
+    ("stored", "left"),
+    [
+        ("    ys = jnp.flip(ys, axis=0)\n    return ys\n", "    return ys\n"),
+        ("    ys = jnp.flip(\n        ys, 0\n    )\n    return ys\n", "    return ys\n"),
+        ("    ys = ys[::-1]; return ys\n", "    ys = ys; return ys\n"),
+        ("    ys = ys[::-1]  # oldest first\n    return ys\n", "    ys = ys  # oldest first\n    return ys\n"),
+        ("    zs = ys[::-1]\n    return zs\n", "    zs = ys\n    return zs\n"),
+    ],
+)
+def test_a_name_is_not_stored_under_itself_where_that_is_a_line(stored: str, left: str) -> None:
+    after = fixed("flip-around-scan", HEAD + STEP + ONE.replace("    return ys[::-1]\n", stored))
+    assert after.endswith(f"jax.lax.scan(step, 0.0, xs, reverse=True,)\n{left}")
+
+
 SMOOTH = """
 @jax.jit
 def smooth(xs, **kw):
@@ -373,12 +388,32 @@ def test_what_is_read_behind_the_end_of_a_sort_is_read_of_the_largest_too(read: 
     assert fixed("sort-for-max", code) == (code if instead is None else code.replace(read, instead))
 
 
+@pytest.mark.parametrize(
+    ("made", "is_found"),
+    [
+        ("y = x + 1", True),
+        ("y = jnp.zeros(3) + x", True),
+        ("y = jnp.zeros((3,))", True),
+        ("y = jnp.sum(jnp.zeros((3, 4)) + x, axis=0)", True),
+        ("y = jnp.zeros((3, 4)) + x", False),
+        ("shape = (3, 4, 5); y = jnp.abs(jnp.ones(shape) * x)", False),
+        ("y = rows", False),
+        ("y = -row", True),
+    ],
+)
+def test_the_first_of_what_is_seen_to_have_rows_is_a_row(made: str, is_found: bool) -> None:
+    head = f"{HEAD}from jaxtyping import Array, Float\n\n@jax.jit\n"
+    head += "def least(x, rows: Float[Array, 'b n'], row: Float[Array, '*b n']):\n"
+    assert bool(found("sort-for-max", f"{head}    {made}\n    return jnp.sort(y)[0]\n")) is is_found
+
+
 ELSEWHERE_N = """
 n = 3
 places = jnp.arange(n)
 
 @jax.jit
 def run(x, n):
+    x = jnp.full((n, n), x)
     return x.at[places, places].set(0.0)
 
 @jax.jit
@@ -401,19 +436,40 @@ def test_a_length_of_another_scope_is_not_taken_for_the_one_here(rule: str) -> N
     [
         ("x.at[i, i].set([1.0, 2.0, 3.0])", "jnp.where(jnp.eye(n, dtype=bool), jnp.array([1.0, 2.0, 3.0]), x)", False),
         ("x.at[i, i].set((1.0, 2.0, 3.0))", "jnp.where(jnp.eye(n, dtype=bool), jnp.array((1.0, 2.0, 3.0)), x)", False),
-        ("x.at[jnp.diag_indices_from(y)].set(0.0)", "jnp.where(jnp.eye(y.shape[0], dtype=bool), 0.0, x)", True),
+        ("x.at[jnp.diag_indices_from(y)].set(0.0)", "jnp.where(jnp.eye(y.shape[0], dtype=bool), 0.0, x)", False),
+        ("x.at[jnp.diag_indices_from(x)].set(0.0)", "jnp.where(jnp.eye(x.shape[0], dtype=bool), 0.0, x)", True),
         ("x.at[i, i].set(0.0)", "jnp.where(jnp.eye(n, dtype=bool), 0.0, x)", True),
     ],
 )
 def test_a_diagonal_takes_arrays_and_numbers_and_the_length_that_was_asked_for(
     write: str, advised: str, is_fixed: bool
 ) -> None:
-    head = f"{HEAD}\n@jax.jit\ndef run(x, y):\n    n, i = x.shape[0], jnp.arange(x.shape[0])\n    i = jnp.arange(n)\n"
-    code = f"{head}    x = x @ y\n    return {write}\n"
+    head = f"{HEAD}\n@jax.jit\ndef run(x, y):\n    x = x @ y\n    n, i = x.shape[0], jnp.arange(x.shape[0])\n"
+    code = f"{head}    i = jnp.arange(n)\n    return {write}\n"
     (finding,) = found("write-on-diagonal", code)
     assert finding.suggestion is not None
     assert finding.suggestion.text.startswith(advised)
     assert fixed("write-on-diagonal", code) == (code.replace(write, advised) if is_fixed else code)
+
+
+@pytest.mark.parametrize(
+    ("before", "is_fixed"),
+    [
+        ("n = x.shape[0]", True),
+        ("n = len(x)", True),
+        ("n, _ = x.shape", True),
+        ("n = 4; x = jnp.full((n, n), y)", True),
+        ("n = 4; x = jnp.full((n, 8), y)", False),
+        ("n = 3", False),
+        ("n = y.shape[0]", False),
+        ("n = x.shape[0]; x = jnp.tile(x, (2, 2))", False),
+    ],
+)
+def test_a_mask_is_written_only_where_the_array_is_seen_to_be_as_long(before: str, is_fixed: bool) -> None:
+    body = f"    {before}\n    i = jnp.arange(n)\n    return x.at[i, i].set(0.0)\n"
+    code = f"{HEAD}\n@jax.jit\ndef run(x, y):\n{body}"
+    assert found("write-on-diagonal", code)
+    assert ("jnp.where(jnp.eye(n, dtype=bool), 0.0, x)" in fixed("write-on-diagonal", code)) is is_fixed
 
 
 @pytest.mark.parametrize(

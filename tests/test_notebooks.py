@@ -42,6 +42,20 @@ WRITTEN = {
 }
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "await fetched()",
+        "async with opened() as file:\n    pass",
+        "[x async for x in fetched()]",
+        "from __future__ import annotations",
+    ],
+)
+def test_what_only_a_cell_may_say_does_not_stop_fixes(cell: str, folder: Path) -> None:
+    (folder / "train.ipynb").write_text(json.dumps(notebook(IMPORTS, cell, LARGEST)))
+    assert run("check", "train.ipynb", "--fix", "--unsafe-fixes", "--no-cache").exit_code == 0
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -176,3 +190,9 @@ def test_a_baseline_knows_the_lines_of_cells(folder: Path) -> None:
     moved = notebook("import jax", IMPORTS, LARGEST, SHELL, TIMED)
     (folder / "train.ipynb").write_bytes(WRITTEN["by Jupyter"](moved))
     assert run("check", "train.ipynb", "--baseline", "known.json").exit_code == 0
+
+
+def test_a_diff_says_that_it_is_of_the_code(folder: Path) -> None:
+    shown = run("check", "train.ipynb", "--diff", "--unsafe-fixes", "--no-cache").stdout
+    assert shown.startswith("--- train.ipynb (its code)\n+++ train.ipynb (its code)\n")
+    assert (folder / "train.ipynb").read_bytes() == WRITTEN["by Jupyter"](notebook(IMPORTS, LARGEST, SHELL, TIMED))

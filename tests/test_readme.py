@@ -13,8 +13,11 @@ from pathlib import Path
 import package_index
 import projects
 import pytest
+from click.testing import CliRunner
 
+from fusionlint.cli import main
 from fusionlint.compiling import targets
+from fusionlint.finding import MAY_CHANGE
 from fusionlint.rule import all_rules
 
 ROOT = Path(__file__).parents[1]
@@ -114,3 +117,9 @@ def test_every_name_the_readme_uses_is_there() -> None:
     rules = {rule.name for rule in all_rules()}
     assert set(re.findall(r"fusionlint rule ([a-z][a-z-]+)", README)) <= rules
     assert set(re.findall(r'ignore = \["([a-z-]+)"\]', README)) <= rules
+
+
+def test_it_says_of_unsafe_fixes_what_the_command_says() -> None:
+    told = CliRunner().invoke(main, ["check", "--help"]).stdout
+    assert MAY_CHANGE in README
+    assert MAY_CHANGE in " ".join(told.split())

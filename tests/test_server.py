@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from fusionlint.compiling import alone
 from fusionlint.rule import pages
+from fusionlint.serving.checks import Checked, checked, fixed
 
 types = pytest.importorskip("lsprotocol.types")
 client_module = pytest.importorskip("pygls.lsp.client")
@@ -115,13 +117,34 @@ def test_columns_are_counted_as_the_editor_counts(tmp_path: Path) -> None:
     run(tmp_path, scene)
 
 
+def test_a_text_is_read_in_the_encoding_that_it_names(tmp_path: Path) -> None:
+    text = "# coding: latin-1\nimport jax.numpy as jnp\n\n\ndef f(x):\n    s = 'éé'; return s, jnp.searchsorted(x, x)\n"
+
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", text)
+        (found,) = (await seen.sees()).diagnostics
+        line = text.splitlines()[5]
+        assert line[found.range.start.character : found.range.end.character] == "jnp.searchsorted(x, x)"
+        (action,) = await seen.actions("env.py", 5, only=["source.fixAll"])
+        ((edit,),) = action.edit.changes.values()
+        assert edit.new_text == text.replace("(x, x)", '(x, x, method="scan_unrolled")')
+
+    run(tmp_path, scene)
+
+
+@pytest.mark.parametrize("text", [f"s = '\ud83d'\n{LARGEST}", f"# coding: latin-1\ns = '😀'\n{LARGEST}"])
+def test_a_text_that_no_file_can_hold_has_no_findings(text: str) -> None:
+    assert asyncio.run(checked("env.py", text)) == Checked()
+    assert asyncio.run(fixed("env.py", text)) == text
+
+
 def test_a_fix_and_a_comment_that_silences_are_offered_where_something_was_found(tmp_path: Path) -> None:
     async def scene(seen: Editor) -> None:
         seen.opens("env.py", LARGEST)
         await seen.sees()
         assert not await seen.actions("env.py", 0)
         fix, silence = await seen.actions("env.py", 4)
-        assert fix.title == "write: jnp.max(x) (may change rounding, ties or dtypes)"
+        assert fix.title == "write: jnp.max(x) (may change rounding, ties, dtypes or shapes)"
         assert (fix.kind, fix.is_preferred) == ("quickfix", False)
         ((edit,),) = fix.edit.changes.values()
         assert edit.new_text == "jnp.max(x)"
@@ -130,6 +153,29 @@ def test_a_fix_and_a_comment_that_silences_are_offered_where_something_was_found
         lines = LARGEST.splitlines()
         seen.types_in("env.py", "\n".join([*lines[:4], lines[4] + edit.new_text, ""]))
         assert not (await seen.sees()).diagnostics
+
+    run(tmp_path, scene)
+
+
+def test_right_after_typing_nothing_is_offered_at_the_places_of_the_text_before(tmp_path: Path) -> None:
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", LARGEST)
+        await seen.sees()
+        lines = LARGEST.splitlines(keepends=True)
+        seen.types_in("env.py", "".join([*lines[:4], "    y = jnp.concatenate([x, x, x])\n", *lines[4:]]))
+        assert not await seen.actions("env.py", 4)
+        await seen.sees()
+        assert await seen.actions("env.py", 5)
+
+    run(tmp_path, scene)
+
+
+def test_fixes_and_all_of_them_are_both_offered_where_both_are_asked_for(tmp_path: Path) -> None:
+    async def scene(seen: Editor) -> None:
+        seen.opens("env.py", LARGEST.replace("jnp.sort(x)[-1]", "jnp.searchsorted(x, x)"))
+        await seen.sees()
+        found = await seen.actions("env.py", 4, only=["quickfix", "source.fixAll"])
+        assert [one.kind for one in found] == ["quickfix", "quickfix", "source.fixAll.fusionlint"]
 
     run(tmp_path, scene)
 
@@ -150,6 +196,17 @@ def test_all_that_is_safe_is_fixed_where_an_editor_asks_for_it(tmp_path: Path) -
         assert not await seen.actions("env.py", 0, only=["refactor"])
 
     run(tmp_path, scene)
+
+
+@pytest.mark.parametrize("ends", ["raise ValueError('why')", "print('Traceback', file=sys.stderr); os._exit(2)"])
+def test_of_a_check_that_crashes_nothing_is_taken_for_the_fixed_text(
+    ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alone, "command", lambda *_: [sys.executable, "-c", f"import os, sys; {ends}"])
+    assert asyncio.run(fixed("env.py", LARGEST)) == LARGEST
+    found = asyncio.run(checked("env.py", LARGEST))
+    assert found.error
+    assert not found.findings
 
 
 def test_what_is_pointed_at_shows_the_page_of_its_rule(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import click
 from fusionlint.commands.errors import one_line_errors
 from fusionlint.commands.options import names, split
 from fusionlint.config import ConfigError, common_folder, read_config
+from fusionlint.finding import MAY_CHANGE
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -36,7 +37,7 @@ _FORMATS = ["full", "concise", "json", "sarif", "github"]
 @names("Not these rules.", "--ignore")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
 @click.option("--diff", "show_diff", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change rounding or ties.")
+@click.option("--unsafe-fixes", is_flag=True, help=f"With --fix or --diff: also fixes that {MAY_CHANGE}.")
 @click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings it lists.")
 @click.option("--write-baseline", is_flag=True, help="Write the baseline: list what is found now.")
 @click.option(
@@ -122,13 +123,16 @@ def check(
             found = run(progress)
         result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
-    fixed: list[Fixed] = []
+    fixed: Sequence[Fixed] = ()
     if fix or show_diff:
         from fusionlint.source.fixing import fix_files
 
         choose = chosen(result, None if write_baseline else known)
         world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache)
-        fixed = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
+        made = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
+        fixed = made.files
+        for problem in made.problems:
+            click.echo(text.problem(problem), err=True)
         if show_diff:
             _show_diff(fixed, noun)
         if typed:

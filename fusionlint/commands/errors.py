@@ -1,4 +1,4 @@
-"""What the user did wrong, as one line."""
+"""What the user did wrong, as one line, and what we did, as a traceback: exit 2 for both."""
 
 from __future__ import annotations
 
@@ -13,9 +13,21 @@ from fusionlint.config import ConfigError
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """A user's mistake is one line and exit 2; a mistake of ours stays a traceback."""
+    """A user's mistake is one line and exit 2; a mistake of ours stays an exception."""
     try:
         yield
     except (ConfigError, FileNotFoundError, PermissionError) as error:
         click.echo(f"fusionlint: {error}", err=True)
+        sys.exit(2)
+
+
+@contextmanager
+def exit_2_for_ours() -> Iterator[None]:
+    """A mistake of ours is a traceback and exit 2, as in ruff: by the 1 that Python gives it hazards would be found."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - here the program ends
+        import traceback
+
+        traceback.print_exc()
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""Whether an array is seen to have two axes: by what made it, or by what reads it.
+"""Whether an array is seen to have two axes, or more than one: by what made it, what reads it, or its annotation.
 
 In: an array of a Source. A mask of a diagonal has two; of whatever else nothing is said.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, elements, is_whole
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.source.tree import Source
 
 # A name seldom stands for more names than this.
@@ -27,6 +29,31 @@ _FROM_A_MATRIX = ("jax.numpy.diag_indices_from", "numpy.diag_indices_from")
 def is_matrix(array: cst.BaseExpression, source: Source) -> bool:
     """Whether `array` is seen to have two axes."""
     return _is_made_so(array, source, _DEPTH) or (isinstance(array, cst.Name) and _is_read_so(array, source))
+
+
+def has_rows(array: cst.BaseExpression | None, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether `array` is seen to have more axes than one: `jnp.zeros((3, 4)) + x`, or `x: Float[Array, "b n"]`."""
+    match array if depth else None:
+        case cst.Name() as name:
+            said = axes_said(name, source) or ()
+            return len([axis for axis in said if axis[0] not in "*."]) > 1 or has_rows(
+                source.value(name), source, depth - 1
+            )
+        case cst.UnaryOperation(expression=inner):
+            return has_rows(inner, source, depth)
+        case cst.BinaryOperation(left=left, operator=operator, right=right):
+            either = any(has_rows(side, source, depth - 1) for side in (left, right))
+            return either and not isinstance(operator, cst.MatrixMultiply)
+        case cst.Call() as call if source.calls(call, *FRESH_BY_SHAPE):
+            shape = source.meant(argument(call, 0, "shape"))
+            return isinstance(shape, cst.Tuple | cst.List) and sum(map(_is_one_axis, shape.elements)) > 1
+        case cst.Call(args=[*given]) as call if is_elementwise(call, source):
+            return any(has_rows(arg.value, source, depth - 1) for arg in given)
+    return False
+
+
+def _is_one_axis(size: cst.BaseElement) -> bool:
+    return not isinstance(size, cst.StarredElement)
 
 
 def _is_made_so(array: cst.BaseExpression, source: Source, depth: int) -> bool:

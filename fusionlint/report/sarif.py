@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from fusionlint.finding import Edit, Finding, Location, Problem, Suggestion
+from fusionlint.finding import MAY_CHANGE, Edit, Finding, Location, Problem, Suggestion
 from fusionlint.report.cells import before, message_of
 from fusionlint.report.paths import from_top
 from fusionlint.report.text import said
@@ -111,7 +111,7 @@ def _fingerprint(finding: Finding, lines: Sequence[str]) -> str:
 
 def _fix(suggestion: Suggestion, top: Path) -> dict[str, Any]:
     """The edits, a change for each file. A viewer that applies it does not know which fixes are safe: so it is said."""
-    warned = "" if suggestion.safe else " (may change rounding, ties or dtypes: see the rule's page)"
+    warned = "" if suggestion.safe else f" ({MAY_CHANGE}: see the rule's page)"
     edits = sorted(suggestion.edits, key=lambda edit: edit.location)
     changes = [
         {"artifactLocation": _artifact(path, top), "replacements": [_replacement(edit) for edit in group]}

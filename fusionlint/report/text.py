@@ -196,7 +196,7 @@ def _fixable(findings: Iterable[Finding]) -> Iterator[str]:
     if safe:
         yield f"{safe} of them fixable with --fix"
     if unsafe := len(edited) - safe:
-        yield f"{unsafe} with --fix --unsafe-fixes"
+        yield f"{unsafe} {'more' if safe else 'of them fixable'} with --fix --unsafe-fixes"
 
 
 def notes(outcome: Outcome, *, written: bool) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.finding import Edit, Finding
+from fusionlint.finding import Edit, Finding, Location
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.branches import result_of
 from fusionlint.patterns.calls import argument, has_only, hides_some
@@ -147,10 +147,31 @@ def _edits(
 
 
 def _unflipped(flip: cst.BaseExpression, inner: cst.CSTNode, source: Source) -> Iterator[Edit]:
-    """Takes away what stands around `inner` in a flip: in it the scan itself may stand, `scan(...)[1][::-1]`."""
+    """Takes away what stands around `inner` in a flip: in it the scan itself may stand, `scan(...)[1][::-1]`. Of
+    `ys = ys[::-1]` the line goes."""
+    if (line := _line_of(flip, inner, source)) is not None:
+        yield Edit(line, "")
+        return
     whole, kept = source.location(flip), source.location(inner)
     start, end = (whole.line, whole.column), (kept.line, kept.column)
     if start < end:
         yield Edit(whole._replace(end_line=kept.line, end_column=kept.column), "")
     if (kept.end_line, kept.end_column) < (whole.end_line, whole.end_column):
         yield Edit(whole._replace(line=kept.end_line, column=kept.end_column), "")
+
+
+def _line_of(flip: cst.BaseExpression, inner: cst.CSTNode, source: Source) -> Location | None:
+    """All of the line that stores a flip under the name that it flips; None where more stands there, or nothing beside
+    it in the block."""
+    assign, statement = source.parent(flip), None
+    match inner, assign:
+        case cst.Name(name), cst.Assign(targets=[cst.AssignTarget(target=cst.Name(stored))]) if stored == name:
+            statement = source.parent(assign)
+    block = source.parent(statement) if statement is not None else None
+    if assign is None or not isinstance(block, cst.IndentedBlock) or len(block.body) == 1:
+        return None
+    where = source.location(assign)
+    last = source.line(where.end_line)
+    beside = source.line(where.line)[: where.column - 1] + last[where.end_column - 1 :]
+    is_alone = not beside.strip() and last.endswith("\n")
+    return where._replace(column=1, end_line=where.end_line + 1, end_column=1) if is_alone else None

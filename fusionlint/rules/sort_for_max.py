@@ -12,6 +12,7 @@ from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument, as_argument, beside
 from fusionlint.patterns.readers import sorted_to
 from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
+from fusionlint.patterns.two_axes import has_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
@@ -70,9 +71,9 @@ def _is_read_elsewhere(node: cst.Call, source: Source) -> bool:
 
 
 def _has_rows(call: cst.Call, array: cst.BaseExpression, taken: Sequence[Taken], source: Source) -> bool:
-    """Whether the sorted array is seen to have an axis more, of which `[0]` is the first: what is read is gone over, or
-    what is sorted is read elsewhere by two indices."""
-    if any(_is_gone_over(one.node, source) for one in taken):
+    """Whether the sorted array is seen to have an axis more, of which `[0]` is the first: it is made so, what is read
+    is gone over, or what is sorted is read elsewhere by two indices."""
+    if has_rows(array, source) or any(_is_gone_over(one.node, source) for one in taken):
         return True
     of = [name for name in names_read(array) if source.function(name) is source.function(call)]
     uses = [use.node for name in of for use in source.uses(name)]

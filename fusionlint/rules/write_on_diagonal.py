@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import (
+    FRESH_BY_SHAPE,
     TO_ARRAY,
     WRITES,
     Write,
@@ -25,6 +26,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.two_axes import is_matrix
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import chain, is_last
 from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, meant
@@ -216,8 +218,8 @@ def _is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
     """The `where`, for a number or a name on the diagonal of a named square array.
 
-    Not safe: `where` takes its dtype from both, the write from the array; of an array that is longer than n, or not
-    square, it does not hold.
+    Not safe: `where` takes its dtype from both, the write from the array; of an array that is not square, or of more
+    axes, it does not hold.
     """
     jnp = source.alias_at(write.call, "jax.numpy")
     if jnp is None or write.method not in ("set", "add") or not isinstance(write.array, cst.Name):
@@ -233,6 +235,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or _is_a_row(write.value, length, source)
         or _may_be_rows(write, source)
         or not is_same_at(length, write.call, source)
+        or not _is_square(write.array, length, write.call, source)
     ):
         return ()
     array, value = write.array.value, source.code(write.value)
@@ -241,6 +244,37 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     new = _written(write, array, value)
     size = _size(write, length, source)
     return (source.replace(write.call, f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"),)
+
+
+def _is_square(array: cst.Name, length: cst.BaseExpression, at: cst.Call, source: Source) -> bool:
+    """Whether an array is seen to have as many rows as are written of its diagonal: it was asked for its length, or is
+    made so long."""
+    asked = _asked_for(length, source)
+    if asked is not None:
+        return isinstance(asked, cst.Name) and asked.value == array.value and is_same_at(asked, at, source)
+    match meant(array, source):
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[rows, columns])), *_]) as made:
+            sizes = {source.code(each.value) for each in (rows, columns)}
+            is_fresh = source.calls(made, *FRESH_BY_SHAPE) and is_same_at(made.args[0].value, at, source)
+            return is_fresh and sizes == {source.code(length)}
+    return False
+
+
+def _asked_for(length: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """The array whose length this is: x of `x.shape[0]`, `len(x)`, `n, _ = x.shape` and `diag_indices_from(x)`."""
+    if source.calls(source.handed_to(length) or length, DIAGONAL_OF):
+        return length
+    said = meant(length, source)
+    if isinstance(said, cst.Name):
+        said = unpacked(source.written(said), source) or said
+    match said:
+        case cst.Attribute(value=of, attr=cst.Name("shape")):
+            return of
+        case cst.Subscript(value=cst.Attribute(value=of, attr=cst.Name("shape"))):
+            return of
+        case cst.Call(func=cst.Name("len"), args=[cst.Arg(value=of)]):
+            return of
+    return None
 
 
 def _size(write: Write, length: cst.BaseExpression, source: Source) -> str:

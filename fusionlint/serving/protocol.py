@@ -12,13 +12,13 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 from pygls.workspace.position_codec import ServerTextPosition
 
+from fusionlint.finding import MAY_CHANGE
 from fusionlint.serving.checks import Told
 from fusionlint.source.fix import split_lines
 from fusionlint.source.ignores import UNUSED
 
 SOURCE = "fusionlint"
 FIX_ALL = "source.fixAll.fusionlint"
-_MAY_CHANGE = " (may change rounding, ties or dtypes)"
 
 
 class Text:
@@ -69,7 +69,7 @@ def actions(told: Told, text: Text, uri: str) -> Iterator[types.CodeAction]:
     suggestion: dict[str, Any] = told["suggestion"] or {}
     if suggestion.get("edits"):
         edits = [types.TextEdit(text.range(edit), edit["text"]) for edit in suggestion["edits"]]
-        title = f"write: {suggestion['text']}{'' if suggestion['safe'] else _MAY_CHANGE}"
+        title = f"write: {suggestion['text']}{'' if suggestion['safe'] else f' ({MAY_CHANGE})'}"
         yield _quick_fix(title, edits, uri, found, is_preferred=suggestion["safe"])
     line = text.lines[told["line"] - 1].rstrip()
     if told["rule"] != UNUSED and not line.endswith("\\"):

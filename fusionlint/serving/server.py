@@ -20,12 +20,12 @@ _PAUSE = 0.2
 
 
 class Server(LanguageServer):
-    """What is known of the open files: their findings in the text that was checked last, when those are to be looked at
-    that changed since, and who does it."""
+    """What is known of the open files: the text that was checked last and what was found in it, when those are to be
+    looked at that changed since, and who does it."""
 
     def __init__(self) -> None:
         super().__init__(SOURCE, version(SOURCE))
-        self._found: dict[str, Sequence[Told]] = {}
+        self._found: dict[str, tuple[str, Sequence[Told]]] = {}
         self._due: dict[str, float] = {}
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._free = asyncio.Semaphore(os.cpu_count() or 1)
@@ -44,20 +44,21 @@ class Server(LanguageServer):
                 while (left := self._due[uri] - time.monotonic()) > 0:
                     await asyncio.sleep(left)
                 del self._due[uri]
-                document = self.workspace.get_text_document(uri)
                 async with self._free:
-                    result = await checked(document.path, document.source)
-                if uri not in self._due:
-                    self._publish(uri, result)
+                    document = self.workspace.get_text_document(uri)
+                    source = document.source
+                    result = await checked(document.path, source)
+                if uri not in self._due and source == self.workspace.get_text_document(uri).source:
+                    self._publish(uri, source, result)
         finally:
             if self._under_way.get(uri) is asyncio.current_task():  # else it is forgotten, and may be open again
                 del self._under_way[uri]
 
-    def _publish(self, uri: str, result: Checked) -> None:
+    def _publish(self, uri: str, source: str, result: Checked) -> None:
         document = self.workspace.get_text_document(uri)
         if result.error and result.error != self._said:  # once, not with every word that is typed
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, result.error))
-        self._said, self._found[uri] = result.error, result.findings
+        self._said, self._found[uri] = result.error, (source, result.findings)
         text = self.text(uri)
         diagnostics = [diagnostic(told, text) for told in result.findings]
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics, document.version))
@@ -71,9 +72,12 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
     def told(self, uri: str, span: types.Range) -> list[Told]:
-        """The findings that have a place in common with a span."""
+        """The findings that have a place in common with a span; none before the text as it is now was checked: an edit
+        would be made at a place of another text."""
         text = self.text(uri)
-        return [told for told in self._found.get(uri, ()) if overlap(text.range(told), span)]
+        source, found = self._found.get(uri, ("", ()))
+        is_current = source == self.workspace.get_text_document(uri).source
+        return [told for told in found if overlap(text.range(told), span)] if is_current else []
 
     def text(self, uri: str) -> Text:
         """The text of an open file, as it is now."""
@@ -110,14 +114,19 @@ async def _page(ls: Server, params: types.HoverParams) -> types.Hover | None:
 
 async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     uri, wanted = params.text_document.uri, params.context.only
-    text = ls.text(uri)
+    found: list[types.CodeAction] = []
     if wanted is None or _is_wanted("quickfix", wanted):
-        return [action for told in ls.told(uri, params.range) for action in actions(told, text, uri)]
-    if not _is_wanted(FIX_ALL, wanted):
-        return []
-    document = ls.workspace.get_text_document(uri)
-    after = await fixed(document.path, document.source)
-    return [fix_all(text, after, uri)] if after != document.source else []
+        text = ls.text(uri)
+        found += [action for told in ls.told(uri, params.range) for action in actions(told, text, uri)]
+    if wanted is not None and _is_wanted(FIX_ALL, wanted):
+        before = ls.text(uri)
+        document = ls.workspace.get_text_document(uri)
+        source = document.source
+        after = await fixed(document.path, source)
+        if ls.workspace.get_text_document(uri).source != source:
+            return []  # of what was typed meanwhile
+        found += [fix_all(before, after, uri)] if after != source else []
+    return found
 
 
 def _is_wanted(kind: str, wanted: Sequence[types.CodeActionKind | str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import difflib
 import warnings
@@ -11,12 +12,13 @@ from itertools import groupby
 
 import libcst as cst
 
-from fusionlint.finding import Finding, Suggestion
+from fusionlint.finding import Finding, Problem, Suggestion
 from fusionlint.source.check import Result
 from fusionlint.source.fix import apply, fixes, split_lines
 from fusionlint.source.judging import check_text
+from fusionlint.source.read import as_older
 from fusionlint.source.scope import Scope
-from fusionlint.source.texts import text_of
+from fusionlint.source.texts import is_notebook, text_of
 from fusionlint.source.world import World
 
 # Which of the findings in a file's text are to be fixed.
@@ -37,6 +39,14 @@ class Fixed:
     left: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AllFixed:
+    """The files that fixes change, and why others were left alone."""
+
+    files: tuple[Fixed, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
 def fix_files(
     result: Result,
     scope: Scope,
@@ -44,15 +54,17 @@ def fix_files(
     *,
     unsafe: bool,
     choose: Chosen | None = None,
-) -> list[Fixed]:
+) -> AllFixed:
     """The files that fixes change, of all findings or of those that are chosen; `world` is what all files of the run
     say. Writes nothing."""
-    by_path = groupby(result.findings, lambda finding: finding.location.path)
-    fixed = [
-        fix_text(path, text_of(path), list(found), scope, world, unsafe=unsafe, choose=choose)
-        for path, found in by_path
-    ]
-    return [one for one in fixed if one.count]
+    fixed: list[Fixed] = []
+    problems: list[Problem] = []
+    for path, found in groupby(result.findings, lambda finding: finding.location.path):
+        try:
+            fixed.append(fix_text(path, text_of(path), list(found), scope, world, unsafe=unsafe, choose=choose))
+        except (RecursionError, MemoryError):  # to look into parts of a file takes less depth than to write it whole
+            problems.append(Problem(path, 0, "is nested too deeply to fix"))
+    return AllFixed(tuple(one for one in fixed if one.count), tuple(problems))
 
 
 def fix_text(
@@ -71,10 +83,10 @@ def fix_text(
         chosen = fixes(choose(findings, data) if choose else findings, unsafe=unsafe)
         if not chosen:
             break
-        after = _rewrite(data, chosen)
+        after = _rewrite(path, data, chosen)
         if after is None:  # one of them breaks the file: the others are good without it
-            chosen = [one for one in chosen if _rewrite(data, [one]) is not None]
-            after = _rewrite(data, chosen)
+            chosen = [one for one in chosen if _rewrite(path, data, [one]) is not None]
+            after = _rewrite(path, data, chosen)
         if after is None or after == data:
             break
         data, count = after, count + len(chosen)
@@ -82,7 +94,7 @@ def fix_text(
     return Fixed(path, before, data, count, len(choose(findings, data) if choose else findings))
 
 
-def _rewrite(data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
+def _rewrite(path: str, data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
     """The file with its edits; None when it does not come back byte for byte from libcst, or would not parse after."""
     tree = cst.parse_module(data)
     if tree.bytes != data:
@@ -91,19 +103,49 @@ def _rewrite(data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
     encoding = "utf-8" if mark else tree.encoding  # libcst may say utf-8-sig, which writes a mark of its own
     text = data[len(mark) :].decode(encoding)
     after = mark + apply(text, [edit for one in chosen for edit in one.edits]).encode(encoding)
+    return after if _still_compiles(path, data, after) and _is_read_by_libcst(after) else None
+
+
+def _still_compiles(path: str, before: bytes, after: bytes) -> bool:
+    """Whether the file compiles, of a notebook each cell, as it did before: by itself or, where it is of a newer Python
+    than this one, as its facts were read."""
+    if not is_notebook(path):
+        return _compiles_as(before, after)
+    from fusionlint.source.notebooks import cells_in
+
+    cells = zip(cells_in(before), cells_in(after), strict=True)
+    return all(_compiles_as(*cell, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT) for cell in cells)
+
+
+def _compiles_as(before: bytes, after: bytes, flags: int = 0) -> bool:
+    return _compiles(after, flags) or (
+        not _compiles(before, flags) and any(_compiles(older, flags) for older in as_older(after))
+    )
+
+
+def _compiles(text: bytes | str, flags: int) -> bool:
+    """Not ast.parse, which takes `f(a=1, a=1)`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
-            # Not ast.parse, which takes `f(a=1, a=1)`.
-            compile(after, "fixed", "exec", dont_inherit=True)
-        cst.parse_module(after)
-    except (SyntaxError, ValueError, cst.ParserSyntaxError):
-        return None
-    return after
+            compile(text, "fixed", "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _is_read_by_libcst(data: bytes) -> bool:
+    try:
+        cst.parse_module(data)
+    except (ValueError, cst.ParserSyntaxError):
+        return False
+    return True
 
 
 def diff(fixed: Fixed) -> str:
-    """A unified diff of one file, as `patch -p0` reads it."""
+    """A unified diff of one file, as `patch -p0` reads it; of a notebook it is one of its code, cell behind cell, for
+    people to read: no file holds that text."""
     before, after = (split_lines(data.decode("utf-8", "replace")) for data in (fixed.before, fixed.after))
-    lines = difflib.unified_diff(before, after, fixed.path, fixed.path)
+    name = f"{fixed.path} (its code)" if is_notebook(fixed.path) else fixed.path
+    lines = difflib.unified_diff(before, after, name, name)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

@@ -52,6 +52,11 @@ def with_code(data: bytes, code: bytes) -> bytes:
     return text.encode()
 
 
+def cells_in(code: bytes) -> list[bytes]:
+    """The cells that a notebook's code is made of, each by itself, as IPython compiles them."""
+    return [cell.encode() for cell in _CELL.split(code.decode())[2::2]]
+
+
 def cell_at(code: str, line: int) -> tuple[int, int]:
     """The cell of a line of a notebook's code, and the number of the line there."""
     found = _starts(code)

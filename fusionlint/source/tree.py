@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,9 @@ from fusionlint.source.traced import Context, is_idle
 
 # A name that is no attribute.
 _NAME = regex(r"(?<![\w.])[A-Za-z_]\w*")
+# What no f-string holds before Python 3.12, quotes because they may be its own; and what libcst may write otherwise.
+_OUTSIDE_STRINGS = regex(r"[\"'\\#\n]")
+_ODD = re.compile(rb"\r(?!\n)|\x0c")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +120,21 @@ class Source(Meanings):
         """Whether no two edits of one fix meet, and the names that they bring along mean something at `node`, and not
         a variable in the place of a module or of a function of Python's."""
         brought = {name for edit in edits for name in names_in(edit.text) - set(_NAME.findall(self._text_at(edit[0])))}
-        return are_apart(edits) and all(self._is_known(name, self.scope(node)) for name in brought)
+        is_known = all(self._is_known(name, self.scope(node)) for name in brought)
+        return are_apart(edits) and is_known and self._can_hold(node, edits) and self._comes_back
+
+    def _can_hold(self, node: cst.CSTNode, edits: Sequence[Edit]) -> bool:
+        """Whether no edit brings into an f-string what none could hold before Python 3.12."""
+        is_inside = any(isinstance(around, cst.FormattedString) for around in self.ancestors(node))
+        return not (is_inside and any(_OUTSIDE_STRINGS.search(edit.text) for edit in edits))
+
+    @cached_property
+    def _comes_back(self) -> bool:
+        """Whether libcst gives the file back as it is: behind a lone CR or a form feed its places may be others."""
+        try:
+            return not _ODD.search(self.data) or cst.parse_module(self.data).bytes == self.data
+        except (cst.ParserSyntaxError, RecursionError):  # what is asked about does parse
+            return False
 
     def _is_known(self, name: str, scope: str) -> bool:
         found, of_file = self.facts.lookup(scope, name), self.facts.bound("", name)
