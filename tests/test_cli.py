@@ -370,7 +370,8 @@ def test_a_file_whose_name_is_not_utf8_does_not_stop_the_rest(folder: Path) -> N
     assert "b\\udce9.py: is not checked: its name is not UTF-8" in result.stdout + result.stderr
 
 
-def test_the_list_of_rules_is_not_cut_in_a_pipe() -> None:
+def test_the_list_of_rules_is_not_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     assert all(not line.endswith("...") for line in run("rule").stdout.splitlines())
 
 
