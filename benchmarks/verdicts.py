@@ -36,8 +36,8 @@ Findings in public repositories, read one by one at their places by somebody who
 code around them, its callers and the rule's page: would an engineer who knows XLA act on it ("act"), agree that it is
 so though it is small ("agree"), or is it wrong: not so, advice that does not fit, or code of which nobody minds the
 speed ("wrong": dead, run once, a demonstration, tiny beside the work around it). Each verdict stands with its reason in
-[benchmarks/read/](../benchmarks/read); what is called pypi/NAME is a wheel of PyPI, its commit the version. {date}; with
-checkouts of the repositories in FOLDER, the tables are made by
+[benchmarks/read/](../benchmarks/read); pypi/NAME is a wheel of PyPI, its commit the version. {date}; with checkouts of
+the repositories in FOLDER, the tables are made by
 
     python benchmarks/verdicts.py benchmarks/read/round*.jsonl FOLDER --page docs/precision.md
 
