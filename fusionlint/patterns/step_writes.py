@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -168,3 +168,14 @@ def _is_at(node: cst.CSTNode | None, read: cst.CSTNode, place: Sequence[str], so
             parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
             return [source.code(part) for part in parts] == place
     return False
+
+
+def handed_on(body: cst.FunctionDef | cst.Lambda, source: Source) -> Iterator[tuple[cst.Name, cst.BaseExpression]]:
+    """The parts of the carry, each with what the next turn gets of it."""
+    returned = result(body)
+    if not body.params.params or returned is None:
+        return
+    here = carried(body.params.params[-1].name, source)
+    following = [e.value for e in returned.elements] if isinstance(returned, cst.Tuple) else [returned]
+    if len(here) == len(following):
+        yield from zip(here, following, strict=True)
