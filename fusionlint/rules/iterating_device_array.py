@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import is_asked_for
-from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import inside, is_literal, names_read
+from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
-from fusionlint.patterns.collected import FEW, is_few, is_of_a_list
-from fusionlint.patterns.gated import is_known_early
-from fusionlint.patterns.handed_settings import is_constant
-from fusionlint.patterns.host import is_of_the_host, is_short
+from fusionlint.patterns.collected import is_of_a_list
+from fusionlint.patterns.few_elements import Loop, are_few_or_once, is_told
+from fusionlint.patterns.host import is_of_the_host
 from fusionlint.patterns.jit import dispatching, is_jitted
-from fusionlint.patterns.made_once import is_for_constructors, is_made_once, is_of_a_factory
-from fusionlint.patterns.pictures import is_plot
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.facts import CONSTRUCTORS, NOTHING, Facts, last_name
+from fusionlint.source.facts import NOTHING, Facts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -34,8 +29,6 @@ _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
 _METHODS = frozenset(("item", "tolist"))
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
-_NUMPY = "jax.numpy."
-_MAKES_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
 # What numpy's numbers have not.
@@ -44,16 +37,8 @@ _READ_BY = tuple(f".{method}" for method in _METHODS)
 
 # Next to a file an element is read in no time.
 _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
-# What writes down what came of something, analyzes it, or looks at a setting.
-_REPORTS = regex(
-    r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat|analy[sz]"
-)
-_TOLD = regex(r"verbos|debug|log_level|print", re.I)
-_LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 # What counts axes counts few.
 _AXES = regex(r"dim|axis|axes", re.I)
-
-_Loop: TypeAlias = "cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp"
 
 
 def _reading_in_a_loop(source: Source) -> Iterator[str]:
@@ -85,21 +70,10 @@ def _may_read_an_element(name: str | None, call: tuple[Any, ...], scope: str, fa
 
 
 @rule.source("For", "ListComp", "GeneratorExp", "SetComp", "DictComp", where="host", when=_reading_in_a_loop)
-def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
+def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first element that the loop reads of an array of the device that it does not change."""
     target, iterated, body = _parts(loop)
-    if (
-        is_few(iterated, source)
-        or _is_said_to_be_short(iterated, source)
-        or _is_a_key(iterated, source)
-        or _is_a_shape(loop, source)
-        or _is_written_out(iterated, source)
-        or (isinstance(loop, cst.For) and is_short(loop, source))
-        or is_of_a_factory(source.project, source.place(loop))
-        or _is_once(loop, source)
-        or is_asked_for(loop, _TOLD, source)
-        or is_known_early(loop, source)
-    ):
+    if are_few_or_once(loop, iterated, source):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
         return
@@ -110,7 +84,7 @@ def read_one_by_one(loop: _Loop, source: Source) -> Iterator[Finding]:
     for part in body:
         for call in calls_in(part):
             what = _read_by(call, source)
-            if what is None or source.loop(call) is not loop or _is_told(call, source):
+            if what is None or source.loop(call) is not loop or is_told(call, source):
                 continue
             array = _array_of(what, targets, varying)
             if array is not None and is_of_a_list(array, source):
@@ -171,87 +145,6 @@ def _takes(part: cst.Subscript, target: cst.BaseExpression) -> bool:
     return False
 
 
-def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
-    axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
-    return bool(axes and axes[0].isdigit() and int(axes[0]) <= FEW)
-
-
-def _is_once(loop: _Loop, source: Source) -> bool:
-    """Whether so many elements are read once as there are names of parameters, layers or settings: what makes
-    something, or writes down what came of it, goes through a row of them. A table is many all the same."""
-    place = source.place(loop)
-    if source.in_loop(loop):
-        return False
-    if last_name(place.scope) in CONSTRUCTORS or is_for_constructors(source.project, place):
-        return True
-    is_report = _REPORTS.search(last_name(place.scope)) is not None
-    return is_report or _is_by_name(loop) or is_made_once(source.project, source.contexts, place)
-
-
-def _is_by_name(loop: _Loop) -> bool:
-    """`{name: float(x[i]) for i, name in enumerate(names)}`: a number for each of some names."""
-    if not isinstance(loop, cst.DictComp) or not isinstance(loop.key, cst.Name):
-        return False
-    read = {name.value for name in names_read(loop.value)}
-    return loop.key.value not in read and loop.for_in.inner_for_in is None
-
-
-def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether the loop goes over the two words of a key."""
-    match iterated:
-        case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, "enumerate", "zip"):
-            return _is_a_key(inner, source)
-    return source.calls(iterated, "jax.random.key_data")
-
-
-def _is_a_shape(loop: _Loop, source: Source) -> bool:
-    """Whether whole numbers of an array become a tuple, `tuple(int(n) for n in sizes)`: a shape, or a place in one."""
-    if not isinstance(loop, cst.ListComp | cst.GeneratorExp) or not source.calls(loop.elt, "int"):
-        return False
-    arg = source.parent(loop)
-    return isinstance(arg, cst.Arg) and source.calls(source.parent(arg) or arg, "tuple")
-
-
-def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether the loop goes over a constant, `LEVELS`, a list that stands in the program, `zip(names, flags)`, or
-    an array of numbers that do."""
-    match iterated:
-        case cst.List() | cst.Tuple():
-            return True
-        case cst.Name(name) if is_constant(name):
-            return True
-        case cst.Name() if isinstance(source.value(iterated), cst.List | cst.Tuple):
-            return True
-        case cst.Call(args=args) if source.calls(iterated, "zip", "enumerate"):
-            return any(_is_written_out(arg.value, source) for arg in args)
-    return _is_of_numbers(source.meant(iterated), source)
-
-
-def _is_of_numbers(made: cst.CSTNode, source: Source) -> bool:
-    """Whether an array is made of numbers that stand in the program: `jnp.log(jnp.array([0.2, 0.1]))`."""
-    match made:
-        case cst.Call(args=[cst.Arg(value=whole), *_]) if source.calls(made, *_MAKES_ARRAYS):
-            return isinstance(whole, cst.List | cst.Tuple) and all(is_literal(e.value) for e in whole.elements)
-        case cst.Call(args=[cst.Arg(value=whole)]) if (source.qualified_name(made.func) or "").startswith(_NUMPY):
-            return _is_of_numbers(whole, source)
-    return False
-
-
-def _is_told(call: cst.Call, source: Source) -> bool:
-    """Whether somebody is told what `call` reads: it is printed, stands in a plot, `axes.plot(x, label=f"{b[i]}")`, or
-    is said by the error that the block ends in."""
-    for above in source.ancestors(call):
-        match above:
-            case cst.Call() if source.calls(above, "print") or is_plot(above) or _LOGS.search(dotted(above.func)):
-                return True
-            case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[cst.Raise()])]):
-                return True
-            case cst.FunctionDef() | cst.Lambda():
-                return False
-    return False
-
-
 def _dispatched(call: cst.Call, array: cst.Name, source: Source) -> Finding:
     return source.finding(
         call,
@@ -289,7 +182,7 @@ def _is_written_on(array: cst.BaseExpression, source: Source) -> bool:
     )
 
 
-def _parts(loop: _Loop) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst.CSTNode]]:
+def _parts(loop: Loop) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst.CSTNode]]:
     """What the loop binds, what it goes over, and what it does every time."""
     match loop:
         case cst.For():
