@@ -82,7 +82,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(node, message, write=write, pair=pair)
         return
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
-    message = "the inverse is made only to be multiplied: more work and memory than solving, and less exact"
+    work = "more work and memory than solving for few columns"
+    message = f"the inverse is made only to be multiplied: {work}, and less exact"
     if found.is_right or found.is_transposed:
         turned = _turned(solve, matrix, found, source, name)
         yield source.finding(node, message, write=turned, pair=int(found.is_right))
