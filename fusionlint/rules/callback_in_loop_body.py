@@ -48,7 +48,10 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         if _is_meant(node, body, source):
             return
         message = "each step of the loop hands its values to Python on the host"
-        write = "return the values as outputs of the scan, reduced, and report them once after it"
+        write = (
+            "return the values as outputs of the scan, reduced, and report them once after it; what has to be seen "
+            "while it runs, in every so many steps, under a jax.lax.cond"
+        )
     yield source.finding(node, message, write=write)
 
 
