@@ -32,10 +32,9 @@ def rule(name: str | None, reasons: bool) -> None:
         click.echo(catalogue(), nl=False)
     elif name:
         page = rules[name].page.text
-        # In a pipe it is the Markdown that it was written in.
-        click.echo(
-            page_text(page, min(shutil.get_terminal_size().columns, 100)) if sys.stdout.isatty() else page, nl=False
-        )
+        if sys.stdout.isatty():  # in a pipe it is the Markdown that it was written in
+            page = page_text(page, min(shutil.get_terminal_size().columns, 100))
+        click.echo(page, nl=False)
     else:
         rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
         # A pipe is as wide as a row, where nobody says otherwise.

@@ -183,8 +183,7 @@ def is_arithmetic(node: cst.Call, source: Source) -> bool:
 
 
 def _computes(place: Place, source: Source) -> bool:
-    calls = source.project.files[place.path].calls_within(place.scope)
-    names = [source.project.callee(Place(place.path, c.scope), c.value) for c in calls]
+    names = [*_names_called(place, source)]
     return any(n and n.startswith(("numpy.", "scipy.")) for n in names) and all(
         n is None or _NUMERIC.match(n) for n in names
     )
@@ -362,5 +361,4 @@ def _called_by(place: Place, source: Source) -> Iterator[Place]:
 
 def _names_called(place: Place, source: Source) -> Iterator[str | None]:
     """What the function at `place`, and what is defined in it, calls."""
-    calls = source.project.files[place.path].calls_within(place.scope)
-    return (source.project.callee(Place(place.path, call.scope), call.value) for call in calls)
+    return (source.project.callee(where, call.value) for where, call in source.project.calls_within(place))

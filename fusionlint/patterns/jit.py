@@ -201,9 +201,7 @@ def _called_within(callee: cst.BaseExpression, source: Source) -> Iterator[str]:
     todo = deque(project.functions_behind(source.place(callee), value(callee), TRANSFORMS))
     seen = set(todo)
     while todo:
-        function = todo.popleft()
-        for call in project.files[function.path].calls_within(function.scope):
-            place = Place(function.path, call.scope)
+        for place, call in project.calls_within(todo.popleft()):
             name = project.callee(place, call.value)
             yield name or (call.value.callee.name if call.value.callee else "")
             reached = [project.find(name), *project.functions_behind(place, call.value, TRANSFORMS)]

@@ -105,11 +105,9 @@ def is_small(project: Project, place: Place, depth: int = _DEPTH, *, is_step: bo
     and may take a norm."""
     if depth == 0:
         return False
-    calls = project.files[place.path].calls_within(place.scope)
-    found = ((Place(place.path, call.scope), call.value) for call in calls)
     return all(
-        (is_step and _is_of_a_step(project, where, call)) or _is_small_call(project, where, call, depth)
-        for where, call in found
+        (is_step and _is_of_a_step(project, where, call.value)) or _is_small_call(project, where, call.value, depth)
+        for where, call in project.calls_within(place)
     )
 
 

@@ -106,12 +106,13 @@ def numbers(finding: Finding) -> str:
             name = "" if target == "any" else f"{style(target, bold=True)} "
             again, unit = telling.quantity == unit, telling.quantity
             parts.append(f"{name}{_cell(telling, with_unit=not again)}")
-    if without and parts:
-        parts.append(f"no gain on {' and '.join(without)}")
-    if parts:
-        parts += worse
-        parts += [f"no claim for {' and '.join(finding.unclaimed)}"] if finding.unclaimed else []
-    return f"measured on the rule's page: {'; '.join(parts)}" if parts else ""
+    if not parts:
+        return ""
+    gainless, unclaimed = " and ".join(without), " and ".join(finding.unclaimed)
+    parts += [f"no gain on {gainless}"] if gainless else []
+    parts += worse
+    parts += [f"no claim for {unclaimed}"] if unclaimed else []
+    return f"measured on the rule's page: {'; '.join(parts)}"
 
 
 def compiled(finding: Finding) -> Iterator[str]:

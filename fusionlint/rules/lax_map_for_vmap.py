@@ -16,7 +16,6 @@ from fusionlint.patterns.loop_bodies import LOOPS, bodies_of, definitions, is_sm
 from fusionlint.patterns.step import only_counts
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Value
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
@@ -139,7 +138,7 @@ def _is_light(place: Place, source: Source, depth: int = _HELPERS) -> bool:
         return False
     if any(_is_heavy(node) for function in found for node in inside(function)):
         return False
-    names = [source.project.callee(where, call) or "" for where, call in _calls(source.project, place)]
+    names = [source.project.callee(where, call.value) or "" for where, call in source.project.calls_within(place)]
     if any(map(_BIG.match, names)):
         return False
     helpers = [helper for name in names if (helper := source.project.find(name)) is not None]
@@ -156,7 +155,9 @@ def _is_heavy(node: cst.CSTNode) -> bool:
 
 def _is_cond(project: Project, place: Place, depth: int = 2) -> bool:
     """Whether the function at `place` is a cond, or calls a method that is one, and loops over nothing."""
-    calls = [(where, project.callee(where, call)) for where, call in _calls(project, place) if where == place]
+    calls = [
+        (where, project.callee(where, call.value)) for where, call in project.calls_within(place) if where == place
+    ]
     names = [name for _, name in calls if name is not None]
     if any(name in LOOPS for name in names):
         return False
@@ -182,12 +183,6 @@ def _is_long(branch: cst.BaseExpression, source: Source) -> bool:
     if isinstance(branch, cst.Call):
         return source.calls(branch, *JIT)
     return isinstance(branch, cst.Name | cst.Attribute | cst.Lambda) and runs_a_loop(branch, source)
-
-
-def _calls(project: Project, place: Place) -> list[tuple[Place, Value]]:
-    """The calls in the function at `place`, those of functions defined in it included."""
-    calls = project.files[place.path].calls_within(place.scope)
-    return [(Place(place.path, call.scope), call.value) for call in calls]
 
 
 def _is_on_purpose(node: cst.Call, source: Source) -> bool:

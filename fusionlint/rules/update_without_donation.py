@@ -235,9 +235,7 @@ def _donates(args: Sequence[cst.Arg]) -> bool:
 
 def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: Source, offset: int) -> Iterator[Finding]:
     calls = [c for c in calls or () if not is_idle(source.project, source.place(c))]
-    if any(_OF_EM.search(dotted(call.func)) for call in calls):
-        return
-    if not calls or is_idle(source.project, source.place(node)):
+    if not calls or is_idle(source.project, source.place(node)) or any(_OF_EM.search(dotted(c.func)) for c in calls):
         return
     found = [replaced(call, source) for call in calls]
     # What only some of the calls replace is needed after the others.

@@ -197,18 +197,15 @@ class Facts:
 
     def calls_within(self, scope: str) -> Iterator[Call]:
         """The calls in the code of a scope and of all scopes inside of it."""
-        inside = f"{scope}."
-        for call in self._calls_by_top.get(scope.partition(".")[0], ()):
-            if not scope or call.scope == scope or call.scope.startswith(inside):
-                yield call
+        near = self._calls_by_top.get(scope.partition(".")[0], ())
+        return (call for call in near if f"{call.scope}.".startswith(f"{scope}."))
 
     @cached_property
     def _calls_by_top(self) -> dict[str, list[Call]]:
-        """The calls of each scope of the file's own level; of "" all of them."""
-        found: dict[str, list[Call]] = {"": [*self.calls]}
+        """The calls in each def or class of the file's own level, and in what is inside of it."""
+        found: dict[str, list[Call]] = {}
         for call in self.calls:
-            if call.scope:
-                found.setdefault(call.scope.partition(".")[0], []).append(call)
+            found.setdefault(call.scope.partition(".")[0], []).append(call)
         return found
 
     @cached_property

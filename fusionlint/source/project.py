@@ -37,6 +37,11 @@ class Project(Compiled):
         """The calls of what is called `name`, each with the scope that it stands in."""
         return [(place, unpacked_call(self.files[place.path].raw.calls[i])) for place, i in self._called_by(name)]
 
+    def calls_within(self, place: Place) -> Iterator[tuple[Place, Call]]:
+        """The calls in the function or class at `place` and in what is defined in it, each with its scope."""
+        calls = self.files[place.path].calls_within(place.scope)
+        return ((Place(place.path, call.scope), call) for call in calls)
+
     def callers(self, name: str) -> list[Place]:
         """The scopes that call what is called `name`, one for each call."""
         return [place for place, _ in self._called_by(name)]
