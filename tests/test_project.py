@@ -12,7 +12,7 @@ from fusionlint.source.files import stand
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.reading import read_facts
-from fusionlint.source.seen import TRANSFORMS
+from fusionlint.source.transforms import TRANSFORMS
 
 
 def project_of(**files: str) -> Project:

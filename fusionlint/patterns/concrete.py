@@ -24,8 +24,9 @@ from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
 from fusionlint.patterns.returned import returned_by
 from fusionlint.patterns.values import kind
+from fusionlint.source.hosts import AS_LONG_AS_IT_GETS, WHERE
 from fusionlint.source.places import Place
-from fusionlint.source.seen import AS_LONG_AS_IT_GETS, MODULES, WHERE
+from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from fusionlint.patterns.environments import in_environment
 from fusionlint.source.places import Place
-from fusionlint.source.seen import MODULES
+from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fusionlint.source.answers import of_project
 from fusionlint.source.project import Project
-from fusionlint.source.seen import TRANSFORMS
+from fusionlint.source.transforms import TRANSFORMS
 
 
 @of_project

@@ -19,7 +19,7 @@ from fusionlint.source.answers import remembered
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.seen import TRANSFORMS
+from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Function, last_name
+from fusionlint.source.hosts import MAIN
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project
-from fusionlint.source.seen import MAIN
 from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(

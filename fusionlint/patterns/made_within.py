@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.source.places import Place
-from fusionlint.source.seen import TRANSFORMS
+from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
 
 

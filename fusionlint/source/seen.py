@@ -10,81 +10,27 @@ from __future__ import annotations
 import marshal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import CONSTRUCTORS, Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.files import is_idle_file
-from fusionlint.source.names import JIT, PARTIAL
+from fusionlint.source.hosts import (
+    MAIN,
+    is_called_as_host,
+    is_first_state_name,
+    is_host_call,
+    is_host_file,
+    is_of_any_size,
+    is_set_up_name,
+    is_step_name,
+)
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project, found_once
+from fusionlint.source.transforms import CALLBACKS, EQUINOX, MODULES, PALLAS, TRANSFORMS
 
-# What traces the functions handed to it.
-TRANSFORMS = JIT | frozenset(
-    ("jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian",
-     "jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint", "jax.linearize", "jax.vjp", "jax.jvp",
-     "jax.custom_vjp", "jax.custom_jvp", "jax.custom_batching.custom_vmap", "jax.named_call", "jax.make_jaxpr",
-     "jax.eval_shape", "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.experimental.maps.xmap",
-     "jax.experimental.pallas.pallas_call", "jax.closure_convert", "jax.linear_transpose", "jax.lax.scan",
-     "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch", "jax.lax.map",
-     "jax.lax.associative_scan", "jax.lax.reduce", "jax.lax.custom_root", "jax.lax.custom_linear_solve",
-     "equinox.filter_grad", "equinox.filter_value_and_grad", "equinox.filter_vmap", "equinox.filter_checkpoint",
-     "equinox.filter_vjp", "equinox.filter_jvp", "equinox.filter_closure_convert", "flax.nnx.grad",
-     "flax.nnx.value_and_grad", "flax.nnx.vmap", "flax.nnx.scan", "flax.nnx.remat", "flax.nnx.cond",
-     "flax.nnx.while_loop", "flax.nnx.fori_loop", "flax.linen.scan", "flax.linen.vmap", "flax.linen.remat",
-     "flax.linen.checkpoint", "flax.linen.jit", "flax.linen.while_loop", "flax.linen.cond", "flax.linen.compact",
-     "haiku.transform", "haiku.transform_with_state", "haiku.scan", "haiku.vmap", "haiku.grad", "haiku.transparent")
-)  # fmt: skip
-# What makes its function a kernel as it stands: XLA has nothing to fuse in there.
-_PALLAS = "jax.experimental.pallas.pallas_call"
-# What hands its function to the host: that function is host code.
-CALLBACKS = frozenset(
-    ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
-     "jax.experimental.host_callback.id_tap", "equinox.filter_pure_callback")
-)  # fmt: skip
-_EQUINOX = frozenset(("equinox.Module",))
-MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "haiku.Module")) | _EQUINOX
-
-# Host code by every project's habit: files, names of functions, and calls that no trace survives.
-_HOST_FILE = regex(r"(^|/)(docs?|scripts?|ci)/|(^|/)(conftest|setup|noxfile)\.py$")
-# A folder of a project; of a package it is a part of the library, as any other is.
-_TOOLS = regex(r"(^|/)tools?/")
-# Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
-_IDLE_NAME = regex(
-    r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
-    # what a fast form is compared with; `phase_plot` as `plot_phase`
-    r"|_?naive_.*|_?ref(erence)?_(\w+_)?(impl|implementation|attention|mha|gqa|mqa|dot)|.*_(naive|ref|reference|plots?))$"
-)
-# Cards and random numbers are drawn too.
-_DRAWS = regex(r"^_?draw(_(samples?|weights|uniform|normal|noise|prior|posterior|random|cards?|tiles?)(_.*)?)?$")
-_DRAWN_FROM = frozenset(("key", "rng", "rng_key", "state"))
-_DRAWN_ON = frozenset(("ax", "axes", "fig", "figure", "canvas", "screen", "surface", "image", "img", "frame", "raster"))
-_HOST_NAME = regex(
-    r"^(main|_main|__init__|__post_init__|parse_args|get_args"
-    r"|_?init_(fn|fun|params?|weights?|variables)|.*initiali[sz]er|_?(save|load(?!_balanc)|print|report).*"
-    # not log_prob, log_scale, log_likelihood
-    r"|_?log_(metric|scalar|stat|config|train|eval|running|timing|memory|video|image|episode|weights|result|info"
-    r"|message|sync|request|iteration|param).*)$"
-)
-_HOST_CALL = regex(
-    r"^(open|input|breakpoint|time\.(time|perf_counter|sleep|monotonic)|argparse\..*|sys\.exit|os\.(makedirs|mkdir"
-    r"|remove|listdir)|subprocess\..*|pickle\..*|json\.(load|dump)s?|matplotlib\..*|seaborn\..*|pandas\..*|wandb\..*"
-    r"|tqdm\..*|absl\.app\..*|tensorflow\..*|PIL\..*|imageio\..*|pygame\..*|orbax\..*|flax\.training\.checkpoints\..*"
-    r"|scipy\.(optimize|sparse|io|spatial|stats)\..*"
-    r"|jax\.(device_get|block_until_ready|devices|local_devices|device_put|device_put_replicated|process_index)"
-    r"|numpy\.(save|load|savez|random\..*))$"
-)
-# Without a size, the values say how long the result is: no trace knows it. With nothing to choose from `where` says
-# where, as `nonzero` does.
-AS_LONG_AS_IT_GETS = tuple(f"jax.numpy.{name}" for name in ("nonzero", "flatnonzero", "argwhere", "unique"))
-WHERE = "jax.numpy.where"
-_SIZED = frozenset(
-    (*AS_LONG_AS_IT_GETS,
-     *(f"jax.numpy.{name}" for name in ("unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d",
-                                        "setdiff1d", "setxor1d")))
-)  # fmt: skip
 # flax's ways to declare a parameter: the second argument makes its first value.
 _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
@@ -92,13 +38,6 @@ _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _MAKES = tuple(f".{name}" for name in CONSTRUCTORS)
 _CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
-# What a script calls first.
-MAIN = ("main", "_main")
-# What a method is called that a constructor leaves its work to, or that is called once after it.
-_SET_UP_NAME = regex(r"^(.*_)?(init|setup|set_up)(_.*)?$")
-# What makes a first state, once, before the steps that go on from it; beside steps an environment may do so in each.
-_FIRST_STATE = regex(r"^_?(init|initiali[sz]e|setup|set_up)(_.*)?$")
-_STEP = regex(r"^_?step(_.*)?$")
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
@@ -198,7 +137,7 @@ def seen_in(project: Project, path: str) -> Seen:
         goes_on = not function.owner or _is_constructor(place)
         (nested if goes_on else methods)[place.outer].append(place)
     is_idle = is_idle_file(facts.inside)
-    is_of_host = is_idle or _is_host_file(facts)
+    is_all_host = is_idle or is_host_file(facts)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
     hands: dict[Place, dict[Place, None]] = defaultdict(dict)
     traced = dict.fromkeys(_traced(project, path, functions))
@@ -212,7 +151,7 @@ def seen_in(project: Project, path: str) -> Seen:
                     calls[place][handed] = None  # eagerly, as it would by itself
                 else:
                     traced[handed] = None
-    host = (place for place, _ in functions if is_of_host or _is_of_host(facts, place.scope))
+    host = (place for place, _ in functions if is_all_host or is_called_as_host(facts, place.scope))
     return Seen(
         is_idle,
         _edges(nested),
@@ -319,7 +258,7 @@ def _behind(project: Project, place: Place, values: Iterable[RawValue]) -> Itera
 
 def _kernels(project: Project, handing: Iterable[Handing]) -> Iterator[Place]:
     for place, name, ((_, arguments, keywords), *_) in handing:
-        if name == _PALLAS:
+        if name == PALLAS:
             for value in (*arguments[:1], *(value for keyword, value in keywords if keyword == "kernel")):
                 yield from project.functions_behind(place, unpacked(value), TRANSFORMS)
 
@@ -332,28 +271,11 @@ def _overridden(project: Project, method: Place, function: Function) -> Iterator
             yield Place(found[0].path, found[1].target)
 
 
-def _is_host_file(facts: Facts) -> bool:
-    """Whether a file holds what is run by hand: a folder of scripts, or of tools beside the package, not inside it."""
-    _, _, inner = facts.module.partition(".")
-    is_of_tools = _TOOLS.search(facts.inside) is not None and not {"tool", "tools"} & {*inner.split(".")}
-    return is_of_tools or _HOST_FILE.search(facts.inside) is not None
-
-
-def _is_of_host(facts: Facts, scope: str) -> bool:
-    """Whether the function `scope` is called as host code is."""
-    return _is_host_name(scope.rpartition(".")[2]) or is_called_idle(facts, scope)
-
-
-@cache
-def _is_host_name(name: str) -> bool:
-    return _HOST_NAME.match(name.partition("#")[0]) is not None
-
-
 def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
     """The functions of a file that call what no trace survives, or drive something compiled."""
     for place, name, (value, _, loops, _) in project.named_calls(path):
         if place.scope and (
-            (name is not None and (_is_of_the_host(name) or _is_of_any_size(name, value)))
+            (name is not None and (is_host_call(name) or is_of_any_size(name, value)))
             or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
             # A Python loop over a jitted call is how a driver looks.
             or (loops and project.dispatches(place, name, value[0]))
@@ -361,31 +283,16 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
             yield place
 
 
-@cache
-def _is_of_the_host(name: str) -> bool:
-    return name in JIT or _HOST_CALL.match(name) is not None
-
-
-def _is_of_any_size(name: str, call: RawValue) -> bool:
-    """Whether the result of a call has as many elements as are found."""
-    if name != WHERE and name not in _SIZED:
-        return False
-    made = unpacked(call)
-    if name == WHERE and len(made.arguments) != 1:
-        return False
-    return not any(keyword in ("size", "x", "y") for keyword, _ in made.keywords)
-
-
 def _setting_up(project: Project, path: str) -> Iterator[str]:
     """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
     survives; and what makes a first state. A module of a network library keeps its layers so, under every trace."""
     facts = project.files[path]
-    first = (scope for scope in facts.raw.functions if _is_first_name(last_name(scope)))
+    first = (scope for scope in facts.raw.functions if is_first_state_name(last_name(scope)))
     yield from (scope for scope in first if _makes_a_first_state(project, Place(path, scope)))
     for scope in facts.has("kept in self"):
         place = Place(path, scope)
         is_method = scope in facts.raw.functions and place.outer.scope in facts.raw.classes
-        if is_method and _is_set_up_name(scope.rpartition(".")[2]) and not _is_built_anew(project, place):
+        if is_method and is_set_up_name(scope.rpartition(".")[2]) and not _is_built_anew(project, place):
             yield scope
 
 
@@ -393,19 +300,9 @@ def _makes_a_first_state(project: Project, place: Place) -> bool:
     """Whether a function that is called so, `init_electrons`, makes a first state: no `step` stands beside it, for an
     environment that is over begins again within a step. Every trace makes a network's modules anew, but equinox's."""
     facts, around = project.files[place.path], place.outer.scope
-    if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, _EQUINOX):
+    if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, EQUINOX):
         return False
-    return not any(one.rpartition(".")[0] == around and _STEP.match(last_name(one)) for one in facts.raw.functions)
-
-
-@cache
-def _is_first_name(name: str) -> bool:
-    return _FIRST_STATE.match(name) is not None
-
-
-@cache
-def _is_set_up_name(name: str) -> bool:
-    return _SET_UP_NAME.match(name.partition("#")[0]) is not None
+    return not any(one.rpartition(".")[0] == around and is_step_name(last_name(one)) for one in facts.raw.functions)
 
 
 def _is_built_anew(project: Project, method: Place) -> bool:
@@ -450,25 +347,3 @@ def _first_of(place: Place) -> Place:
     """The first def of a name that is defined again, in another branch: `f` of `f#2`; of a lambda itself."""
     name, again, number = place.scope.rpartition("#")
     return place._replace(scope=name) if again and number.isdigit() and not name.endswith("<lambda>") else place
-
-
-def is_called_idle(facts: Facts, scope: str) -> bool:
-    """Whether a function, or one around it, is called as tests, benchmarks and pictures are."""
-    names = scope.split(".")
-    for depth, name in enumerate(names, start=1):
-        if _is_idle_name(name) and not _draws_from(facts, ".".join(names[:depth])):
-            return True
-    return False
-
-
-def _draws_from(facts: Facts, scope: str) -> bool:
-    """Whether a function called `draw` draws a number or a card, by what it is handed, and no picture."""
-    if not _DRAWS.match(scope.rpartition(".")[2]) or scope not in facts.raw.functions:
-        return False
-    parameters = facts.raw.functions[scope][2]
-    return not _DRAWN_FROM.isdisjoint(parameters) and _DRAWN_ON.isdisjoint(parameters)
-
-
-@cache
-def _is_idle_name(name: str) -> bool:
-    return _IDLE_NAME.match(name.partition("#")[0]) is not None

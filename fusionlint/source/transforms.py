@@ -1,0 +1,31 @@
+"""The names of what traces functions, hands them to the host, or keeps the layers of a network."""
+
+from __future__ import annotations
+
+from fusionlint.source.names import JIT
+
+# What traces the functions handed to it.
+TRANSFORMS = JIT | frozenset(
+    ("jax.vmap", "jax.grad", "jax.value_and_grad", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian",
+     "jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint", "jax.linearize", "jax.vjp", "jax.jvp",
+     "jax.custom_vjp", "jax.custom_jvp", "jax.custom_batching.custom_vmap", "jax.named_call", "jax.make_jaxpr",
+     "jax.eval_shape", "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.experimental.maps.xmap",
+     "jax.experimental.pallas.pallas_call", "jax.closure_convert", "jax.linear_transpose", "jax.lax.scan",
+     "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch", "jax.lax.map",
+     "jax.lax.associative_scan", "jax.lax.reduce", "jax.lax.custom_root", "jax.lax.custom_linear_solve",
+     "equinox.filter_grad", "equinox.filter_value_and_grad", "equinox.filter_vmap", "equinox.filter_checkpoint",
+     "equinox.filter_vjp", "equinox.filter_jvp", "equinox.filter_closure_convert", "flax.nnx.grad",
+     "flax.nnx.value_and_grad", "flax.nnx.vmap", "flax.nnx.scan", "flax.nnx.remat", "flax.nnx.cond",
+     "flax.nnx.while_loop", "flax.nnx.fori_loop", "flax.linen.scan", "flax.linen.vmap", "flax.linen.remat",
+     "flax.linen.checkpoint", "flax.linen.jit", "flax.linen.while_loop", "flax.linen.cond", "flax.linen.compact",
+     "haiku.transform", "haiku.transform_with_state", "haiku.scan", "haiku.vmap", "haiku.grad", "haiku.transparent")
+)  # fmt: skip
+# What makes its function a kernel as it stands: XLA has nothing to fuse in there.
+PALLAS = "jax.experimental.pallas.pallas_call"
+# What hands its function to the host: that function is host code.
+CALLBACKS = frozenset(
+    ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",
+     "jax.experimental.host_callback.id_tap", "equinox.filter_pure_callback")
+)  # fmt: skip
+EQUINOX = frozenset(("equinox.Module",))
+MODULES = frozenset(("flax.linen.Module", "flax.nnx.Module", "haiku.Module")) | EQUINOX
