@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
+from fusionlint.source.bindings import OTHER, Bindings
 from fusionlint.source.facts import (
     Facts,
     Raw,
@@ -24,9 +25,6 @@ from fusionlint.source.facts import (
 from fusionlint.source.shapes import is_few, names_in, shapes_of_loop
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_OTHER: RawBinding = ("other", "", None)
-# Each a statement and which of its blocks, outermost first.
-Arms: TypeAlias = "tuple[tuple[ast.stmt, int], ...]"
 # A class of more lines is parsed in parts.
 _LONG = 40
 
@@ -41,7 +39,7 @@ def read_raw(text: str | bytes, path: str) -> Raw:
     reader = _Reader()
     reader.visit_module(ast.parse(text, filename=path).body)
     return Raw(
-        reader.bindings,
+        reader.bindings.by_scope,
         reader.functions,
         reader.classes,
         tuple(reader.calls),
@@ -69,7 +67,7 @@ class _Reader:
         self.scope = ""
         self.loops: tuple[int, ...] = ()
         self.counters: frozenset[str] = frozenset()  # the variables of those that are `for` loops over one
-        self.bindings: dict[str, dict[str, RawBinding]] = {"": {}}
+        self.bindings = Bindings()
         self.functions: dict[str, tuple[int, tuple[RawValue, ...], tuple[str, ...], tuple[RawValue, ...], str]] = {}
         self.classes: dict[str, tuple[tuple[RawValue, ...], tuple[RawValue, ...]]] = {}
         self.returns: list[RawValue] = []
@@ -78,9 +76,6 @@ class _Reader:
         self.shapes: set[tuple[str, str]] = set()
         self.statements: list[RawStatement] = []
         self.opened = 0  # scopes of the file's own level
-        self.renewed: dict[str, RawBinding] = {}  # names that the file's own level has imported anew, as something else
-        self.arms: Arms = ()  # the blocks around, of each statement one runs
-        self.bound_in: dict[str, Arms] = {}  # where the file's own names are bound
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
     def visit(self, node: Any) -> None:
@@ -126,43 +121,8 @@ class _Reader:
             return self.value(node.body)  # type: ignore[attr-defined]
         return None
 
-    def bind(self, name: str, binding: RawBinding, scope: str | None = None) -> None:
-        """The first import or def of a name wins (`try: ... except ImportError:`); two values make it unknown. The
-        functions below a second import of a name see that one, see `within`."""
-        scope = self.scope if scope is None else scope
-        names = self.bindings.setdefault(scope, {})
-        old = names.get(name)
-        if old is None:
-            names[name] = binding
-            if not scope:
-                self.bound_in[name] = self.arms
-        elif old == _OTHER:
-            pass
-        elif wrapped := _wrapped(name, old, binding):
-            names[name] = wrapped
-        elif not scope and old != binding and self._is_of_jax_in_one(name, old, binding):
-            self._bind_either(name, binding)
-        elif "value" in (old[0], binding[0]) and old != binding:
-            names[name] = _OTHER
-        elif scope and _is_of_jax(old) and not _is_of_jax(binding):
-            names[other_meaning(name)] = _OTHER
-        elif old[0] == binding[0] == "import" and not self.scope and (old != binding or self.renewed):
-            self.renewed = {**self.renewed, name: binding}
-
-    def _is_of_jax_in_one(self, name: str, old: RawBinding, new: RawBinding) -> bool:
-        """Whether one of two bindings of the file's own level is an import from jax, and only one of them runs."""
-        return _is_of_jax(old) != _is_of_jax(new) and _are_apart(self.bound_in.get(name, ()), self.arms)
-
-    def _bind_either(self, name: str, new: RawBinding) -> None:
-        """Without jax the name is something else, `jnp = np`: who uses it is written for jax. The functions below, in
-        the same block, see that other one."""
-        names = self.bindings[""]
-        names[other_meaning(name)] = _OTHER
-        if _is_of_jax(new):
-            names[name] = new
-            self.bound_in[name] = self.arms
-        else:
-            self.renewed = {**self.renewed, name: new}
+    def bind(self, name: str, binding: RawBinding) -> None:
+        self.bindings.bind(self.scope, name, binding)
 
     def bind_target(self, target: ast.AST, value: RawValue) -> None:
         match target:
@@ -170,7 +130,7 @@ class _Reader:
                 self.bind(name, ("value", "", value))
             case ast.Attribute(value=ast.Name(id="self"), attr=attr):
                 # self.step = jax.jit(...) is a fact about the class
-                self.bind(attr, ("value", "", value), self.scope.rpartition(".")[0])
+                self.bindings.bind(self.scope.rpartition(".")[0], attr, ("value", "", value))
                 if not self.scope.endswith(".__init__"):  # of that everybody knows
                     self.saw("kept in self")
             case ast.Tuple() | ast.List():
@@ -190,7 +150,7 @@ class _Reader:
         """A scope's name, unique in the file: `train.update`, `train.update#2` for a second def of the name."""
         plain = f"{self.scope}.{name}" if self.scope else name
         taken, number = plain, 1
-        while taken in self.bindings or taken in self.functions or taken in self.classes:
+        while taken in self.bindings.by_scope or taken in self.functions or taken in self.classes:
             number += 1
             taken = f"{plain}#{number}"
         self.opened += not self.scope
@@ -200,14 +160,14 @@ class _Reader:
         """Visits `statements` as the body of `scope`; what its own return statements give."""
         outside = self.scope, self.loops, self.counters, self.returns
         self.scope, self.loops, self.counters, self.returns = scope, (), frozenset(), []
-        self.bindings.setdefault(scope, {})
+        self.bindings.of(scope)
         for name in parameters:
             self.bind(name, ("parameter", scope, None))
         self.visit_all(statements)
         found = tuple(self.returns)
         self.scope, self.loops, self.counters, self.returns = outside
-        if self.renewed and self._is_of_the_file():
-            self._renew(scope)
+        if self.bindings.renewed and self._is_of_the_file():
+            self.bindings.renew(scope)
         return found
 
     def _is_of_the_file(self) -> bool:
@@ -215,21 +175,12 @@ class _Reader:
         parts = self.scope.split(".") if self.scope else []
         return all(".".join(parts[: i + 1]) in self.classes for i in range(len(parts)))
 
-    def _renew(self, scope: str) -> None:
-        """Binds what `scope` reads of the names that were imported anew as if it imported them itself: notebooks and
-        scripts joined to one file have `import numpy as np` below functions whose np is jax.numpy."""
-        names, file = self.bindings[scope], self.bindings[""]
-        for name, binding in self.renewed.items():
-            if file[name][0] == "import" and file[name] != binding:
-                names.setdefault(name, binding)
-
     def branch(self, nodes: Iterable[ast.AST], statement: ast.stmt | None = None, number: int = 0) -> None:
         """Visits `nodes` as one of several blocks, of which one runs: its imports say nothing of the others, nor of
         what stands below them all."""
-        outside = self.renewed, self.arms
-        self.arms = (*self.arms, (statement, number)) if statement is not None else self.arms
+        outside = self.bindings.enter(statement, number)
         self.visit_all(nodes)
-        self.renewed, self.arms = outside
+        self.bindings.leave(outside)
 
     def loop(self, line: int, nodes: Iterable[ast.AST]) -> None:
         """Visits `nodes` as what a loop that begins in `line` runs again and again."""
@@ -286,7 +237,7 @@ def _function(reader: _Reader, node: ast.FunctionDef | ast.AsyncFunctionDef) -> 
 
 def _lambda(reader: _Reader, node: ast.Lambda) -> None:
     scope = reader.inner("<lambda>")
-    reader.bindings[scope] = {}  # taken, before the lambdas among its defaults
+    reader.bindings.of(scope)  # taken, before the lambdas among its defaults
     reader.visit_all(node.args.defaults)
     reader.visit_all(node.args.kw_defaults)
     reader.made[node] = scope
@@ -337,7 +288,7 @@ def _annotated_assign(reader: _Reader, node: ast.AnnAssign) -> None:
         if reader.scope in reader.classes and isinstance(node.target, ast.Name) and is_few(node.value):
             reader.shapes.add(("few by default", f"{reader.scope}.{node.target.id}"))
     elif isinstance(node.target, ast.Name):
-        reader.bind(node.target.id, _OTHER)
+        reader.bind(node.target.id, OTHER)
 
 
 def _augmented_assign(reader: _Reader, node: ast.AugAssign) -> None:
@@ -428,7 +379,7 @@ def _match_mapping(reader: _Reader, node: ast.MatchMapping) -> None:
 
 def _capture(reader: _Reader, name: str | None) -> None:
     if name is not None:
-        reader.bind(name, _OTHER)
+        reader.bind(name, OTHER)
 
 
 def _call(reader: _Reader, node: ast.Call) -> None:
@@ -486,34 +437,6 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST) and kind._fields and kind not in (ast.Name, ast.Constant)
 }
-
-
-def _wrapped(name: str, old: RawBinding, new: RawBinding) -> RawBinding | None:
-    """The binding of `step` where `step = jax.jit(step)` meets a def, import or value of that name; of a method
-    where `self.step = jax.jit(self.step)` does, in whichever order they stand."""
-    if new[0] == "function" and old[0] == "value":
-        old, new = new, old
-    if new[0] != "value" or old[0] == "other" or not _mentions(new[2], (name, f"self.{name}")):
-        return None
-    return (old[0], old[1], new[2]) if old[0] in ("function", "class", "import") else new
-
-
-def _mentions(value: RawValue, names: tuple[str, ...]) -> bool:
-    """Whether a call, or one among its arguments, is handed one of `names`."""
-    if not isinstance(value, tuple) or len(value) == 1:
-        return False
-    return any(a in names or _mentions(a, names) for a in value[1])
-
-
-def _is_of_jax(binding: RawBinding) -> bool:
-    return binding[0] == "import" and f"{binding[1]}.".startswith("jax.")
-
-
-def _are_apart(one: Arms, other: Arms) -> bool:
-    """Whether two places stand in different blocks of one statement: only one of them runs."""
-    parted = ((a, b) for a, b in zip(one, other, strict=False) if a != b)
-    first = next(parted, None)
-    return first is not None and first[0][0] is first[1][0]
 
 
 def _parameters(arguments: ast.arguments) -> tuple[str, ...]:
