@@ -43,7 +43,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             "both halves of a spectrum are computed, and the imaginary part of what comes back is thrown away",
-            write=f"r{kind} and ir{kind}(..., {_size(kind, forward[0], source)}), if the data is real"
+            write=f"r{kind} and ir{kind}(..., {_size(kind, node, forward[0], source)}), if the data is real"
             + (halved if len(forward) == 1 else ""),
         )
 
@@ -70,8 +70,14 @@ def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-def _size(kind: str, forward: cst.Call, source: Source) -> str:
-    """How long the axes are along which `forward` transforms: of all axes where it does not say of which."""
+def _size(kind: str, inverse: cst.Call, forward: cst.Call, source: Source) -> str:
+    """How long the axes are that come back: as one of the transforms says, which pads or cuts them; else those along
+    which `forward` transforms, all of them where it does not say which."""
+    asked = "n" if kind == "fft" else "s"
+    for transform in (inverse, forward):
+        size = argument(transform, 1, asked)
+        if size is not None and source.code(size) != "None":
+            return f"{asked}={source.code(size)}"
     given = forward.args[0].value if forward.args else None
     x = source.code(given) if isinstance(given, cst.Name) else "x"
     axis, axes = argument(forward, 2, "axis"), argument(forward, 2, "axes")

@@ -30,6 +30,18 @@ HALF = "; a filter has to be that of real weights, and is cut to its half, [...,
             "fft.ifft(fft.fft(signal + 1) * fft.fft(filter)).real",
             "rfft and irfft(..., n=x.shape[-1]), if the data is real",
         ),
+        (  # padded: what comes back is as long as that
+            "fft.ifftn(fft.fftn(signal, s=padded) * fft.fftn(filter, s=padded)).real",
+            "rfftn and irfftn(..., s=padded), if the data is real",
+        ),
+        (
+            "fft.ifft(fft.fft(signal, 2 * n) * fft.fft(filter, 2 * n)).real",
+            "rfft and irfft(..., n=2 * n), if the data is real",
+        ),
+        (
+            "fft.ifft(fft.fft(signal) * fft.fft(filter), n=length).real",
+            "rfft and irfft(..., n=length), if the data is real",
+        ),
     ],
 )
 def test_the_length_is_that_of_what_is_transformed(computed: str, instead: str) -> None:
