@@ -176,6 +176,18 @@ def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     return _is_behind(node, loop, source, _is_gate)
 
 
+def is_gated_among(calls_of: frozenset[str], node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """Whether some iterations call none of `calls_of`, as `node` does: of an `if` with such a call in both of its arms
+    one runs in each."""
+    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _has_in_both(calls_of, gate, source))
+
+
+def _has_in_both(calls_of: frozenset[str], gate: cst.CSTNode, source: Source) -> bool:
+    if not isinstance(gate, cst.If) or gate.orelse is None:
+        return False
+    return all(any(source.calls(call, *calls_of) for call in calls(arm)) for arm in (gate.body, gate.orelse))
+
+
 def is_seldom(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether only some iterations run `node`: an `if` that asks which of several processes this is lets it run in
     each one of the process that logs."""

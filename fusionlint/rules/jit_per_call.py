@@ -14,7 +14,7 @@ from fusionlint.patterns.branches import Function, function_named
 from fusionlint.patterns.callbacks import RETURNS
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.host import CLOCKS, is_gated
+from fusionlint.patterns.host import CLOCKS, is_gated_among
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
@@ -56,7 +56,7 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
     if isinstance(where, cst.For | cst.While):
         if any(Carry(where).varies(a.value) for a in node.args if a.keyword):
             return  # compiled for other shardings each time, whoever makes the function
-        if is_gated(node, where, source) or is_of_another(node.args[0].value, where, source):
+        if is_gated_among(_JIT, node, where, source) or is_of_another(node.args[0].value, where, source):
             return
     elif any(_is_laid_out_by(arg.value, calls, source) for arg in node.args if arg.keyword):
         return

@@ -107,6 +107,8 @@ def test_what_is_global_is_kept() -> None:
         ("g = functools.partial(f, 1)\nfor x in range(30): jax.jit(g)(x)\n", 0),
         ("fs = [jax.jit(functools.partial(f, k)) for k in range(30)]\n", 0),
         ("for s in range(30): jax.jit(lambda y: y, out_shardings=s)(3)\n", 0),
+        ("for x in range(30):\n    if x % 9 == 0: jax.jit(lambda y: y)(x)\n", 0),
+        ("for x in range(30):\n    if a: jax.jit(lambda y: y)(x)\n    else: jax.jit(lambda y: -y)(x)\n", 2),
     ],
 )
 def test_it_matters_how_often_the_function_runs(code: str, found: int) -> None:
