@@ -270,6 +270,14 @@ FOUND = [
         """,
     ),
     (
+        "small-linear-algebra",
+        """
+        def acceleration(a, b, c, torque):
+            inertia = jnp.array(((a + 2 * b * c, c), (c, b * jnp.ones_like(c))))
+            return jnp.linalg.inv(inertia) @ torque  # error
+        """,
+    ),
+    (
         "rows-one-by-one",
         """
         def ramps(x, scale, n):
