@@ -10,11 +10,13 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, beside, has_only, hides_some
+from fusionlint.patterns.carry import calls
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.handed_settings import SETTING
 from fusionlint.patterns.loop_bodies import is_body_of_a_loop
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.one_number import is_a_number
+from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.patterns.under import VMAPS, under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
@@ -74,11 +76,15 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return
     if under_vmap(node, source) or _runs_again(node, source):
+        before, behind = _same_searches(node, source)
+        if before:
+            return  # XLA makes one loop of both, which is told there
         search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
+        once = f", once for the {behind + 1} that look up the same" if behind else ""
         yield source.finding(
             node,
             f"`interp` {_IN_A_LOOP}",
-            write=f"{search}, and the line between the two neighbours, as on the page",
+            write=f"{search}{once}, and the line between the two neighbours, as on the page",
             pair=1,
         )
 
@@ -148,6 +154,23 @@ def _runs_again(node: cst.Call, source: Source) -> bool:
     if is_a_number(argument(node, 0, "x"), source):
         return is_body_of_a_loop(node, source)
     return under_loop(node, source) or runs_often(source.project, source.place(node))
+
+
+def _same_searches(node: cst.Call, source: Source) -> tuple[int, int]:
+    """How many calls of the function around look up the same points in the same table, before `node` and behind it."""
+    function = source.function(node)
+    others = [one for one in calls(function.body) if one is not node] if function is not None else []
+    others = [one for one in others if source.calls(one, _INTERP) and not hides_some(one)]
+    before = [one for one in others if source.order(one) < source.order(node)]
+    behind = [one for one in others if one not in before]
+    return sum(_is_same(one, node, source) for one in before), sum(_is_same(node, one, source) for one in behind)
+
+
+def _is_same(first: cst.Call, then: cst.Call, source: Source) -> bool:
+    """Whether both look up the same, and the first has wherever the other one does."""
+    given = [(argument(first, place, name), argument(then, place, name)) for place, name in ((0, "x"), (1, "xp"))]
+    are_same = all(a is not None and b is not None and is_unchanged_between(a, b, source) for a, b in given)
+    return are_same and source.always_precedes(first, then)
 
 
 def _is_of_a_plot(node: cst.CSTNode, source: Source) -> bool:

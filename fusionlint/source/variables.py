@@ -162,6 +162,10 @@ class Variables(Syntax):
         # Where `read` comes round again without `last`, another write may have come in between.
         return None if any(loop in self.ancestors(use.node) for loop in again for use in writes) else last
 
+    def always_precedes(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether `first`, earlier in the text of one function, has run whenever `second` does."""
+        return flow.always_precedes(self._walk.parents, first, second)
+
     def value(self, read: cst.Name) -> cst.BaseExpression | None:
         """The right-hand side that `read` stands for, where only one is possible."""
         if self.is_never_assigned(read):

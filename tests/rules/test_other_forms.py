@@ -277,6 +277,21 @@ FOUND = [
             return jnp.linalg.inv(inertia) @ torque  # error
         """,
     ),
+    (  # one search does for all that look up the same
+        "default-searchsorted",
+        """
+        @jax.vmap
+        def sampled(x, xp, a, b, c, wide):
+            u = jnp.interp(x, xp, a)  # error
+            v = jnp.interp(x, xp, b)
+            if wide:
+                w = jnp.interp(x + 1, xp, c)  # error
+            else:
+                w = jnp.interp(x, xp, c)
+            xp = xp + 1
+            return u, v, w, jnp.interp(x, xp, c)  # error
+        """,
+    ),
     (
         "rows-one-by-one",
         """
