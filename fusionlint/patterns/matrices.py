@@ -30,7 +30,7 @@ def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.Ba
     if not isinstance(matrix, cst.Call) or not source.calls(matrix, "jax.numpy.array", "jax.numpy.asarray"):
         return None
     match argument(matrix, 0, "object"):
-        case (cst.List(elements=elements) | cst.Tuple(elements=elements)) if len(elements) in (2, 3):
+        case cst.List(elements=elements) | cst.Tuple(elements=elements) if len(elements) in (2, 3):
             rows = [
                 [entry.value for entry in row.value.elements if isinstance(entry, cst.Element)]
                 for row in elements

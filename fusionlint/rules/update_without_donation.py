@@ -28,6 +28,7 @@ from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.narrow import are_all_narrow
 from fusionlint.patterns.of_norms import is_of_norms
 from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.one_again import made_one_again
 from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.replaced import (
     calls_of_function,
@@ -261,7 +262,7 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
         write=f"{_donated(names, offset)}: the results take the memory of those arguments"
-        + ("" if is_written else f"; {_copied(given, source)}")
+        + ("" if is_written else f"; {_copied(given, source)}{_again(given, source)}")
         + (_IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""),
         pair=1 if is_written else 0,
     )
@@ -292,6 +293,12 @@ def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) ->
         f"the old are gone after a call; the first state holds `{twice}` twice, one of which has to be "
         f"jax.tree.map(jnp.copy, {twice})"
     )
+
+
+def _again(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
+    """Where a copy has to be made later on, for the next step would be handed one buffer twice."""
+    made = next(filter(None, (made_one_again(argument, call, source) for call, argument in given)), None)
+    return "" if made is None else f"; and again where `{made}` makes it hold one twice"
 
 
 def _is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, source: Source) -> bool:

@@ -91,6 +91,36 @@ def test_arrays_of_their_own_are_not_named(first: str) -> None:
     assert "an array that the first state holds twice has to be copied" in text
 
 
+def refreshed(statement: str) -> str:
+    return f"""
+    class Agent:
+        def __init__(self, state):
+            self._step = jax.jit(_step)
+            self.state = state
+
+        def update(self, batch):
+            self.state = self._step(self.state, batch)
+            if self.steps % 100 == 0:
+                {statement}
+    """
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["self.state.target = self.state.params", "self.state = self.state.replace(target=self.state.params)"],
+)
+def test_a_copy_is_needed_wherever_two_parts_become_one_again(statement: str) -> None:
+    assert f"; and again where `{statement}` makes it hold one twice" in advice(refreshed(statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["self.state.target = jax.tree.map(jnp.copy, self.state.params)", "self.state.target = self.other.params"],
+)
+def test_a_part_of_its_own_needs_no_copy_again(statement: str) -> None:
+    assert "again where" not in advice(refreshed(statement))
+
+
 LEARNER = """
 class Learner:
     def __init__(self, state):
