@@ -23,7 +23,10 @@ _BY_FACTOR = ("jax.scipy.linalg.cho_solve",)
 _BOTH_WAYS = "factors = lu_factor(m) of jax.scipy.linalg, and lu_solve(factors, b, trans=1) for the transpose"
 # A factor of Cholesky is not factored again.
 _BY_ITSELF = "solve_triangular(l, b, lower=True) of jax.scipy.linalg, with trans=1 for l.T; both in a row are cho_solve"
-_SIDE_BY_SIDE = "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), split after it"
+_SIDE_BY_SIDE = (
+    "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), a vector as b[..., None], "
+    "split after it"
+)
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
 
