@@ -134,5 +134,8 @@ def _put_into(
     elif is_plain:
         yield source.finding(node, _MESSAGE, write=f"jax.ops.segment_sum({x}, {index}, {count})")
     else:
-        write = f"a scatter: zeros with `.at[...].add({x})`, and `{index}` as the index of the places"
+        write = (
+            f'a scatter: zeros, of numbers, with `.at[...].add({x}, mode="drop")`, and `{index}` as the index of the '
+            "places; places below 0, for which a one-hot has no 1, sent past the end"
+        )
         yield source.finding(node, _MESSAGE, write=write)

@@ -47,3 +47,18 @@ def test_the_place_is_said() -> None:
     (found,) = check_text(CODE.format(added="cached.value + key * hot").encode(), "m.py", Scope(("one-hot-scatter",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith("jax.lax.dynamic_update_slice_in_dim(cached.value, key, place.value, axis)")
+
+
+def test_a_place_below_0_is_left_out_by_a_one_hot_and_counted_from_the_end_by_at() -> None:
+    code = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def aligned(mask, places):
+    moved = jax.nn.one_hot(places, mask.shape[0])
+    return jnp.einsum("bn,nm->bm", mask, moved)
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("one-hot-scatter",)))
+    assert found.suggestion is not None
+    assert "places below 0, for which a one-hot has no 1, sent past the end" in found.suggestion.text
