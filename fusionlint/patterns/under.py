@@ -50,6 +50,24 @@ def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
     return bool(own) and all(_is_called_at_the_top(call, source) for call in own)
 
 
+def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:
+    """Whether host code maps the function around and calls that at once, `jax.vmap(lambda x: ...)(xs)`: every operation
+    in it is dispatched by itself, and what jax has compiled already, as `interp`, is one."""
+    function = source.function(node)
+    handed: list[cst.CSTNode] = [] if function is None else [function]
+    if isinstance(function, cst.FunctionDef):
+        handed = [use.node for use in source.uses(function.name) if not use.is_write]
+    return bool(handed) and all(_is_mapped_at_once(each, source) for each in handed)
+
+
+def _is_mapped_at_once(function: cst.CSTNode, source: Source) -> bool:
+    made = source.handed_to(function)
+    if made is None or not source.calls(made, *VMAPS) or source.context(made) != "host":
+        return False
+    above = source.parent(made)
+    return isinstance(above, cst.Call) and above.func is made
+
+
 def _is_called_at_the_top(made: cst.Call, source: Source) -> bool:
     above = source.parent(made)
     is_called = isinstance(above, cst.Call) and above.func is made

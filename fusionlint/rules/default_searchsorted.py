@@ -17,7 +17,7 @@ from fusionlint.patterns.loop_bodies import is_body_of_a_loop
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_unchanged_between
-from fusionlint.patterns.under import VMAPS, under_loop, under_vmap
+from fusionlint.patterns.under import VMAPS, is_mapped_by_the_host, under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.names import JIT
@@ -75,6 +75,8 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return
+    if is_mapped_by_the_host(node, source):
+        return  # there it is one compiled program, and written out it is many
     if under_vmap(node, source) or _runs_again(node, source):
         before, behind = _same_searches(node, source)
         if before:

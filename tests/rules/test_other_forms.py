@@ -353,6 +353,17 @@ FOUND = [
     ),
 ]
 QUIET = [
+    (  # each operation of what host code maps is dispatched by itself: interp is one, and compiled
+        "default-searchsorted",
+        """
+        def likelihood(xs, xp, fp):
+            def at(x):
+                return jnp.interp(x, xp, fp)
+
+            y = jax.vmap(lambda x: jnp.interp(x, xp, fp))(xs) + jax.vmap(at)(xs)
+            return y.block_until_ready()
+        """,
+    ),
     (
         "loop-over-jit",
         """
