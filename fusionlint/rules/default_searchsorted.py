@@ -86,7 +86,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             f"`interp` {_IN_A_LOOP}",
-            write=f"{search}{once}, and the line between the two neighbours, as on the page",
+            write=f"under a jit {search}{once}, and the line between the two neighbours, as on the page",
             pair=1,
         )
 
