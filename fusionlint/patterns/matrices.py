@@ -6,10 +6,12 @@ In: what a function of linear algebra is handed, in a Source.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import libcst as cst
 
 from fusionlint.patterns.at import is_literal
-from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.calls import argument, has_only, hides_some
 from fusionlint.source.tree import Source
 
 # Products of matrices, beside `@`, and the attributes that turn one.
@@ -42,10 +44,18 @@ def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.Ba
 
 def is_lower_factor(matrix: cst.BaseExpression, source: Source) -> bool:
     """Whether a matrix is the lower factor of Cholesky."""
+    return side_of_factor(matrix, source) == "lower"
+
+
+def side_of_factor(matrix: cst.BaseExpression, source: Source) -> Literal["lower", "upper"] | None:
+    """Which half of a matrix a factor of Cholesky is; None for what is not seen to be one, or which."""
     made = source.value(matrix) if isinstance(matrix, cst.Name) else matrix
     if not isinstance(made, cst.Call):
-        return False
+        return None
     if source.calls(made, "jax.numpy.linalg.cholesky"):
-        return has_only(made, 1)
-    lower = argument(made, 1, "lower")  # the upper one by default
-    return source.calls(made, "jax.scipy.linalg.cholesky") and lower is not None and source.code(lower) == "True"
+        return "lower" if has_only(made, 1) else None
+    if not source.calls(made, "jax.scipy.linalg.cholesky") or hides_some(made):
+        return None
+    asked = argument(made, 1, "lower")  # the upper one by default
+    sides: dict[str, Literal["lower", "upper"]] = {"True": "lower", "False": "upper"}
+    return "upper" if asked is None else sides.get(source.code(asked))

@@ -163,9 +163,8 @@ def _few(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     shape = f", shape={written_shape(made.shape, source)}" if made.shape is not None else ""
     text = f"{random}.categorical({source.code(made.key)}, {_logits(p, source, numpy)}{shape})"
-    is_index = kind(made.among, source) == "scalar" or source.calls(made.among, "jax.numpy.arange")
     among = source.code(made.among)
-    if not is_index:
+    if not _is_index(made, source):
         text += f" (an index into `{among}`, if an array)" if _is_short(among) else " (an index)"
     return text
 
@@ -189,10 +188,18 @@ def _searched(made: Choice, p: cst.BaseExpression, source: Source) -> str:
     assert made.shape is not None
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     draws = f"{random}.uniform({source.code(made.key)}, {written_shape(made.shape, source)})"
+    among = source.code(made.among)
+    into = "" if _is_index(made, source) or not _is_short(among) else f" into `{among}`, if that is an array"
     return (
         f"`sums = {numpy}.cumsum({_in_one_line(p, source)})`, then "
         f'`{numpy}.searchsorted(sums, sums[-1] * (1 - {draws}), method="scan_unrolled")`: the same draws, as indices'
+        f"{into}"
     )
+
+
+def _is_index(made: Choice, source: Source) -> bool:
+    """Whether what is drawn is a number below another, and no element of an array."""
+    return kind(made.among, source) == "scalar" or source.calls(made.among, "jax.numpy.arange")
 
 
 def _is_short(code: str) -> bool:

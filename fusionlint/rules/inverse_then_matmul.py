@@ -14,7 +14,7 @@ from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import PRODUCTS, is_lower_factor, small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, side_of_factor, small_matrix
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.values import kind
@@ -109,9 +109,9 @@ def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> t
         divided = f"`{_shown(found.other, source)} / {as_divisor}`{unless}"
         message = "a number times the identity is inverted and multiplied, where its reciprocal is all it takes"
         return message, divided, 3
-    if is_lower_factor(matrix, source):
+    if (side := side_of_factor(matrix, source)) is not None:
         message = "a triangular factor is inverted only to be multiplied: it is solved without being factored again"
-        return message, _substituted(matrix, found, source), 2
+        return message, _substituted(matrix, side, found, source), 2
     if isinstance(matrix, cst.Name) and _is_orthogonal(matrix, source):
         shown = matrix.value
         message = "an orthogonal matrix is inverted by a factorization, where its transpose is all it takes"
@@ -168,14 +168,15 @@ def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpressi
     return None
 
 
-def _substituted(matrix: cst.BaseExpression, found: _Product, source: Source) -> str:
-    """A solve with a lower factor: of the other factor's transpose where that stands on the left."""
+def _substituted(matrix: cst.BaseExpression, side: str, found: _Product, source: Source) -> str:
+    """A solve with a triangular factor: of the other factor's transpose where that stands on the left."""
+    half = ", lower=True" if side == "lower" else ""
     factor, other = _shown(matrix, source), _shown(found.other, source)
     trans = ", trans=1" if found.is_transposed is not found.is_right else ""
     if not found.is_right:
-        return f"jax.scipy.linalg.solve_triangular({factor}, {other}{trans}, lower=True)"
+        return f"jax.scipy.linalg.solve_triangular({factor}, {other}{trans}{half})"
     turned = f"{other}.mT" if other.isidentifier() else f"({other}).mT"
-    return f"jax.scipy.linalg.solve_triangular({factor}, {turned}{trans}, lower=True).mT"
+    return f"jax.scipy.linalg.solve_triangular({factor}, {turned}{trans}{half}).mT"
 
 
 def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:

@@ -43,6 +43,16 @@ def test_a_factor_of_cholesky_is_solved_as_one_on_either_side(product: str, inst
     assert jnp.allclose(eval(product, values), eval(instead, values), atol=1e-4)
 
 
+@pytest.mark.parametrize(("product", "instead"), SOLVES.items())
+@pytest.mark.parametrize("made", ["jax.scipy.linalg.cholesky(a)", "jax.scipy.linalg.cholesky(a, lower=False)"])
+def test_scipys_factor_is_the_upper_one(made: str, product: str, instead: str) -> None:
+    instead = instead.replace(", lower=True", "")
+    assert advice(f"L = {made}", product) == instead
+    half = jax.random.normal(jax.random.key(0), (4, 4))
+    values = {"L": jax.scipy.linalg.cholesky(half @ half.T + jnp.eye(4)), "b": half, "jnp": jnp, "jax": jax}
+    assert jnp.allclose(eval(product, values), eval(instead, values), atol=1e-4)
+
+
 def test_behind_a_product_the_system_is_solved_for_what_the_product_leaves() -> None:
     instead = "jnp.linalg.solve(a.T @ a, a.T @ b)"
     assert advice("", "jnp.linalg.inv(a.T @ a) @ a.T @ b") == instead
