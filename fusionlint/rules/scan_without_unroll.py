@@ -47,7 +47,7 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _makes_a_table(node, source):
         return
-    steps = "each step is" if given is None else f"each {source.code(given)} steps are"
+    steps = "each step is" if given is None else f"every {source.code(given)} steps are"
     unroll = except_on_cpu(_STEPS if is_elementwise else _REDUCING_STEPS, source)
     if is_elementwise:
         does, gain = "a few elementwise operations", "that many steps fuse into one kernel, but a CPU repeats them"

@@ -326,6 +326,17 @@ def test_slices_are_no_list_of_indices(writes: str, expected: str) -> None:
     assert advice(f"@jax.jit\ndef f(x, k, n, a, b):\n    return x{writes}\n").startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "said"),
+    [(", dtype=jnp.float64", "; all of it jnp.float64, as now"), (", a.dtype", ""), ("", ""), (", None", "")],
+)
+def test_what_the_elements_of_blocks_were_said_to_be_they_are_to_be_still(dtype: str, said: str) -> None:
+    code = f"def f(n, k, a, b):\n    return jnp.zeros(n{dtype}).at[:k].set(a).at[k].set(b)\n"
+    (found,) = check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.endswith(f"with jnp.zeros where nothing is written{said}")
+
+
 @pytest.mark.parametrize(("fill", "expected"), [("zeros", "jax.scipy.linalg.block_diag(a, b)"), ("ones", "jnp.ones")])
 def test_blocks_stand_in_what_the_array_was_made_of(fill: str, expected: str) -> None:
     code = f"def f(n, k, a, b):\n    return jnp.{fill}((n, n)).at[:k, :k].set(a).at[k:, k:].set(b)\n"

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, names_read
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_none, is_whole, names_read
+from fusionlint.patterns.calls import argument, brief, hides_some
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.values import kind
@@ -36,7 +36,7 @@ def advice(writes: Sequence[Write], source: Source) -> str | None:
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     told, array = _at_once(writes, source), read_back(writes, source)
     if told is None or array is None:
-        return told
+        return told if told is None else f"{told}{_as_it_was(writes, source)}"
     apart = f"the parts under names of their own, made of one another and not of `{array}`"
     together = (
         "one write of them" if axis_of(writes) is None else f"one {source.alias('jax.numpy') or 'jnp'}.concatenate"
@@ -53,6 +53,16 @@ def advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
         return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
     between = "" if are_windows_apart(write, loop, source) else " and of what stands between them, if anything"
     return f"a list of the blocks{between}, and {_joined(write, loop, source)} of it after the loop"
+
+
+def _as_it_was(writes: Sequence[Write], source: Source) -> str:
+    """What the array's elements were said to be, if not what those of another are: its parts may be something else."""
+    made = source.meant(root(writes[0]))
+    if not isinstance(made, cst.Call) or not source.calls(made, *FRESH_BY_SHAPE) or hides_some(made):
+        return ""
+    asked = argument(made, 2 if source.calls(made, "jax.numpy.full") else 1, "dtype")
+    is_of_another = isinstance(asked, cst.Attribute) and asked.attr.value == "dtype"
+    return "" if asked is None or is_none(asked) or is_of_another else f"; all of it {source.code(asked)}, as now"
 
 
 def _at_once(writes: Sequence[Write], source: Source) -> str | None:
