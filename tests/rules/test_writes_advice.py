@@ -39,7 +39,7 @@ def is_quiet(body: str) -> bool:
 def test_where_two_places_may_be_one_the_order_is_said_to_count(writes: str, meet: bool) -> None:
     text = advice(f"@jax.jit\ndef f(x, i, j, n):\n    return x{writes}\n")
     assert text.startswith(("x.at[jnp.array([", "x.at[all the indices]"))
-    assert ("leaves open which value stays" in text) == meet
+    assert ("a scatter leaves open which value stays" in text) == meet
 
 
 ALONG = " with `k = jnp.arange(n)` along that axis"
@@ -220,8 +220,8 @@ def test_lines_along_several_axes_are_told_by_a_mask(writes: str, is_masked: boo
         (
             "[i, k]",
             "set",
-            "x.at[all the indices].set(all the values); where two places are equal a scatter leaves open which value "
-            "stays: jnp.where does not",
+            "x.at[all the indices].set(all the values); not where two places may be equal, of which a scatter leaves "
+            "open which value stays: there jnp.where, the last one outermost",
         ),
         ("[k : k + i]", "set", "one jnp.concatenate of them and of what stands between them"),
     ],

@@ -44,7 +44,10 @@ _LONG = 60
 _FEW = 27
 _FIRST = "compute the values first, each into a name of its own; then "
 _OF_THE_EARLIER = "; if two places may be equal, make the later value from the earlier one"
-_WHICH_IS_OPEN = "where two places are equal a scatter leaves open which value stays"
+_UNLESS = (
+    "; not where two places may be equal, of which a scatter leaves open which value stays: there {jnp}.where, the "
+)
+_UNLESS += "last one outermost"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, these where XLA fuses a GPU's writes with what reads them, and loops that make each
 # piece of the one before.
@@ -162,7 +165,7 @@ def _joined_places(told: _Told) -> Advice:
 
 
 def _unless_they_meet(told: _Told) -> str:
-    return f"; {_WHICH_IS_OPEN}: {told.jnp}.where does not" if _may_meet(told.writes, told.source) else ""
+    return _UNLESS.format(jnp=told.jnp) if _may_meet(told.writes, told.source) else ""
 
 
 def _along(places: Sequence[Part], told: _Told) -> Advice:
@@ -295,7 +298,7 @@ def _outline(told: _Told) -> str:
         return f"one {jnp}.concatenate of them and of what stands between them{_of_a_part(told)}"
     if seen.are_elements and len(seen.methods) == 1:
         apart = all(are_apart(one.index, other.index) for one, other in combinations(told.writes, 2))
-        unless = "" if apart or seen.methods != {"set"} else f"; {_WHICH_IS_OPEN}: {jnp}.where does not"
+        unless = "" if apart or seen.methods != {"set"} else _UNLESS.format(jnp=jnp)
         return _all_at_once(told) + unless
     return _masked(told)
 
