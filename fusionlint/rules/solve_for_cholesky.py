@@ -81,7 +81,7 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
         return
     yield source.finding(
         node,
-        f"the determinant of a positive definite matrix, and `{_shown(solves[0], source)}`, by elimination with pivots",
+        f"the determinant of a positive definite matrix, and {_named(solves[0], source)}, by elimination with pivots",
         write=f"f = jnp.linalg.cholesky({text}); with z = solve_triangular(f, r, lower=True) of jax.scipy.linalg, "
         "r @ inverse @ r is z @ z, and the log determinant 2 * jnp.log(jnp.diagonal(f)).sum()",
         pair=1,
@@ -207,6 +207,11 @@ def _transposed(node: cst.BaseExpression) -> cst.BaseExpression | None:
         case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("swapaxes")), args=[_, _] as args):
             return value if {constant(arg.value) for arg in args} in ({-1, -2}, {1, 2}) else None
     return None
+
+
+def _named(solve: cst.Call, source: Source) -> str:
+    """A solve as it is written, or what it calls where that is long."""
+    return f"`{brief(source.code(solve), _LONG, f'{source.code(solve.func)}(...)')}`"
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:

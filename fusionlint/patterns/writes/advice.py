@@ -45,9 +45,9 @@ _FEW = 27
 _FIRST = "compute the values first, each into a name of its own; then "
 _OF_THE_EARLIER = "; if two places may be equal, make the later value from the earlier one"
 _UNLESS = (
-    "; not where two places may be equal, of which a scatter leaves open which value stays: there {jnp}.where, the "
+    "; not where two places may be equal, of which a scatter leaves open which value stays: there {jnp}.where, "
+    "the last one outermost"
 )
-_UNLESS += "last one outermost"
 # The measured pairs of the rule's page: elements by one scatter, loops, arrays of places by one scatter, places along
 # an axis by `where` or a stack, these where XLA fuses a GPU's writes with what reads them, and loops that make each
 # piece of the one before.
