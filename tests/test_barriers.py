@@ -676,6 +676,24 @@ def test_stacked_outputs_read_after_the_loop_are_its_carry_not_an_update() -> No
     assert barrier.bytes == 40  # ten iterations write one number each; the others were there
 
 
+@pytest.mark.parametrize(
+    "reads",
+    [
+        "%z = f32[64]{0} concatenate(%end), dimensions={0}",
+        "%z = f32[64]{0} dot(%end, %x), lhs_contracting_dims={}, rhs_contracting_dims={}",
+        "%z = f32[64]{0} scatter(%end, %x, %x), to_apply=%body",
+    ],
+)
+def test_what_is_done_with_stacked_outputs_after_the_loop_is_not_why_its_steps_write_them(reads: str) -> None:
+    """The steps of a PPO rollout store f32[64] each; a concatenate of the slices afterwards had all of their launches,
+    at its own line: 96 of the 1844 of the program, of which 3 were its own."""
+    at = 'metadata={op_name="jit(f)/while/body/dynamic_update_slice" source_file="f.py" source_line=7}'
+    lines = "%u = f32[1]{0} constant({1})", f"%new = f32[64]{{0}} dynamic-update-slice(%old, %u, %i), {at}"
+    barrier = by_value(loop(*lines, last=f'{reads}, metadata={{source_file="f.py" source_line=9}}'))["new"]
+    assert (barrier.cause, barrier.detail, barrier.launches) == ("loop carry", "read after the loop", 10)
+    assert [frame.line for frame in barrier.stack] == [7]
+
+
 def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
     at = 'metadata={op_name="jit(f)/concatenate" source_file="f.py" source_line=7}'
     lines = (

@@ -168,9 +168,10 @@ def _barrier(
 def _crossing(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
     module = value.names.module
     steps = made(module, value.node, value.path)
-    uses = [
+    uses = [  # behind the loop that the writer is in nothing can be fused with it, whatever it does with the value
         (reading.reader, step)
         for reading in readings
+        if not reading.origin.left
         for step in used(module, (reading.reader.computation, reading.reader.name), reading.number)
     ]
     every = (*((writer, step) for step in steps), *uses)

@@ -191,9 +191,9 @@ def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | 
 def _loop_carry(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     if crossing.carried:
         return "", crossing.made[0]
-    if crossing.entered:
-        return "read inside the loop", crossing.made[0]
-    return ("read after the loop", crossing.made[0]) if crossing.left else None
+    if crossing.left:  # a later loop may be what reads it
+        return "read after the loop", crossing.made[0]
+    return ("read inside the loop", crossing.made[0]) if crossing.entered else None
 
 
 def _held(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
