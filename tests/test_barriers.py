@@ -677,6 +677,23 @@ def test_stacked_outputs_read_after_the_loop_are_its_carry_not_an_update() -> No
 
 
 @pytest.mark.parametrize(
+    ("op_name", "of_gradient"),
+    [
+        ("jit(f)/transpose(jvp(vmap()))/reduce_sum", True),
+        ("jit(f)/vmap(transpose(jvp(net)))/while/body/reduce_sum", True),
+        ("jit(f)/jvp(net)/reduce_sum", False),
+        ("jit(f)/jit(transpose)/transpose", False),
+    ],
+)
+def test_the_work_of_a_gradient_is_told_from_that_of_its_line(op_name: str, of_gradient: bool) -> None:
+    at = f'metadata={{op_name="{op_name}" source_file="f.py" source_line=7}}'
+    reduced = "%s = f32[] reduce(%x, %zero), dimensions={0}, to_apply=%sum"
+    module = program("%zero = f32[] constant(0)", f"{reduced}, {at}", "%z = f32[64]{0} broadcast(%s)", before=SUM)
+    barrier = by_value(module)["s"]
+    assert (barrier.cause, barrier.stack[0].line, barrier.of_gradient) == ("reduction", 7, of_gradient)
+
+
+@pytest.mark.parametrize(
     "reads",
     [
         "%z = f32[64]{0} concatenate(%end), dimensions={0}",

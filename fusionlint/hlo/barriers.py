@@ -43,6 +43,7 @@ class Barrier:
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
     branches: Branches = ()  # of the writer
+    of_gradient: bool = False  # the work at the line is that of its gradient, which jax made
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ def _barrier(
     why = blame(crossing)
     readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
+    stack = _own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before)
     return Barrier(
         value=_name(value),
         computation=writer.computation,
@@ -159,10 +161,18 @@ def _barrier(
         detail=why.detail,
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
-        stack=_own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before),
+        stack=stack,
         on_chip=bool(crossing.shape.memory_space),
         branches=writer.branches,
+        of_gradient=_is_of_gradient(value, why, crossing, stack),
     )
+
+
+def _is_of_gradient(value: _Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
+    """What jax.grad makes of a step has the step's line, and another name."""
+    copied = _copied(value) if why.cause == "copy" else ()
+    steps = (*copied, why.instruction, *crossing.made, *crossing.used)
+    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), "")
 
 
 def _crossing(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
