@@ -254,6 +254,24 @@ def test_only_the_ten_dearest_are_shown_unless_all_are_asked_for(file: str) -> N
     assert "12. concatenate  env.py:1:1" in report_text(report(*twelve), everything=True)
 
 
+def test_each_of_several_loops_has_its_own_steps() -> None:
+    """A rollout's 704 launches stood in the rest of "4 steps x 267 launches + 776"."""
+    known = Loop("while", "main", 4, None, None, 267, 1)
+    loops = (Loop("w", "main", 2, None, None, 5, 2), known, Loop("v", "main", 32, None, None, 22, 1))
+    inner = Loop("u", "body", 4, "while", None, 63, 0)
+    both = replace(report(), loops=(*loops, inner), totals=Totals(1844, 0, 64, 0))
+    assert "\n4 steps x 267 launches + 32 steps x 22 + 2 steps x 5 + 62 = 1844 launches, 64 B;" in report_text(both)
+    in_branches = replace(both, totals=Totals(1100, 0, 64, 0))
+    assert "\n4 steps x 267 launches + 32 = 1100 launches" in report_text(in_branches)
+
+
+def test_no_one_loop_is_said_to_launch_what_several_do() -> None:
+    loops = tuple(Loop(name, "main", None, None, None, launches, 0) for name, launches in (("v", 16), ("w", 190)))
+    several = replace(report(), loops=loops, totals=Totals(45, 206, 64, 32))
+    said = "45 launches and 206 launches in an iteration of each of 2 loops of unknown length, 64 B and 32 B"
+    assert said in report_text(several)
+
+
 def test_a_caret_stands_under_its_text_behind_a_tab(file: str) -> None:
     text = report_text(report(ExplainedBarrier(barrier(Frame(file, 5, 9, 5, 12)), "", "")))
     assert "      5 | \treturn new\n        | \t       ^^^\n" in text
