@@ -834,6 +834,28 @@ def test_several_readers() -> None:
     assert (barrier.cause, barrier.detail, barrier.readers) == ("several readers", "2 kernels", ("a", "b"))
 
 
+def test_a_slice_that_a_step_copies_out_of_what_a_scan_goes_over() -> None:
+    """48 of a transformer's 506 launches cut the layers' weights out of their stack, and the cause was unknown."""
+    at = 'metadata={{op_name="jit(f)/{}" source_file="f.py" source_line={}}}'
+    lines = (
+        f"%two = s32[] add(%i, %one), {at.format('add', 8)}",
+        f"%y = f32[8]{{0}} dynamic-slice(%old, %two), dynamic_slice_sizes={{8}}, {at.format('dynamic_slice', 9)}",
+        "%n = f32[8]{0} negate(%y)",
+        "%new = f32[64]{0} bitcast(%old)",
+    )
+    stacked = f"%made = f32[64]{{0}} sine(%x), {at.format('sin', 3)}"
+    barrier = by_value(loop(*lines, start="%made", first=stacked))["y"]
+    assert (barrier.cause, barrier.detail, barrier.stack[0].line) == ("copy", "of a slice", 9)
+
+
+def test_who_computes_with_what_is_cut_out_does_more_than_copy() -> None:
+    body = fused("g", "%h = f32[32]{0} slice(%g.p), slice={[0:32]}", "%t = f32[32]{0} tanh(%h)")
+    module = program("%y = f32[32]{0} fusion(%x), kind=kLoop, calls=%g", "%z = f32[32]{0} sine(%y)", before=body)
+    assert by_value(module)["y"].cause == "unknown"
+    module = program("%y = f32[32]{0} slice(%x), slice={[0:32]}", "%z = f32[32]{0} sine(%y)")
+    assert (by_value(module)["y"].cause, by_value(module)["y"].detail) == ("copy", "of a slice")
+
+
 SAVED = sorted((Path(__file__).parent / "hlo").glob("*.txt"))
 
 

@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import DOTS, REDUCES, Blame, Cause, Crossing, blame
+from fusionlint.hlo.causes import DOTS, OF_A_SLICE, REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
@@ -170,7 +170,7 @@ def _barrier(
 
 def _is_of_gradient(value: _Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
     """What jax.grad makes of a step has the step's line, and another name."""
-    copied = _copied(value) if why.cause == "copy" else ()
+    copied = _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
     return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), "")
 
@@ -218,7 +218,7 @@ def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> S
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
     where the copied value was made, not at its loop."""
     module, blamed = value.names.module, why.instruction
-    copied = _copied(value) or _copied_for(value, crossing) if why.cause == "copy" else ()
+    copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     around = _first_stack((*crossing.made, value.names.instruction(value.node)))
@@ -262,6 +262,10 @@ def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[
 
 def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
     return next((step.stack for step in steps if step.stack), ())
+
+
+def _copies_whole(why: Blame) -> bool:
+    return why.cause == "copy" and why.detail != OF_A_SLICE
 
 
 def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
