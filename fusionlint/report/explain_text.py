@@ -82,12 +82,13 @@ def barrier_blocks(report: Report, *, everything: bool = False, limit: int = SHO
 
 class Block(NamedTuple):
     """What is said of the barriers of one cause at one line; `number` counts them, dearest first. `frame` is None where
-    no line is known, `excerpt` empty where the file is not there; `callers` are "" where nobody is known. Writers and
-    readers are names of kernels."""
+    no line is known, `excerpt` empty where the file is not there; `gradient`, which `place` says too, is "" where all
+    is work of the line itself, `callers` where nobody is known. Writers and readers are names of kernels."""
 
     number: int
     cause: str
     place: str
+    gradient: str
     callers: str
     cost: str
     frame: hlo.Frame | None
@@ -120,12 +121,14 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
 def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
+    of_gradient = {barrier.of_gradient for barrier in members}
     reasons = dict.fromkeys(_reason(barrier, first.rule) for barrier in members)
     advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
         _cause(group),
         _where(members),
+        _inside(stack[0], of_gradient).strip() if stack and any(of_gradient) else "",
         _callers_of(group),
         _cost(group, totals),
         stack[0] if stack else None,
