@@ -137,6 +137,13 @@ def test_what_is_said_of_a_barrier_stands_below_its_line(file: str) -> None:
     assert "columns-of-a-stack: keep the parts apart" in text
 
 
+def test_a_barrier_of_a_lines_gradient_says_so_below_the_line(file: str) -> None:
+    of_gradient = replace(stacked(file), of_gradient=True)
+    page = explain_page([replace(small(file), barriers=(ExplainedBarrier(of_gradient, "", ""),))])
+    assert "in the gradient of step" in "\n".join(body(page).itertext())
+    assert "gradient" not in "\n".join(body(explain_page([small(file)])).itertext())
+
+
 def test_a_barrier_without_a_line_is_said_below_the_map(file: str) -> None:
     nowhere = replace(stacked(file), stack=())
     section = body(explain_page([replace(small(file), barriers=(ExplainedBarrier(nowhere, "", ""),))])).find("section")

@@ -15,6 +15,7 @@ SEEN = [
     "the fusion would result in an overly large code duplication",
     "do not fuse into the output of scatter",
     "do not fuse into the in-place operand of scatter",
+    "Producer uses the in-place operand of a scatter",
     "can't fuse multiple DUSs",
     "Too many reductions inside single fusion",
     "not fusing because there are only bitcast users",

@@ -77,6 +77,48 @@ def report(*barriers: ExplainedBarrier) -> Report:
     )
 
 
+@pytest.mark.parametrize(
+    ("of_gradient", "said"),
+    [
+        ((False, False), "env.py:4:11 in step, from"),
+        ((True, True), "env.py:4:11 in the gradient of step, from"),
+        ((False, True), "env.py:4:11 in step and its gradient, from"),
+    ],
+)
+def test_what_jax_made_of_a_line_for_its_gradient_is_said_to_be_that(
+    file: str, of_gradient: tuple[bool, bool], said: str
+) -> None:
+    """An embedding's lookup was a scatter, at a line without any, that should better be a gather."""
+    verdict = Verdict("scatter.1", "multiply.1", "do not fuse into the output of scatter")
+    found = [
+        replace(barrier(frame(file), number), cause="scatter", verdict=verdict, of_gradient=one)
+        for number, one in enumerate(of_gradient)
+    ]
+    text = report_text(report(*(ExplainedBarrier(one, "", "") for one in found)))
+    assert f"1. scatter (x2)  {said}" in text
+    assert ("instead: " in text) is not all(of_gradient)
+
+
+def test_what_xla_weighed_is_said_to_as_many_places_as_tell_it_apart(file: str) -> None:
+    weighed = [Verdict("a", "b", "", us_fused=fused, us_unfused=1.0) for fused in (1.02, 1.004, 1.0, 2.3)]
+    found = (replace(barrier(frame(file), number), verdict=one) for number, one in enumerate(weighed))
+    text = report_text(report(*(ExplainedBarrier(one, "", "") for one in found)))
+    said = [line.strip() for line in text.splitlines() if "cost model" in line]
+    assert said == [
+        "XLA: cost model, fused 1.02 us, apart 1.00 us",
+        "XLA: cost model, fused 1.004 us, apart 1.000 us",
+        "XLA: cost model, fused 1.0 us, apart 1.0 us",
+        "XLA: cost model, fused 2.3 us, apart 1.0 us",
+    ]
+
+
+def test_the_text_of_an_instruction_is_no_part_of_the_reason(file: str) -> None:
+    reason = "Fusion can not be tiled with SymbolicTileAnalysis: no tile for (d0)[s0] -> (s0 / 64)"
+    verdict = Verdict("a", "b", f'{reason} for HLO %add.1 = f32[8]{{0}} add(%b, %c), metadata={{op_name="jit(f)/add"}}')
+    text = report_text(report(ExplainedBarrier(replace(barrier(frame(file)), verdict=verdict), "", "")))
+    assert f"   XLA: {reason}\n        that is: fused, the kernel could not be cut into the tiles" in text
+
+
 def test_the_whole_report(file: str) -> None:
     explained = ExplainedBarrier(barrier(frame(file)), "columns-of-a-stack", "keep the variables apart in the carry")
     assert (
@@ -210,6 +252,24 @@ def test_only_the_ten_dearest_are_shown_unless_all_are_asked_for(file: str) -> N
     assert "11. " not in text
     assert text.endswith("… and 2 more; --all shows them\n")
     assert "12. concatenate  env.py:1:1" in report_text(report(*twelve), everything=True)
+
+
+def test_each_of_several_loops_has_its_own_steps() -> None:
+    """A rollout's 704 launches stood in the rest of "4 steps x 267 launches + 776"."""
+    known = Loop("while", "main", 4, None, None, 267, 1)
+    loops = (Loop("w", "main", 2, None, None, 5, 2), known, Loop("v", "main", 32, None, None, 22, 1))
+    inner = Loop("u", "body", 4, "while", None, 63, 0)
+    both = replace(report(), loops=(*loops, inner), totals=Totals(1844, 0, 64, 0))
+    assert "\n4 steps x 267 launches + 32 steps x 22 + 2 steps x 5 + 62 = 1844 launches, 64 B;" in report_text(both)
+    in_branches = replace(both, totals=Totals(1100, 0, 64, 0))
+    assert "\n4 steps x 267 launches + 32 = 1100 launches" in report_text(in_branches)
+
+
+def test_no_one_loop_is_said_to_launch_what_several_do() -> None:
+    loops = tuple(Loop(name, "main", None, None, None, launches, 0) for name, launches in (("v", 16), ("w", 190)))
+    several = replace(report(), loops=loops, totals=Totals(45, 206, 64, 32))
+    said = "45 launches and 206 launches in an iteration of each of 2 loops of unknown length, 64 B and 32 B"
+    assert said in report_text(several)
 
 
 def test_a_caret_stands_under_its_text_behind_a_tab(file: str) -> None:

@@ -64,8 +64,18 @@ def until(x):
         x = summed(x)
         return ordered(x)
     return jax.lax.while_loop(lambda x: x.sum() < 9, both, x)
+
+def sampled(key, x):
+    one, two = jax.random.split(key)
+    return jax.random.gamma(two, x) * one[0]
 """
-SPECS = {"draws": "key, f32[64]", "twice": "f32[64]", "loops": "key, f32[64]", "until": "f32[64]"}
+SPECS = {
+    "draws": "key, f32[64]",
+    "twice": "f32[64]",
+    "loops": "key, f32[64]",
+    "until": "f32[64]",
+    "sampled": "u32[2], f32[64]",
+}
 LINES = CODE.splitlines()
 
 
@@ -94,6 +104,16 @@ def test_each_call_of_a_function_that_jax_lowers_once_has_its_own_line(compiled:
     for path in paths(at_their_calls(after, before), "_threefry_split"):
         caller = "key = moved_on(key)" if path[0].startswith("return") else "return noise(key, x)"
         assert path[1:2] == (caller,)
+
+
+def test_what_a_function_of_jaxs_own_calls_is_called_by_the_line_that_called_that(
+    compiled: dict[str, Artifacts],
+) -> None:
+    """The keys that gamma splits in its loop were split by the line above, which it called."""
+    after, before = modules(compiled["sampled"])
+    split, gamma = "one, two = jax.random.split(key)", "return jax.random.gamma(two, x) * one[0]"
+    assert paths(at_their_calls(after, before), "_threefry_split") == {(split,), (gamma,)}
+    assert (split, gamma) in paths(after, "_threefry_split")
 
 
 def test_the_lines_inside_a_function_of_the_users_stay(compiled: dict[str, Artifacts]) -> None:

@@ -521,6 +521,41 @@ def test_who_is_jitted_for_one_platform_is_not_said_to_be_compiled_for_another(t
     assert "it asks jax for the GPU of this machine, as jax.devices('gpu') does: do without" in said["asks"]
 
 
+@pytest.mark.parametrize("target", ["cpu", "h100"])
+def test_what_runs_on_several_devices_is_not_sent_to_another_target(tmp_path: Path, target: str) -> None:
+    """An h100's error said to name --target cpu, and the CPU's that there is one device."""
+    if absent := missing(get(target)):
+        pytest.skip(absent)
+    (tmp_path / "spread.py").write_text(
+        "import os\nos.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=4'\n"
+        "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec\n\n"
+        "mesh = jax.make_mesh((4,), ('d',))\n"
+        "f = jax.jit(lambda x: x + 1, out_shardings=NamedSharding(mesh, PartitionSpec('d')))\n"
+    )
+    (found,) = compile_many([parse_spec("spread:f(f32[8])")], get(target))
+    assert isinstance(found, CompileError)
+    assert "it runs on several devices at once, and is compiled for one: do without the mesh" in str(found)
+    assert "--target" not in str(found)
+
+
+def test_what_a_library_computes_while_it_is_lowered_is_computed_here(tmp_path: Path) -> None:
+    """As lineax does in a linear solve: no Newton step of optimistix was compiled for what is not there."""
+    if absent := missing(get("h100")):
+        pytest.skip(absent)
+    (tmp_path / "solves.py").write_text(
+        "import jax\nimport jax.numpy as jnp\nfrom jax.extend.core import Primitive\n"
+        "from jax.interpreters import mlir\n\n"
+        "def twice(x):\n    with jax.ensure_compile_time_eval():\n        two = jnp.ones(()) + 1\n"
+        "    return x * float(two)\n\n"
+        "solve = Primitive('solve')\nsolve.def_abstract_eval(lambda x: x)\n"
+        "mlir.register_lowering(solve, mlir.lower_fun(twice, multiple_results=False))\n\n"
+        "def f(x):\n    return solve.bind(x)\n"
+    )
+    (found,) = compile_many([parse_spec("solves:f(f32[4])")], get("h100"))
+    assert isinstance(found, Artifacts)
+    assert platform_of(found.after) == "cuda"
+
+
 def test_callbacks_are_compiled_for_an_h100_that_is_not_there_as_for_one_that_is(tmp_path: Path) -> None:
     if absent := missing(get("h100")):
         pytest.skip(absent)

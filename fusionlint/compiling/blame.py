@@ -59,10 +59,16 @@ _NOT_HERE = re.compile(r"Unknown backend:? '?(\w+)'? requested")
 _CALLBACK = (
     "a callback (jax.debug.print, pure_callback) needs the GPU itself; take it out to compile for one that is not there"
 )
-# What is raised -> what to do about it.
+_ON_SEVERAL = (
+    "it runs on several devices at once, and is compiled for one: do without the mesh, the shardings or pmap, or name "
+    "the function that one device runs, with its shapes"
+)
+# What is raised -> what to do about it; the first that fits is said.
 _REMEDIES = {
     r"'(tuple|list|dict)' object has no attribute": "a SPEC has plain tuples, lists and dicts: for a class of your own "
     "put `example_args` beside the function",
+    r"incompatible devices for jitted computation.* device ids \[\d+, ": _ON_SEVERAL,
+    r"Number of devices \d+ must (?:be >=|equal) the product": _ON_SEVERAL,
     r"incompatible devices for jitted computation": "it names devices of this machine, by a mesh, a sharding or pmap: "
     "do without, or name --target cpu",
     r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "

@@ -149,8 +149,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
         traced = arguments.traced(function, given)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
-        with placed(sharding):
-            lowered = traced.lower()
+        lowered = lower(traced, target, sharding)
         check_platform(lowered, target, entry)
     if target.platform == "cuda" and not target.attached:
         lowered = without_callbacks(lowered)
@@ -171,6 +170,22 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
     }
 
 
+def lower(traced: Any, target: Target, sharding: Any) -> Any:
+    """`traced` as a jax.stages.Lowered for the target. Its arguments say where it runs; only where they do not is the
+    target the default device, for there a library computes what it does while it is lowered, as lineax does."""
+    if traced.jaxpr.in_avals:
+        lowered = traced.lower()
+        if target.platform in _named(lowered):
+            return lowered
+    with placed(sharding):
+        return traced.lower()
+
+
+def _named(lowered: Any) -> set[str]:
+    """The platforms that it was lowered for, as targets name them."""
+    return {_SAME_PLATFORM.get(name, name) for name in platforms_of(lowered)}
+
+
 @contextmanager
 def placed(sharding: Any) -> Iterator[None]:
     """Inside, a program of which nothing else says where it runs is lowered for the device of `sharding`: one that uses
@@ -184,7 +199,7 @@ def placed(sharding: Any) -> Iterator[None]:
 
 def check_platform(lowered: Any, target: Target, entry: Entry) -> None:
     """Raises EntryError if the function says itself what it is compiled for, and that is something else."""
-    named = {_SAME_PLATFORM.get(name, name) for name in platforms_of(lowered)}
+    named = _named(lowered)
     if named and target.platform not in named:
         raise EntryError(
             f"{entry.name} is jitted for {', '.join(sorted(named))} (by backend, device or in_shardings), whatever the "

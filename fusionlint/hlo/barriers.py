@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import DOTS, REDUCES, Blame, Cause, Crossing, blame
+from fusionlint.hlo.causes import DOTS, OF_A_SLICE, REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
@@ -43,6 +43,7 @@ class Barrier:
     stack: tuple[hlo.Frame, ...]  # call path to the line, innermost first
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
     branches: Branches = ()  # of the writer
+    of_gradient: bool = False  # the work at the line is that of its gradient, which jax made
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ def _barrier(
     why = blame(crossing)
     readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
+    stack = _own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before)
     return Barrier(
         value=_name(value),
         computation=writer.computation,
@@ -159,18 +161,27 @@ def _barrier(
         detail=why.detail,
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
-        stack=_own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before),
+        stack=stack,
         on_chip=bool(crossing.shape.memory_space),
         branches=writer.branches,
+        of_gradient=_is_of_gradient(value, why, crossing, stack),
     )
+
+
+def _is_of_gradient(value: _Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
+    """What jax.grad makes of a step has the step's line, and another name."""
+    copied = _copied(value) if _copies_whole(why) else ()
+    steps = (*copied, why.instruction, *crossing.made, *crossing.used)
+    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), "")
 
 
 def _crossing(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
     module = value.names.module
     steps = made(module, value.node, value.path)
-    uses = [
+    uses = [  # behind the loop that the writer is in nothing can be fused with it, whatever it does with the value
         (reading.reader, step)
         for reading in readings
+        if not reading.origin.left
         for step in used(module, (reading.reader.computation, reading.reader.name), reading.number)
     ]
     every = (*((writer, step) for step in steps), *uses)
@@ -207,7 +218,7 @@ def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> S
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
     where the copied value was made, not at its loop."""
     module, blamed = value.names.module, why.instruction
-    copied = _copied(value) or _copied_for(value, crossing) if why.cause == "copy" else ()
+    copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     around = _first_stack((*crossing.made, value.names.instruction(value.node)))
@@ -251,6 +262,10 @@ def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[
 
 def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
     return next((step.stack for step in steps if step.stack), ())
+
+
+def _copies_whole(why: Blame) -> bool:
+    return why.cause == "copy" and why.detail != OF_A_SLICE
 
 
 def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:

@@ -70,6 +70,8 @@ Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 
 REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
+SLICES = frozenset({"slice", "dynamic-slice"})
+OF_A_SLICE = "of a slice"
 BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 # A library runs them, or XLA in a kernel of its own.
 DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
@@ -191,9 +193,9 @@ def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | 
 def _loop_carry(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     if crossing.carried:
         return "", crossing.made[0]
-    if crossing.entered:
-        return "read inside the loop", crossing.made[0]
-    return ("read after the loop", crossing.made[0]) if crossing.left else None
+    if crossing.left:  # a later loop may be what reads it
+        return "read after the loop", crossing.made[0]
+    return ("read inside the loop", crossing.made[0]) if crossing.entered else None
 
 
 def _held(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -235,6 +237,16 @@ def _copied(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return ("made by the reader", crossing.made[0]) if copied else None
 
 
+def _cut(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """A slice that is copied out, as of what a scan goes over; numbers beside it say where it begins."""
+    cuts = [step for step in crossing.made if step.opcode in SLICES]
+    is_number = not crossing.shape.dims
+    others = (step for step in crossing.made if step.opcode not in SLICES | COPIES)
+    if not cuts or any(is_number or step.shape.dims for step in others):
+        return None
+    return OF_A_SLICE, cuts[0]
+
+
 CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("callback", _callback),  # writer or reader runs Python on the host
     ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
@@ -255,6 +267,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("reduction", _reduction),  # a reader waits for the finished reduction, or reduces the value itself
     ("copy", _copied),  # the readers only copy
     ("several readers", _several_readers),  # XLA would have to repeat the work for each
+    ("copy", _cut),  # the writer only cuts a slice out
 )
 
 

@@ -85,6 +85,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     # Scattered into zeros and combined afterwards there are as many kernels, and as many bytes.
     Reason("in-place operand of scatter", "the array that a scatter writes to has to exist before"),
+    Reason("in-place operand of a scatter", _IN_PLACE),
     Reason("unsupported opcode scatter", "a scatter is finished before anything reads it"),
     Reason("unsupported opcode", _NOT_IN_TRITON),
     Reason("unsupported instruction opcode", _NOT_IN_TRITON),

@@ -72,7 +72,7 @@ class _Program:
         }
         self.borrowed: defaultdict[str, set[Stack]] = defaultdict(set)
         for name in before.computations:
-            self.borrowed[name].update(self._borrowed(name))
+            self.borrowed[name].update((*self._borrowed(name), *self._from_before(name)))
         # What calls is printed after what is called.
         for name in before.computations:
             self._lend_to_callers(name)
@@ -107,6 +107,24 @@ class _Program:
         calls = [call for _, call in self.calls[name] if call]
         return (stack for stack in self.stacks[name] if any(call[: len(stack)] == stack for call in calls))
 
+    def _from_before(self, name: str) -> Iterator[Stack]:
+        """What a function of jax's own calls from no line, as `gamma` does `split`, is called by the line that calls
+        the former: what stands inside and does not come from there is that of an earlier call."""
+        if any(call != () for _, call in self.calls[name]):
+            return
+        lines = self._lines_that_call(name, {name})
+        for stack in self.stacks[name] if lines else ():
+            if not _names(stack, name) and not any(stack[-len(line) :] == line for line in lines):
+                yield stack
+
+    def _lines_that_call(self, name: str, seen: set[str]) -> set[Stack]:
+        """The stacks of the calls that lead to a computation, by whatever is called from no line."""
+        found = {call for _, call in self.calls[name] if call}
+        for caller in {caller for caller, call in self.calls[name] if not call} - seen:
+            seen.add(caller)
+            found |= self._lines_that_call(caller, seen)
+        return found
+
     def _lend_to_callers(self, name: str) -> None:
         """A function of jax's own that has no lines but the borrowed ones of another that it calls, as `randint` has
         those of `split`, has them from there too: another call of that one has the line."""
@@ -114,15 +132,20 @@ class _Program:
             from_there = {caller for caller, call in self.calls[name] if call and call[: len(stack)] == stack}
             for caller in from_there if len(from_there) > 1 else ():
                 called = any(call is not None for _, call in self.calls[caller])
-                function = caller.rpartition(".")[0] or caller
-                named = any(frame.function.rpartition(".")[2] == function for frame in stack)
-                if called and not named and all(one[: len(stack)] == stack for one in self.stacks[caller]):
+                has_no_other = all(one[: len(stack)] == stack for one in self.stacks[caller])
+                if called and not _names(stack, caller) and has_no_other:
                     self.borrowed[caller].add(stack)
 
 
 def _calls(before: hlo.Module, name: str) -> Iterator[tuple[str, Stack | None]]:
     """Who runs a computation, and the stack of the call; None of a loop or a branch, whose steps have all of it."""
     return ((caller, item.stack if item.opcode == "call" else None) for caller, item in before.callers(name))
+
+
+def _names(stack: Stack, name: str) -> bool:
+    """Whether a frame is in the function that the computation `name` was made of."""
+    function = name.rpartition(".")[0] or name
+    return any(frame.function.rpartition(".")[2] == function for frame in stack)
 
 
 def _without(stack: Stack, borrowed: Collection[Stack]) -> Stack:

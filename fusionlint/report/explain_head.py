@@ -12,6 +12,7 @@ from fusionlint.report.units import counted, duration, size
 # What names a target: where no command line does.
 IN_PYTHON = 'target="h100"'
 IN_PYTEST = "--fusionlint-target"
+_LOOPS = 3  # those that launch most are told apart
 
 
 def head(report: Report, option: str = "--target") -> Iterator[str]:
@@ -38,18 +39,30 @@ def brief(report: Report) -> str:
 
 
 def _launches(report: Report) -> str:
-    """`1000 steps x 4 launches + 6 = 4006 launches`: the loop that launches most, and the rest."""
+    """`1000 steps x 4 launches + 20 steps x 3 + 6 = 4066 launches`: the loops that launch most, and the rest."""
     totals = report.totals
     whole = counted(totals.launches, "launch", "launches")
     if totals.launches_per_iteration:
         again = counted(totals.launches_per_iteration, "launch", "launches")
-        return f"{whole} and {again} per iteration of a loop of unknown length"
+        return f"{whole} and {again} {_of_each(report)}"
     outer = [loop for loop in report.loops if loop.parent is None and 0 < _loop_launches(loop) <= totals.launches]
-    if not outer:
+    shown = sorted(outer, key=_loop_launches, reverse=True)[:_LOOPS]
+    # Of a conditional's branches the dearest counts: not all of their loops are in the totals.
+    while sum(map(_loop_launches, shown)) > totals.launches:
+        shown.pop()
+    if not shown:
         return whole
-    loop = max(outer, key=_loop_launches)
-    inside = counted(loop.launches_per_iteration, "launch", "launches")
-    return f"{loop.trip_count} steps x {inside} + {totals.launches - _loop_launches(loop)} = {whole}"
+    parts = [f"{loop.trip_count} steps x {loop.launches_per_iteration}" for loop in shown]
+    parts[0] += " launch" if shown[0].launches_per_iteration == 1 else " launches"
+    return f"{' + '.join(parts)} + {totals.launches - sum(map(_loop_launches, shown))} = {whole}"
+
+
+def _of_each(report: Report) -> str:
+    """Of which loops the launches per iteration are: no one loop has those of all."""
+    unknown = [loop for loop in report.loops if loop.trip_count is None and loop.launches_per_iteration]
+    if len(unknown) < 2:
+        return "per iteration of a loop of unknown length"
+    return f"in an iteration of each of {len(unknown)} loops of unknown length"
 
 
 def _loop_launches(loop: Loop) -> int:

@@ -116,6 +116,7 @@ def _barrier(explained: ExplainedBarrier) -> dict[str, Any]:
     return {
         "cause": barrier.cause,
         "detail": barrier.detail,
+        "of_gradient": barrier.of_gradient,
         "value": barrier.value,
         "opcodes": list(barrier.opcodes),
         "bytes": barrier.bytes,

@@ -183,7 +183,9 @@ def _barrier(block: Block) -> str:
         f'data-{word}="{escape(" ".join(sorted(kernels)))}"'
         for word, kernels in (("writers", block.writers), ("readers", block.readers))
     )
-    said = "".join(f"<p>{escape(line.strip())}</p>" for line in (*filter(None, (block.callers,)), *block.said))
+    said = "".join(
+        f"<p>{escape(line.strip())}</p>" for line in (*filter(None, (block.gradient, block.callers)), *block.said)
+    )
     summary = f"<b>{block.number}. {escape(block.cause)}</b> <span>{escape(block.cost)}</span>"
     opened = ' open=""' if block.number <= _OPEN else ""
     return f"<details{opened} {names}><summary>{summary}</summary>{said}</details>"

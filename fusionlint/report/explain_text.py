@@ -6,7 +6,7 @@ import linecache
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fusionlint.branches import dearest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
@@ -81,12 +82,13 @@ def barrier_blocks(report: Report, *, everything: bool = False, limit: int = SHO
 
 class Block(NamedTuple):
     """What is said of the barriers of one cause at one line; `number` counts them, dearest first. `frame` is None where
-    no line is known, `excerpt` empty where the file is not there; `callers` are "" where nobody is known. Writers and
-    readers are names of kernels."""
+    no line is known, `excerpt` empty where the file is not there; `gradient`, which `place` says too, is "" where all
+    is work of the line itself, `callers` where nobody is known. Writers and readers are names of kernels."""
 
     number: int
     cause: str
     place: str
+    gradient: str
     callers: str
     cost: str
     frame: hlo.Frame | None
@@ -119,13 +121,14 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
 def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
-    judged = (barrier.verdict for barrier in members)
-    reasons = dict.fromkeys(_reason(verdict, first.rule) for verdict in judged if verdict is not None)
+    of_gradient = {barrier.of_gradient for barrier in members}
+    reasons = dict.fromkeys(_reason(barrier, first.rule) for barrier in members)
     advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
         _cause(group),
-        _where(stack, first.barrier.value),
+        _where(members),
+        _inside(stack[0], of_gradient).strip() if stack and any(of_gradient) else "",
         _callers_of(group),
         _cost(group, totals),
         stack[0] if stack else None,
@@ -162,7 +165,7 @@ def barrier_line(explained: ExplainedBarrier) -> str:
     """`concatenate, env.py:4:11 in step: 1000 launches, 64.0 MB`."""
     barrier, group = explained.barrier, _Group((explained,))
     cost = f"{counted(group.launches, 'launch', 'launches')}, {size(group.bytes)}"
-    return f"{barrier.cause}, {_where(barrier.stack, barrier.value)}: {cost}"
+    return f"{barrier.cause}, {_where([barrier])}: {cost}"
 
 
 def _cost(group: _Group, totals: Totals) -> str:
@@ -175,13 +178,24 @@ def _cost(group: _Group, totals: Totals) -> str:
     return cost + (" per iteration" if again else "")
 
 
-def _where(stack: tuple[hlo.Frame, ...], value: str) -> str:
-    if not stack:
-        return f"no source line known (%{value})"
-    frame = stack[0]
+def _where(barriers: Sequence[Barrier]) -> str:
+    """`env.py:4:11 in step`, of barriers at one line."""
+    first = barriers[0]
+    if not first.stack:
+        return f"no source line known (%{first.value})"
+    frame = first.stack[0]
     column = f":{frame.column}" if frame.column else ""
-    function = f" in {_function(frame)}" if frame.function else ""
-    return f"{short_path(frame.path)}:{frame.line}{column}{function}"
+    return f"{short_path(frame.path)}:{frame.line}{column}{_inside(frame, {one.of_gradient for one in barriers})}"
+
+
+def _inside(frame: hlo.Frame, of_gradient: Collection[bool]) -> str:
+    """` in step`, ` in the gradient of step`, ` in step and its gradient`."""
+    function = _function(frame) if frame.function else ""
+    if not any(of_gradient):
+        return f" in {function}" if function else ""
+    if all(of_gradient):
+        return " in the gradient" + (f" of {function}" if function else "")
+    return f" in {function} and its gradient" if function else " and in the gradient"
 
 
 def _caller(stack: tuple[hlo.Frame, ...]) -> str:
@@ -254,19 +268,30 @@ def characters(frame: hlo.Frame, text: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _reason(verdict: Verdict, rule: str) -> tuple[str, ...]:
-    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one."""
-    cost = ""
-    if verdict.us_fused is not None and verdict.us_unfused is not None:
-        cost = f"cost model, fused {verdict.us_fused:.1f} us, apart {verdict.us_unfused:.1f} us"
-    said = "XLA: " + "; ".join(part for part in (verdict.reason, cost) if part)
-    lines = [said]
+def _reason(barrier: Barrier, rule: str) -> tuple[str, ...]:
+    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one, or nobody wrote what is
+    to be written in another way."""
+    verdict = barrier.verdict
+    if verdict is None:
+        return ()
+    # Behind that is the text of an instruction.
+    said = "; ".join(part for part in (verdict.reason.partition(" for HLO %")[0], _weighed(verdict)) if part)
+    lines = [f"XLA: {said}"]
     if words := plain_words(verdict.reason, verdict.consumers):
         lines.append(f"     that is: {words}")
-    instead = "" if rule else rewrite(verdict.reason)
+    instead = "" if rule or barrier.of_gradient else rewrite(verdict.reason)
     if instead:
         lines.append(f"     instead: {instead}")
     return tuple(lines)
+
+
+def _weighed(verdict: Verdict) -> str:
+    """`cost model, fused 4.2 us, apart 4.1 us`, to as many places as tell the two apart; "" where XLA did not weigh."""
+    if verdict.us_fused is None or verdict.us_unfused is None:
+        return ""
+    costs = [(f"{verdict.us_fused:.{places}f}", f"{verdict.us_unfused:.{places}f}") for places in (1, 2, 3)]
+    fused, apart = next((cost for cost in costs if cost[0] != cost[1]), costs[0])
+    return f"cost model, fused {fused} us, apart {apart} us"
 
 
 def _stages(stages: Stages) -> Iterator[str]:
