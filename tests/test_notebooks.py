@@ -154,6 +154,25 @@ def test_a_cell_that_does_not_parse_is_named_with_its_line_and_the_others_are_to
     assert "Found 2 hazards in 2 files" in result.stdout
 
 
+@pytest.mark.parametrize("broken", ["y = 2\nwith y:\nz = 3", ",f a b", "%%time\n!ls\nx = (1,\n", "def f(:"])
+def test_one_broken_cell_leaves_the_others_checked_and_fixed(folder: Path, broken: str) -> None:
+    document = notebook(IMPORTS, broken, LARGEST, "also = = 1")
+    path = folder / "train.ipynb"
+    path.write_bytes(WRITTEN["by Jupyter"](document))
+    for _ in range(2):  # the second time from the cache
+        result = run("check", "train.ipynb", "--output-format", "concise")
+        assert result.stdout.startswith("train.ipynb:cell 4:3:12: sort-for-max: ")
+        first, second = result.stderr.splitlines()
+        assert first.startswith("train.ipynb:cell 3:")
+        assert "does not parse: " in first
+        assert second.startswith("train.ipynb:cell 5:1: does not parse: ")
+        assert "Found 1 hazard in 1 file" in result.stdout
+        assert "2 cells could not be checked." in result.stdout
+        assert result.exit_code == 1
+    assert run("check", "train.ipynb", "--fix", "--unsafe-fixes").exit_code == 1  # two cells are left
+    assert path.read_bytes() == WRITTEN["by Jupyter"](document).replace(b"jnp.sort(x)[-1]  #", b"jnp.max(x)  #")
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -28,6 +28,7 @@ from fusionlint.source.plain import packed_problem, unpacked
 from fusionlint.source.processes import Progress, silent
 from fusionlint.source.scope import Scope
 from fusionlint.source.since import since, still_true
+from fusionlint.source.texts import is_notebook, text_of
 from fusionlint.source.world import World, join
 
 
@@ -86,6 +87,7 @@ def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None)
     """The results of all files of a run, and what is wrong with the rules and the cache themselves."""
     findings, problems, warnings = ([value for kept in run.kept.values() for value in kept.found[i]] for i in range(3))
     unread = [content for content in contents.values() if isinstance(content, Problem)]
+    unread += [problem for path, content in contents.items() for problem in _broken_cells(path, content)]
     unread += [Problem(package, 0, f"its rules cannot be used: {why}") for package, why in broken()]
     damaged = [Problem(str(path), 0, "was damaged; it is made anew") for path in (cache.damaged if cache else ())]
     return Result(
@@ -94,6 +96,14 @@ def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None)
         tuple(sorted([*damaged, *(Problem(*values) for values in warnings)])),
         len(contents),
     )
+
+
+def _broken_cells(path: str, content: bytes | Problem) -> Iterator[Problem]:
+    """The cells of a notebook that do not parse; the others are checked without them."""
+    if is_notebook(path) and isinstance(content, bytes):
+        from fusionlint.source.notebooks import broken_in
+
+        yield from (Problem(path, line, f"does not parse: {why}") for line, why in broken_in(text_of(path)))
 
 
 def _settings(scope: Scope) -> bytes:

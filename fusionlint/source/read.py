@@ -31,7 +31,7 @@ def read_text(data: bytes, path: str) -> Raw | Problem:
     try:
         return _read(data, path)
     except SyntaxError as error:
-        return Problem(path, error.lineno or 0, f"does not parse: {_why_not(error)}")
+        return Problem(path, error.lineno or 0, f"does not parse: {why_not(error)}")
     except RecursionError:
         return Problem(path, 0, "is nested too deeply to check")
     except (ValueError, MemoryError) as error:
@@ -47,6 +47,14 @@ def facts_of(raw: Raw | bytes | Callable[[], bytes], path: str) -> Facts:
 def read_bytes(data: bytes, path: str) -> Facts:
     """The facts of a text as if it stood at `path`. SyntaxError (ValueError for NUL bytes) when it does not parse."""
     return facts_of(_read(data, path), path)
+
+
+def why_not(error: SyntaxError) -> str:
+    """What is wrong; where a newer Python may see nothing wrong, that it was this one who looked."""
+    text = error.msg
+    if sys.version_info < (3, 12) and text.startswith("f-string"):
+        text += f" to Python {sys.version_info.major}.{sys.version_info.minor}; a newer one may read it"
+    return text
 
 
 def _read(data: bytes, path: str) -> Raw:
@@ -143,11 +151,3 @@ def _blank(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> No
 def _line_ends(text: str) -> str:
     # Between a name and what follows a line may only end inside brackets or after a backslash.
     return "\\\n" * text.count("\n")
-
-
-def _why_not(error: SyntaxError) -> str:
-    """What is wrong; where a newer Python may see nothing wrong, that it was this one who looked."""
-    text = error.msg
-    if sys.version_info < (3, 12) and text.startswith("f-string"):
-        text += f" to Python {sys.version_info.major}.{sys.version_info.minor}; a newer one may read it"
-    return text
