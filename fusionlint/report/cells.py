@@ -1,4 +1,4 @@
-"""Where in a notebook something is: the cell, and the line of that cell."""
+"""Where in a notebook something is: the cell and the line of that cell, and the line of the file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from fusionlint.finding import Problem
-from fusionlint.source.texts import is_notebook, text_of
+from fusionlint.source.texts import bytes_of, is_notebook, text_of
 
 
 class Spot(NamedTuple):
@@ -28,6 +28,15 @@ def spot(path: str, line: int) -> Spot:
     from fusionlint.source.notebooks import cell_at
 
     return Spot(path, *cell_at(text_of(path).decode(), line))
+
+
+def line_in_file(path: str, line: int) -> int:
+    """The line of the file itself, of a notebook that of its JSON: what those show who know nothing of cells."""
+    if not is_notebook(path):
+        return line
+    from fusionlint.source.notebooks import cell_at, line_in_file
+
+    return line_in_file(bytes_of(path), *cell_at(text_of(path).decode(), line))
 
 
 def message_of(problem: Problem) -> str:

@@ -83,6 +83,20 @@ def cell_at(code: str, line: int) -> tuple[int, int]:
     return cell, max(line - start, 1)
 
 
+def line_in_file(data: bytes, cell: int, line: int) -> int:
+    """The line of the notebook's JSON in which a line of a cell stands, or the first of what it is in."""
+    text = data.decode()
+    start, end = _sources(text)[cell]
+    begun = 0  # how many lines of the cell are over
+    for token in _TOKEN.finditer(text, start, end):
+        if token[1]:
+            begun += json.loads(token[1]).count("\n")
+            start = token.start()
+            if begun >= line:
+                break
+    return text.count("\n", 0, start) + 1
+
+
 @lru_cache(maxsize=4)
 def _starts(code: str) -> Sequence[tuple[int, int]]:
     """The lines that say where a cell begins, and which one."""
@@ -174,6 +188,7 @@ def _error(source: str) -> tuple[int, str] | None:
     return None
 
 
+@lru_cache(maxsize=1)
 def _sources(text: str) -> dict[int, tuple[int, int]]:
     """Where in a notebook's JSON the source of each cell begins and ends."""
     found: dict[int, tuple[int, int]] = {}
