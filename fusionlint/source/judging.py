@@ -82,13 +82,15 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
     rules = scope.rules_in(source.path)
     comments = ignores(source.data, source.path)
     used: list[tuple[Ignore, str]] = []
+    left: list[Finding] = []
     for finding in _found(source, rules, scope):
         by = [comment for comment in comments if comment.silences(finding)]
         used += [(comment, finding.rule) for comment in by]
         if not by and matters(finding, scope) and not (finding.assumed and scope.only_seen):
+            left.append(finding)
             yield finding
     if scope.unused_ignores and comments:
-        yield from unused(comments, used, rules, _rule_names())
+        yield from unused(comments, used, left, rules, _rule_names())
 
 
 def _is_for_tests(source: Source) -> bool:
