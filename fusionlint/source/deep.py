@@ -7,15 +7,17 @@ import ast
 import sys
 import warnings
 
-# The calls that a level of the tree takes at least, in libcst as in our own walk; what is shorter than this is not so
-# deep: `x+x`, two characters a level.
-_CALLS = _CHARACTERS = 2
+# The calls that a level of the tree takes at least, in libcst as in our own walk.
+_CALLS = 2
+# One of these opens nearly every level that there can be thousands of; to count them takes no time beside a parse.
+_OPENS = b"+-*/@%&|^<>.([{"
 
 
 def refuse_what_is_too_deep(text: str | bytes) -> None:
     """RecursionError for a text that is nested more deeply than what calls itself for each level can go."""
     most = sys.getrecursionlimit() // _CALLS
-    if len(text) > most * _CHARACTERS and _is_deeper(text, most):
+    data = text if isinstance(text, bytes) else text.encode()
+    if len(data) - len(data.translate(None, _OPENS)) > most and _is_deeper(text, most):
         raise RecursionError
 
 
