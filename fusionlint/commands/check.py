@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from fusionlint.commands.effects import is_given, without_effect
 from fusionlint.commands.errors import one_line_errors
 from fusionlint.commands.options import names, split
 from fusionlint.config import ConfigError, common_folder, read_config
@@ -66,7 +67,7 @@ _FORMATS = ["full", "concise", "json", "sarif", "github"]
     type=click.Path(path_type=Path),
     default=Path("stdin.py"),
     metavar="FILE",
-    help="Where the text that PATHS `-` reads from stdin belongs.",
+    help="Where the text belongs that is read from stdin, with PATHS `-` or none.",
 )
 def check(
     paths: Sequence[Path],
@@ -103,11 +104,13 @@ def check(
     from fusionlint.source.texts import file_of, unsaved
 
     context.with_resource(_ending_at_once())
-    typed = [*paths] == [Path("-")]
+    typed = [*paths] == [Path("-")] or (not paths and is_given(context, "stdin_filename"))
     paths = [stdin_filename] if typed else paths or [Path()]
     if typed:
         context.with_resource(unsaved(stdin_filename, sys.stdin.buffer.read()))
     with one_line_errors():
+        for line in without_effect(context, typed=typed):
+            click.echo(line, err=True)
         _refuse_what_is_no_file(paths)
         config = read_config(common_folder(paths))
         unused = warn_unused_ignores or config.warn_unused_ignores
