@@ -47,6 +47,16 @@ def test_what_has_an_effect_is_not_spoken_of(args: str) -> None:
     assert "no effect" not in run("check", *args.split()).stderr
 
 
+def test_the_environment_names_the_cache_and_help_and_readme_say_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSIONLINT_CACHE_DIR", "kept")
+    run("check")
+    assert {path.name for path in folder.iterdir()} == {"env.py", "kept"}
+    assert "FUSIONLINT_CACHE_DIR" in run("check", "--help").stdout
+    assert "`FUSIONLINT_CACHE_DIR`" in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
 def test_what_the_environment_says_of_the_cache_is_no_mistake_with_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSIONLINT_CACHE_DIR", "kept")
     assert run("check", "--no-cache").stderr == ""

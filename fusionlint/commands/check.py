@@ -60,6 +60,7 @@ _FORMATS = ["full", "concise", "json", "sarif", "github"]
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     envvar="FUSIONLINT_CACHE_DIR",
+    show_envvar=True,
     help="Remember here what was found, not in .fusionlint_cache at the top of the project.",
 )
 @click.option(
