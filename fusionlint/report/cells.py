@@ -44,7 +44,7 @@ def message_of(problem: Problem) -> str:
     if not is_notebook(problem.path) or not problem.line:
         return problem.message
     return re.sub(
-        r"\bon line (\d+)$", lambda found: f"on line {spot(problem.path, int(found[1])).line}", problem.message
+        r"\bon line (\d+)\b", lambda found: f"on line {spot(problem.path, int(found[1])).line}", problem.message
     )
 
 

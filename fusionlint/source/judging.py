@@ -51,7 +51,10 @@ def check_file(path: str, scope: Scope, world: World) -> Checked:
     except OSError as error:
         return Checked(problems=(Problem(path, 0, f"cannot be read: {error.strerror}"),))
     except cst.ParserSyntaxError as error:
-        return Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
+        from importlib.metadata import version  # hardly ever
+
+        why = f"does not parse: {error.message} (to libcst {version('libcst')}; a newer one may read it)"
+        return Checked(problems=(Problem(path, error.raw_line, why),))
     except (SyntaxError, UnicodeDecodeError) as error:  # the first pass reads no comments
         return Checked(problems=(Problem(path, 0, f"does not parse: {error}"),))
     except RecursionError:

@@ -50,11 +50,8 @@ def read_bytes(data: bytes, path: str) -> Facts:
 
 
 def why_not(error: SyntaxError) -> str:
-    """What is wrong; where a newer Python may see nothing wrong, that it was this one who looked."""
-    text = error.msg
-    if sys.version_info < (3, 12) and text.startswith("f-string"):
-        text += f" to Python {sys.version_info.major}.{sys.version_info.minor}; a newer one may read it"
-    return text
+    """What is wrong, and by which grammar: a newer Python may see nothing wrong."""
+    return f"{error.msg} (to Python {sys.version_info.major}.{sys.version_info.minor}, which runs fusionlint)"
 
 
 def _read(data: bytes, path: str) -> Raw:
