@@ -69,6 +69,13 @@ def test_a_baseline_that_would_not_be_written_is_an_error(args: str) -> None:
     assert "--write-baseline writes nothing with --" in result.stderr
 
 
+def test_a_diff_says_which_files_could_not_be_checked(folder: Path) -> None:
+    (folder / "env.py").write_text("x = = 1\n")
+    result = run("check", "--diff")
+    assert (result.stdout, result.exit_code) == ("", 1)
+    assert "env.py:1: does not parse: " in result.stderr
+
+
 def test_a_name_for_stdin_alone_reads_it() -> None:
     result = CliRunner().invoke(main, ["check", "--stdin-filename", "new.py", "--output-format", "concise"], HAZARD)
     assert result.stdout.startswith(f"new.py:6:12: {RULE}: ")

@@ -138,7 +138,7 @@ def check(
         for problem in made.problems:
             click.echo(text.problem(problem), err=True)
         if show_diff:
-            _show_diff(fixed, noun)
+            _show_diff(fixed, found, noun)
         if typed:
             _print_fixed(stdin_filename, fixed, found, choose, noun)
     with one_line_errors():
@@ -181,14 +181,16 @@ def _files_of(paths: Sequence[Path], config: Config, *, typed: bool, force: bool
     return [path for path in paths if not (force and is_excluded(path, config.exclude, config.root))]
 
 
-def _show_diff(fixed: Sequence[Fixed], noun: str) -> NoReturn:
-    """What fixes would change."""
+def _show_diff(fixed: Sequence[Fixed], found: Result, noun: str) -> NoReturn:
+    """What fixes would change; exit 1 where there is something, or a file could not be checked."""
     from fusionlint.report import text
     from fusionlint.source.fixing import diff
 
     click.echo("".join(diff(one) for one in fixed), nl=False)
     click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
-    sys.exit(1 if fixed else 0)
+    for problem in found.problems:
+        click.echo(text.problem(problem), err=True)
+    sys.exit(1 if fixed or found.problems else 0)
 
 
 def _print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chosen, noun: str) -> NoReturn:
