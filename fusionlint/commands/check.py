@@ -101,7 +101,7 @@ def check(
     from fusionlint.source.briefs import recall
     from fusionlint.source.cache import FOLDER, Cache
     from fusionlint.source.check import check_files, world_of
-    from fusionlint.source.files import project_folder
+    from fusionlint.source.files import project_folder, rest_of_project
     from fusionlint.source.texts import file_of, unsaved
 
     context.with_resource(_ending_at_once())
@@ -122,7 +122,12 @@ def check(
         known = baseline_of(config, baseline, write=write_baseline)
         reports = evidence_of(evidence)
         files = _files_of(paths, config, typed=typed, force=force_exclude)
-        run = partial(check_files, files, scope, jobs, cache)
+        near = (
+            []
+            if typed or not all(path.is_file() for path in paths)
+            else rest_of_project(files, config.exclude, config.root)
+        )
+        run = partial(check_files, files, scope, jobs, cache, beside=near)
         with Counter(sys.stderr) as progress:
             found = run(progress)
         result = weighed(found, reports, scope)
@@ -132,7 +137,7 @@ def check(
         from fusionlint.source.fixing import fix_files
 
         choose = chosen(result, None if write_baseline else known)
-        world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache)
+        world = world_of(files, {finding.location.path for finding in found.findings}, jobs, cache, near)
         made = fix_files(found, scope, world, unsafe=unsafe_fixes, choose=choose)
         fixed = made.files
         for problem in made.problems:
