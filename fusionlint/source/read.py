@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import itertools
 import re
 import sys
@@ -28,6 +29,8 @@ _ALIAS = regex(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 def read_text(data: bytes, path: str) -> Raw | Problem:
     """What is kept of a file's bytes."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Problem(path, 0, "does not parse: it is in UTF-16, as PowerShell's > writes it; Python reads UTF-8")
     try:
         return _read(data, path)
     except SyntaxError as error:
