@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
 from fusionlint.finding import Finding
@@ -165,6 +167,22 @@ def test_bytes_that_are_no_utf_8_are_the_files_fault(tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(HAZARD.encode() + b"# caf\xe9\n")
     (problem,) = check_files([tmp_path / "latin.py"], EVERYTHING, 1).problems
     assert problem.message.startswith("does not parse: ")
+
+
+def test_what_does_not_parse_says_to_whom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "new.py").write_text("x = = 1\n")
+    (problem,) = check_files([tmp_path / "new.py"], EVERYTHING, 1).problems
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert problem.message == f"does not parse: invalid syntax (to Python {here}, which runs fusionlint)"
+
+    def refused(*_: object) -> None:
+        raise cst.ParserSyntaxError("parser error", lines=["x"], raw_line=2, raw_column=0)
+
+    monkeypatch.setattr(cst, "parse_module", refused)
+    (tmp_path / "new.py").write_text(HAZARD)
+    (problem,) = check_files([tmp_path / "new.py"], EVERYTHING, 1).problems
+    told = f"does not parse: parser error (to libcst {version('libcst')}; a newer one may read it)"
+    assert problem.message == told
 
 
 def test_a_fixed_text_from_stdin_goes_to_stdout(tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ def test_json_is_the_documented_shape(folder: Path) -> None:
         ("syntax.py", b"def f(:\n    pass\n", "syntax.py:1: does not parse"),
         ("latin.py", b"x = '\xe9'\n", "latin.py:1: does not parse"),
         ("null.py", b"x = 1\0\n", "null.py"),
+        ("wide.py", "x = 1\n".encode("utf-16"), "wide.py: does not parse: it is in UTF-16"),
         ("deep.py", b"x = " + b"(" * 300 + b")" * 300 + b"\n", "deep.py"),
     ],
 )

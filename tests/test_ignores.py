@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import HAZARD, RULE, run
+from commands import CALL, HAZARD, RULE, run
 
 from fusionlint.source.ignores import ignores
 from fusionlint.source.per_file import PerFile
@@ -65,6 +65,57 @@ def test_a_comment_anywhere_can_silence_a_whole_file(folder: Path, comment: str,
     assert run("check").exit_code == exit_code
     (folder / "env.py").write_text(f"{HAZARD}\n\n{comment}\n")
     assert run("check").exit_code == exit_code
+
+
+WRAPPED = """\
+import jax.numpy as jnp
+
+
+def swap(s):  # 4
+    n = s.shape[0]
+    return (  # 6
+        # 7
+        jnp.zeros((n, 2))  # 8
+        .at[:, 0]  # 9
+        .set(s[:, 1])
+        .at[:, 1]
+        .set(s[:, 0])  # 12
+        * 1
+    )  # 14
+"""
+
+
+@pytest.mark.parametrize("line", [6, 8, 14])
+def test_the_first_or_last_line_of_a_statement_or_the_line_of_the_finding_takes_the_comment(
+    folder: Path, line: int
+) -> None:
+    (folder / "env.py").write_text(WRAPPED.replace(f"# {line}\n", f"# fusionlint: ignore[{RULE}]\n"))
+    assert run("check", "--warn-unused-ignores").exit_code == 0
+
+
+@pytest.mark.parametrize("rules", ["", f"[{RULE}]"])
+@pytest.mark.parametrize("line", [7, 9])
+def test_in_the_middle_of_a_statement_a_comment_is_unused_and_told_where_to_go(
+    folder: Path, line: int, rules: str
+) -> None:
+    (folder / "env.py").write_text(WRAPPED.replace(f"# {line}\n", f"# fusionlint: ignore{rules}\n"))
+    shown = run("check", "--warn-unused-ignores", "--output-format", "concise").stdout.splitlines()[:2]
+    finding, told = sorted(shown, key=lambda row: "unused-ignore" in row)
+    assert finding.startswith(f"env.py:8:9: {RULE}: ")
+    assert told.startswith(f"env.py:{line}:")
+    assert f"it is in the middle of a statement; {RULE} is found on line 8 of it" in told
+
+
+def test_a_comment_on_the_line_of_one_finding_is_not_meant_for_another_of_the_statement(folder: Path) -> None:
+    both = f"    return (\n        {CALL},  # fusionlint: ignore[{RULE}]\n        {CALL},\n    )\n"
+    (folder / "env.py").write_text(HAZARD.replace(f"    return {CALL}\n", both))
+    shown = run("check", "--warn-unused-ignores", "--output-format", "concise").stdout.splitlines()
+    assert [row.partition(" ")[0] for row in shown[:-1]] == ["env.py:8:9:"]
+
+
+def test_a_comment_at_the_head_of_a_function_is_not_for_its_body(folder: Path) -> None:
+    (folder / "env.py").write_text(WRAPPED.replace("# 4\n", f"# fusionlint: ignore[{RULE}]\n"))
+    assert run("check", "--warn-unused-ignores").stdout.count("env.py:") == 2
 
 
 def test_a_string_is_no_comment() -> None:

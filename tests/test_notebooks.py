@@ -134,14 +134,25 @@ def test_json_has_the_cell_and_the_lines_in_it(folder: Path) -> None:
     assert (edit["cell"], edit["line"], edit["end_line"]) == (3, 3, 3)
 
 
-def test_annotations_and_sarif_are_about_the_notebook_and_name_the_cell(folder: Path) -> None:
-    first, _ = run("check", "train.ipynb", "--output-format", "github").stdout.splitlines()
-    assert first.startswith("::warning file=train.ipynb,title=sort-for-max::cell 3, line 3: everything is sorted")
+@pytest.mark.parametrize("written", WRITTEN)
+def test_annotations_and_sarif_are_at_the_line_of_the_file_and_name_the_cell(folder: Path, written: str) -> None:
+    data = WRITTEN[written](notebook(IMPORTS, LARGEST, SHELL, TIMED, "x =\n"))
+    (folder / "train.ipynb").write_bytes(data)
+    here = next(n for n, line in enumerate(data.split(b"\n"), 1) if b"return jnp.sort(x)[-1]" in line)
+    broken = next(n for n, line in enumerate(data.split(b"\n"), 1) if b"x =" in line)
+    first, _, problem = run("check", "train.ipynb", "--output-format", "github").stdout.splitlines()
+    place = f"file=train.ipynb,line={here},endLine={here},title=sort-for-max"
+    assert first.startswith(f"::warning {place}::cell 3, line 3: everything is sorted")
+    assert problem.startswith(
+        f"::error file=train.ipynb,line={broken},title=fusionlint::cell 6, line 1: does not parse"
+    )
     (told,) = json.loads(run("check", "train.ipynb", "--output-format", "sarif").stdout)["runs"]
     result = told["results"][0]
     assert result["message"]["text"].startswith("cell 3, line 3: everything is sorted")
-    assert "region" not in result["locations"][0]["physicalLocation"]
-    assert "fixes" not in result  # its regions would be lines of JSON
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": here, "endLine": here}
+    assert "fixes" not in result  # its regions would be columns of JSON
+    (note,) = told["invocations"][0]["toolExecutionNotifications"]
+    assert note["locations"][0]["physicalLocation"]["region"] == {"startLine": broken}
 
 
 def test_a_cell_that_does_not_parse_is_named_with_its_line_and_the_others_are_told(folder: Path) -> None:
@@ -152,6 +163,25 @@ def test_a_cell_that_does_not_parse_is_named_with_its_line_and_the_others_are_to
         result.stderr
     )
     assert "Found 2 hazards in 2 files" in result.stdout
+
+
+@pytest.mark.parametrize("broken", ["y = 2\nwith y:\nz = 3", ",f a b", "%%time\n!ls\nx = (1,\n", "def f(:"])
+def test_one_broken_cell_leaves_the_others_checked_and_fixed(folder: Path, broken: str) -> None:
+    document = notebook(IMPORTS, broken, LARGEST, "also = = 1")
+    path = folder / "train.ipynb"
+    path.write_bytes(WRITTEN["by Jupyter"](document))
+    for _ in range(2):  # the second time from the cache
+        result = run("check", "train.ipynb", "--output-format", "concise")
+        assert result.stdout.startswith("train.ipynb:cell 4:3:12: sort-for-max: ")
+        first, second = result.stderr.splitlines()
+        assert first.startswith("train.ipynb:cell 3:")
+        assert "does not parse: " in first
+        assert second.startswith("train.ipynb:cell 5:1: does not parse: ")
+        assert "Found 1 hazard in 1 file" in result.stdout
+        assert "2 cells could not be checked." in result.stdout
+        assert result.exit_code == 1
+    assert run("check", "train.ipynb", "--fix", "--unsafe-fixes").exit_code == 1  # two cells are left
+    assert path.read_bytes() == WRITTEN["by Jupyter"](document).replace(b"jnp.sort(x)[-1]  #", b"jnp.max(x)  #")
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,28 @@ def test_a_finding_says_whether_it_assumes_how_its_code_runs(code: str, is_assum
     assert assumed("--only-seen") == ([] if is_assumed else [False])
 
 
+def test_of_a_file_that_is_named_the_callers_in_its_project_are_seen(folder: Path) -> None:
+    """pre-commit names the files that are to be committed."""
+    (folder / "pyproject.toml").touch()
+    (folder / "m.py").write_text(HAZARD)
+    assert assumed("m.py") == [True]
+    (folder / "n.py").write_text("import jax\n\nfrom m import swap\n\nstep = jax.vmap(swap)\n")
+    assert assumed("m.py") == assumed("--only-seen", "m.py") == assumed("m.py", "--no-cache") == [False]
+    (folder / "n.py").write_text("x = =")
+    assert assumed("m.py") == [True]
+    assert "n.py" not in run("check", "m.py").stderr
+    (folder / "n.py").write_text("import jax\nimport m\n\nstep = jax.vmap(m.swap)\n")
+    assert assumed("m.py") == [False]
+    (folder / "n.py").unlink()
+    assert assumed("m.py") == [True]
+
+
+def test_of_a_file_that_belongs_to_no_project_nothing_else_is_read(folder: Path) -> None:
+    (folder / "m.py").write_text(HAZARD)
+    (folder / "n.py").write_text("import jax\n\nfrom m import swap\n\nstep = jax.vmap(swap)\n")
+    assert assumed("m.py") == [True]
+
+
 def test_another_file_that_traces_the_code_shows_how_it_runs(folder: Path) -> None:
     (folder / "m.py").write_text(HAZARD)
     assert assumed() == [True]

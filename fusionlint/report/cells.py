@@ -1,4 +1,4 @@
-"""Where in a notebook something is: the cell, and the line of that cell."""
+"""Where in a notebook something is: the cell and the line of that cell, and the line of the file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from fusionlint.finding import Problem
-from fusionlint.source.texts import is_notebook, text_of
+from fusionlint.source.texts import bytes_of, is_notebook, text_of
 
 
 class Spot(NamedTuple):
@@ -30,12 +30,21 @@ def spot(path: str, line: int) -> Spot:
     return Spot(path, *cell_at(text_of(path).decode(), line))
 
 
+def line_in_file(path: str, line: int) -> int:
+    """The line of the file itself, of a notebook that of its JSON: what those show who know nothing of cells."""
+    if not is_notebook(path):
+        return line
+    from fusionlint.source.notebooks import cell_at, line_in_file
+
+    return line_in_file(bytes_of(path), *cell_at(text_of(path).decode(), line))
+
+
 def message_of(problem: Problem) -> str:
     """What is wrong with a file; other lines that Python names are those of the cell, too."""
     if not is_notebook(problem.path) or not problem.line:
         return problem.message
     return re.sub(
-        r"\bon line (\d+)$", lambda found: f"on line {spot(problem.path, int(found[1])).line}", problem.message
+        r"\bon line (\d+)\b", lambda found: f"on line {spot(problem.path, int(found[1])).line}", problem.message
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusionlint.finding import Finding, Problem
-from fusionlint.report.cells import before, message_of
+from fusionlint.report.cells import before, line_in_file, message_of
 from fusionlint.report.paths import from_top
 from fusionlint.report.text import said
 from fusionlint.source.ignores import UNUSED
@@ -30,14 +30,13 @@ def finding_command(finding: Finding, top: Path) -> str:
     """`::warning file=...,line=...::message`, a notice where it is assumed how the code runs; `top` is the
     repository's folder, which GitHub's paths start from.
 
-    GitHub takes columns only where they are of one line. What is in a notebook, a line of JSON, is told of the file.
+    GitHub takes columns only where they are of one line; those of a cell are not those of its line of JSON.
     """
     where = finding.location
-    place: dict[str, object] = {"file": from_top(where.path, top) or where.path}
-    if not is_notebook(where.path):
-        place |= {"line": where.line, "endLine": where.end_line}
-        if where.line == where.end_line:
-            place |= {"col": where.column, "endColumn": where.end_column}
+    lines = {"line": line_in_file(where.path, where.line), "endLine": line_in_file(where.path, where.end_line)}
+    place: dict[str, object] = {"file": from_top(where.path, top) or where.path, **lines}
+    if where.line == where.end_line and not is_notebook(where.path):
+        place |= {"col": where.column, "endColumn": where.end_column}
     level = "notice" if finding.assumed else "warning"
     message = before(where.path, where.line) + "\n".join(said(finding))
     return _command(level, {**place, "title": finding.rule}, message)
@@ -48,8 +47,8 @@ def problem_commands(problems: Iterable[Problem], level: str, top: Path) -> Iter
     for problem in problems:
         place: dict[str, object] = {"title": "fusionlint"}
         if Path(problem.path).exists():  # else it is about a package that brings rules
-            line = {} if is_notebook(problem.path) else {"line": max(problem.line, 1)}
-            place = {"file": from_top(problem.path, top) or problem.path, **line, **place}
+            line = line_in_file(problem.path, problem.line) if problem.line else 1
+            place = {"file": from_top(problem.path, top) or problem.path, "line": line, **place}
         yield _command(level, place, before(problem.path, problem.line) + message_of(problem))
 
 

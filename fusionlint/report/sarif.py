@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fusionlint.finding import MAY_CHANGE, Edit, Finding, Location, Problem, Suggestion
-from fusionlint.report.cells import before, message_of
+from fusionlint.report.cells import before, line_in_file, message_of
 from fusionlint.report.paths import from_top
 from fusionlint.report.text import said
 from fusionlint.source.fix import lines_of
@@ -130,18 +130,20 @@ def _notification(problem: Problem, level: str, top: Path) -> dict[str, Any]:
     if not Path(problem.path).exists():  # it is about a package that brings rules
         return note
     where: dict[str, Any] = {"artifactLocation": _artifact(problem.path, top)}
-    if problem.line and not is_notebook(problem.path):
-        where["region"] = {"startLine": problem.line}
+    if problem.line:
+        where["region"] = {"startLine": line_in_file(problem.path, problem.line)}
     return note | {"locations": [{"physicalLocation": where}]}
 
 
 def _location(where: Location, top: Path) -> dict[str, Any]:
-    """A notebook as a whole: its lines of JSON are nobody's."""
-    region = {} if is_notebook(where.path) else {"region": _region(where)}
-    return {"physicalLocation": {"artifactLocation": _artifact(where.path, top), **region}}
+    return {"physicalLocation": {"artifactLocation": _artifact(where.path, top), "region": _region(where)}}
 
 
 def _region(where: Location) -> dict[str, int]:
+    """Of a notebook the lines of its JSON, whose columns are not those of the cell."""
+    if is_notebook(where.path):
+        lines = line_in_file(where.path, where.line), line_in_file(where.path, where.end_line)
+        return dict(zip(("startLine", "endLine"), lines, strict=True))
     return {
         "startLine": where.line,
         "startColumn": where.column,

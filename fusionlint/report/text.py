@@ -13,7 +13,7 @@ from fusionlint.finding import Confirmation, Finding, Location, Measurement, Pro
 from fusionlint.report.cells import Spot, message_of, spot
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
-from fusionlint.source.texts import text_of
+from fusionlint.source.texts import is_notebook, text_of
 
 if TYPE_CHECKING:
     from fusionlint.checking import Outcome
@@ -176,7 +176,7 @@ def statistics(findings: Iterable[Finding]) -> str:
 def summary(outcome: Outcome) -> str:
     """The last line: how much was found, and what to do next."""
     in_files = f"in {_count(outcome.files, 'file')}"
-    rest = f" {_count(len(outcome.problems), 'file')} could not be checked." if outcome.problems else ""
+    rest = f" {_unchecked(outcome.problems)} could not be checked." if outcome.problems else ""
     rest += f" {outcome.known} known from the baseline." if outcome.known else ""
     if outcome.reports:
         confirmed = _count(sum(bool(finding.confirmed) for finding in outcome.findings), "finding")
@@ -194,6 +194,13 @@ def summary(outcome: Outcome) -> str:
     whole = ", ".join([f"Found {found} {in_files}", *_fixable(outcome.findings)])
     more = f" `fusionlint rule {next(iter(rules)) if len(rules) == 1 else 'NAME'}` says more." if rules else ""
     return f"{whole}.{rest}{more}"
+
+
+def _unchecked(problems: Iterable[Problem]) -> str:
+    """`1 file and 2 cells`: of a notebook a line of a cell is to blame."""
+    of_cells = Counter(bool(one.line) and is_notebook(one.path) for one in problems)
+    counts = [_count(of_cells[kind], noun) for kind, noun in ((False, "file"), (True, "cell")) if of_cells[kind]]
+    return " and ".join(counts)
 
 
 def _fixable(findings: Iterable[Finding]) -> Iterator[str]:

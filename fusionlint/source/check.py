@@ -28,6 +28,7 @@ from fusionlint.source.plain import packed_problem, unpacked
 from fusionlint.source.processes import Progress, silent
 from fusionlint.source.scope import Scope
 from fusionlint.source.since import since, still_true
+from fusionlint.source.texts import is_notebook, text_of
 from fusionlint.source.world import World, join
 
 
@@ -47,18 +48,23 @@ def check_files(
     jobs: int = 1,
     cache: Cache | None = None,
     progress: Progress = silent,
+    beside: Sequence[Path] = (),
 ) -> Result:
-    """The findings of all rules of `scope` in the files `paths`, sorted by place."""
+    """The findings of all rules of `scope` in the files `paths`, sorted by place; those `beside` them have a say."""
     with _without_collection():
         look_again()
         contents = {path: content_of(path) for path in map(str, sorted(paths))}
         seen = {path: _seen(path, content) for path, content in contents.items() if isinstance(content, bytes)}
-        key = (b"", b"") if cache is None else (_settings(scope), digest(*map(os.fsencode, contents)))
+        key = (
+            (b"", b"")
+            if cache is None
+            else (_settings(scope), digest(*map(os.fsencode, contents), b"", *map(os.fsencode, beside)))
+        )
         # Of what a run over others found, one file alone has little; to read it takes longer than to find that again.
         run = None if cache is None else cache.run(*key, or_another=len(contents) > 1)
         if run is None or not _still_holds(run, contents, seen):
             last = run
-            run, notes = undamaged(cache, lambda: _run(contents, seen, scope, jobs, cache, last, progress))
+            run, notes = undamaged(cache, lambda: _run(contents, seen, scope, jobs, cache, last, progress, beside))
             if cache is not None:
                 cache.keep_run(*key, run, notes)
                 keep(cache)
@@ -66,18 +72,24 @@ def check_files(
 
 
 def world_of(
-    paths: Iterable[Path], around: Collection[str] | None = None, jobs: int = 1, cache: Cache | None = None
+    paths: Iterable[Path],
+    around: Collection[str] | None = None,
+    jobs: int = 1,
+    cache: Cache | None = None,
+    beside: Sequence[Path] = (),
 ) -> World:
-    """What the files, and those that they import from, say together, by their facts alone: all of them, or those that
-    are connected with the files `around`."""
-    return undamaged(cache, lambda: _world_of(paths, around, jobs, cache))
+    """What the files, those that they import from, and those `beside` them say together, by their facts alone: all of
+    them, or those that are connected with the files `around`."""
+    return undamaged(cache, lambda: _world_of(paths, around, jobs, cache, beside))
 
 
-def _world_of(paths: Iterable[Path], around: Collection[str] | None, jobs: int, cache: Cache | None) -> World:
+def _world_of(
+    paths: Iterable[Path], around: Collection[str] | None, jobs: int, cache: Cache | None, beside: Sequence[Path]
+) -> World:
     known = Known(cache)
     contents = {str(path): content for path in paths if isinstance(content := content_of(str(path)), bytes)}
     failed = known.read(contents, jobs)
-    found = connected(known, contents.keys() - failed.keys())
+    found = connected(known, contents.keys() - failed.keys(), known.read_beside(map(str, beside), jobs))
     groups = (g.paths for g in found.groups if around is None or not set(around).isdisjoint(g.paths))
     return join({path: known.facts(path) for path in sorted(path for paths in groups for path in paths)})
 
@@ -86,6 +98,7 @@ def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None)
     """The results of all files of a run, and what is wrong with the rules and the cache themselves."""
     findings, problems, warnings = ([value for kept in run.kept.values() for value in kept.found[i]] for i in range(3))
     unread = [content for content in contents.values() if isinstance(content, Problem)]
+    unread += [problem for path, content in contents.items() for problem in _broken_cells(path, content)]
     unread += [Problem(package, 0, f"its rules cannot be used: {why}") for package, why in broken()]
     damaged = [Problem(str(path), 0, "was damaged; it is made anew") for path in (cache.damaged if cache else ())]
     return Result(
@@ -94,6 +107,14 @@ def _result(run: Run, contents: dict[str, bytes | Problem], cache: Cache | None)
         tuple(sorted([*damaged, *(Problem(*values) for values in warnings)])),
         len(contents),
     )
+
+
+def _broken_cells(path: str, content: bytes | Problem) -> Iterator[Problem]:
+    """The cells of a notebook that do not parse; the others are checked without them."""
+    if is_notebook(path) and isinstance(content, bytes):
+        from fusionlint.source.notebooks import broken_in
+
+        yield from (Problem(path, line, f"does not parse: {why}") for line, why in broken_in(text_of(path)))
 
 
 def _settings(scope: Scope) -> bytes:
@@ -123,6 +144,7 @@ def _run(
     cache: Cache | None,
     last: Run | None,
     progress: Progress,
+    beside: Sequence[Path],
 ) -> tuple[Run, Notes]:
     """The results of all files, those of the last run where they still hold, else new ones; and what was asked for
     them of the others of large components."""
@@ -130,9 +152,10 @@ def _run(
     known = Known(cache)
     failed = known.read(readable, jobs)
     checked = readable.keys() - failed.keys()
+    others = known.read_beside(map(str, beside), jobs)
     before = cache.notes(last) if last is not None and cache is not None else None
     as_before = still_connected(known, checked, seen, last, before) if last is not None and before is not None else None
-    leaves, groups, unread = as_before or connected(known, checked)
+    leaves, groups, unread = as_before or connected(known, checked, others)
     around = {path: known.texts[path].digest for path in leaves.keys() - checked}
     known.keep({**readable, **around})
     keys = {path: digest(seen[path], group.digest) for group in groups for path in group.paths if path in checked}

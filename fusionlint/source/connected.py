@@ -23,11 +23,14 @@ class Connected(NamedTuple):
     unread: dict[str, bytes]
 
 
-def connected(known: Known, paths: Iterable[str]) -> Connected:
-    """How the files `paths` are connected, whose texts are known."""
-    leaves = {path: known.leaf(path) for path in paths}
+def connected(known: Known, paths: Iterable[str], beside: Iterable[str] = ()) -> Connected:
+    """How the files `paths` are connected, whose texts are known, with what they import and with those `beside` them;
+    of the components those that one of the `paths` is in."""
+    wanted = {*paths}
+    leaves = {path: known.leaf(path) for path in (*wanted, *beside)}
     leaves = dict(sorted((leaves | neighbours(leaves, known.leaf_around)).items()))
-    return Connected(leaves, components(leaves), known.unread)
+    groups = components(leaves)
+    return Connected(leaves, [g for g in groups if not wanted.isdisjoint(g.paths)] if beside else groups, known.unread)
 
 
 def still_connected(

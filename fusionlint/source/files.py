@@ -173,6 +173,17 @@ def project_folder(path: Path) -> Path:
     return _project_root(_real(path if path.is_dir() else path.parent)) or Path.cwd()
 
 
+def rest_of_project(files: Sequence[Path], exclude: Sequence[str], top: Path) -> list[Path]:
+    """The other Python files of the project that the files are in, as a run over all of it would find them; none where
+    nothing says where it begins."""
+    folder = _project_root(_real(files[0].parent)) if files else None
+    if folder is None or folder == Path.home():
+        return []
+    here = Path(os.path.relpath(folder)) if Path.cwd().is_relative_to(folder) else folder
+    named = {real_path(str(file)) for file in files}
+    return [path for path in python_files([here], exclude, top=top) if real_path(str(path)) not in named]
+
+
 def real_path(path: str) -> str:
     """The path without symbolic links on the way; where the file itself is one, that stays."""
     folder, name = os.path.split(path)

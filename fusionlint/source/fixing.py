@@ -14,6 +14,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding, Problem, Suggestion
 from fusionlint.source.check import Result
+from fusionlint.source.deep import refuse_what_is_too_deep
 from fusionlint.source.fix import apply, fixes, split_lines
 from fusionlint.source.judging import check_text
 from fusionlint.source.read import as_older
@@ -96,6 +97,7 @@ def fix_text(
 
 def _rewrite(path: str, data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
     """The file with its edits; None when it does not come back byte for byte from libcst, or would not parse after."""
+    refuse_what_is_too_deep(data)
     tree = cst.parse_module(data)
     if tree.bytes != data:
         return None  # a form feed, a lone CR: positions cannot be trusted to the character

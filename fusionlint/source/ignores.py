@@ -23,21 +23,33 @@ UNUSED_MEANS = "A `# fusionlint: ignore` comment that silences nothing."
 _IGNORE = regex(r"#\s*fusionlint:\s*ignore(?P<file>-file)?(?![\w-])(?:\s*\[(?P<names>[^\]]*)\])?")
 # A list of rules without brackets around it: `ignore: a`, `ignore(a)`, `ignore[a`.
 _LIST = regex(r"[ \t]*(?P<mark>[:(\[])?[ \t]*(?P<name>[\w-]+)")
+# What is no part of a statement, or does not begin one.
+_BETWEEN = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 class Ignore(NamedTuple):
-    """One comment; `names` are the rules in its brackets, None without brackets. `code` is the whole line."""
+    """One comment; `names` are the rules in its brackets, None without brackets. `code` is the whole line, `first` and
+    `last` are the lines of the statement that it stands in or behind, of a compound one those of its head."""
 
     location: Location
     names: tuple[str, ...] | None
     whole_file: bool
     code: str
+    first: int
+    last: int
 
     def silences(self, finding: Finding) -> bool:
-        """Whether the finding is of one of its rules, and begins or ends on its line or is anywhere in its file."""
-        lines = (finding.location.line, finding.location.end_line)
+        """Whether the finding is of one of its rules, and begins or ends on its line, begins in a statement that does,
+        or is anywhere in its file."""
+        named, line = self.names is None or finding.rule in self.names, self.location.line
+        begins, ends = finding.location.line, finding.location.end_line
+        of_statement = line in (self.first, self.last) and self.first <= begins <= self.last
+        return named and (self.whole_file or line in (begins, ends) or of_statement)
+
+    def is_meant_for(self, finding: Finding) -> bool:
+        """Whether the finding, of one of its rules, begins in its statement: on the first or last line it silences."""
         named = self.names is None or finding.rule in self.names
-        return named and (self.whole_file or self.location.line in lines)
+        return named and self.first <= finding.location.line <= self.last
 
     def without(self, names: Iterable[str]) -> Edit:
         """Takes the rules `names` out of the brackets; where none is left, the comment is taken away."""
@@ -81,14 +93,26 @@ def ignores(data: bytes, path: str) -> tuple[Ignore, ...]:
 
 
 def _ignores(lines: Sequence[str], path: str) -> Iterator[Ignore]:
+    comments: list[tokenize.TokenInfo] = []  # those of the statement that is open
+    first = 0  # its first line, 0 between statements
     for token in tokenize.generate_tokens(iter([*lines, ""]).__next__):
-        if token.type != tokenize.COMMENT:
-            continue
-        line, start = token.start
-        for match in _IGNORE.finditer(token.string):
-            where = Location(path, line, start + match.start() + 1, line, start + match.end() + 1)
-            names = None if match["names"] is None else tuple(filter(None, map(str.strip, match["names"].split(","))))
-            yield Ignore(where, names, bool(match["file"]), lines[line - 1])
+        line = token.start[0]
+        if token.type == tokenize.COMMENT:
+            comments.append(token)
+        elif token.type not in _BETWEEN:
+            first = first or line
+        if token.type == tokenize.NEWLINE or not first:
+            yield from (one for comment in comments for one in _asked(comment, lines, path, (first or line, line)))
+            comments, first = [], 0
+
+
+def _asked(token: tokenize.TokenInfo, lines: Sequence[str], path: str, statement: tuple[int, int]) -> Iterator[Ignore]:
+    """What a comment asks for, in or behind a statement of these lines."""
+    line, start = token.start
+    for match in _IGNORE.finditer(token.string):
+        where = Location(path, line, start + match.start() + 1, line, start + match.end() + 1)
+        names = None if match["names"] is None else tuple(filter(None, map(str.strip, match["names"].split(","))))
+        yield Ignore(where, names, bool(match["file"]), lines[line - 1], *statement)
 
 
 def unknown_names(comments: Iterable[Ignore], known: Sequence[str]) -> Iterator[Problem]:
@@ -108,17 +132,26 @@ def unknown_names(comments: Iterable[Ignore], known: Sequence[str]) -> Iterator[
 
 
 def unused(
-    comments: Iterable[Ignore], used: Iterable[tuple[Ignore, str]], ran: Iterable[str], known: Sequence[str]
+    comments: Iterable[Ignore],
+    used: Iterable[tuple[Ignore, str]],
+    left: Sequence[Finding],
+    ran: Iterable[str],
+    known: Sequence[str],
 ) -> Iterator[Finding]:
     """A finding for every comment that is too wide: of whose names some silence nothing.
 
-    `used` are comments with the rules that they silenced; only rules that `ran` can be said to silence nothing, and of
-    comments for all rules only if all ran that usually do.
+    `used` are comments with the rules that they silenced, `left` the findings that none did; only rules that `ran` can
+    be said to silence nothing, and of comments for all rules only if all ran that usually do.
     """
     used, ran = {*used}, {*ran}
     for comment in comments:
+        is_used = any(one == comment for one, _ in used)
+        meant = next((one for one in left if comment.is_meant_for(one) and not is_used), None)
+        if meant is not None and not comment.whole_file:
+            yield _misplaced(comment, meant)
+            continue
         if comment.names is None:
-            idle = ran.issuperset({*known}.intersection(usual())) and not any(one == comment for one, _ in used)
+            idle = ran.issuperset({*known}.intersection(usual())) and not is_used
             if idle:
                 yield _unused(comment, (), "it silences nothing")
             continue
@@ -140,6 +173,14 @@ def _unused(comment: Ignore, names: tuple[str, ...], why: str) -> Finding:
     advice = edit.text if some else "the line without it"
     message = f"`{comment.written}`: {why}"
     return Finding(UNUSED, comment.location, message, Suggestion(advice, (edit,), safe=True))
+
+
+def _misplaced(comment: Ignore, finding: Finding) -> Finding:
+    """A comment in the middle of the statement that it is about."""
+    begins = finding.location.line
+    message = f"`{comment.written}`: it is in the middle of a statement; {finding.rule} is found on line {begins} of it"
+    advice = f"the comment on line {begins}, or on the first or last line of the statement"
+    return Finding(UNUSED, comment.location, message, Suggestion(advice))
 
 
 def _no_rule(name: str, known: Sequence[str]) -> str:

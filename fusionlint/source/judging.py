@@ -51,7 +51,10 @@ def check_file(path: str, scope: Scope, world: World) -> Checked:
     except OSError as error:
         return Checked(problems=(Problem(path, 0, f"cannot be read: {error.strerror}"),))
     except cst.ParserSyntaxError as error:
-        return Checked(problems=(Problem(path, error.raw_line, f"does not parse: {error.message}"),))
+        from importlib.metadata import version  # hardly ever
+
+        why = f"does not parse: {error.message} (to libcst {version('libcst')}; a newer one may read it)"
+        return Checked(problems=(Problem(path, error.raw_line, why),))
     except (SyntaxError, UnicodeDecodeError) as error:  # the first pass reads no comments
         return Checked(problems=(Problem(path, 0, f"does not parse: {error}"),))
     except RecursionError:
@@ -82,13 +85,15 @@ def check_source(source: Source, scope: Scope) -> Iterator[Finding]:
     rules = scope.rules_in(source.path)
     comments = ignores(source.data, source.path)
     used: list[tuple[Ignore, str]] = []
+    left: list[Finding] = []
     for finding in _found(source, rules, scope):
         by = [comment for comment in comments if comment.silences(finding)]
         used += [(comment, finding.rule) for comment in by]
         if not by and matters(finding, scope) and not (finding.assumed and scope.only_seen):
+            left.append(finding)
             yield finding
     if scope.unused_ignores and comments:
-        yield from unused(comments, used, rules, _rule_names())
+        yield from unused(comments, used, left, rules, _rule_names())
 
 
 def _is_for_tests(source: Source) -> bool:

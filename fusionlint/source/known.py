@@ -46,6 +46,13 @@ class Known:
         self._is_new |= bool(todo)
         return {path: one for path, one in found if isinstance(one, Problem)}
 
+    def read_beside(self, paths: Iterable[str], jobs: int) -> list[str]:
+        """Reads files that are not checked. Those that could be read."""
+        contents = {path: content for path in paths if isinstance(content := content_of(path), bytes)}
+        failed = self.read(contents, jobs)
+        self.unread.update((path, contents[path]) for path in failed)
+        return [path for path in contents if path not in failed]
+
     def facts(self, path: str) -> Facts:
         return facts_of(partial(self.packed, path), path)
 

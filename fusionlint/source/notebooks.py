@@ -1,13 +1,14 @@
 """A notebook's code as one Python text, cell behind cell, and back.
 
 In: the bytes of an .ipynb file. Out: Python in which a comment says where each cell begins, and what IPython alone
-understands (`%time`, `!ls`, `%%bash`) stands in comments, on lines of its own; or the bytes of the notebook whose cells
-hold that text. Cells are counted from the top, those of text too, from 1.
+understands (`%time`, `!ls`, `%%bash`) stands in comments, on lines of its own, as does a cell that does not parse; or
+the bytes of the notebook whose cells hold that text. Cells are counted from the top, those of text too, from 1.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
 import warnings
@@ -16,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from fusionlint.source.read import as_older, why_not
+
 _BEGINS = "# %% fusionlint: cell "
 _CELL = re.compile(rf"^{_BEGINS}(\d+)\n", re.MULTILINE)
 # Cells that begin so hold Python all the same.
@@ -23,10 +26,12 @@ _OF_PYTHON = re.compile(r"%%(capture|debug|prun|python3?|time|timeit)\b")
 # What IPython understands, by lines: `%time f()`, `!ls`, `?f`, `f?`, `files = !ls`.
 _MAGIC = re.compile(r"^(?P<indent>\s*)(?P<name>[\w.,\s]+=\s*)?(?P<magic>[%!].*|\?+[\w.*]+|[\w.*%]+\?+)$")
 _KEPT, _NOTHING, _LEFT_OUT = "  # IPython: ", "None", "# IPython: "
+# Lines of a cell that does not parse: the others are read without it.
+_BROKEN = "# does not parse: "
 # A string of JSON, with the colon behind it where it is a key; brackets, commas, and what else there is.
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\],]|[^\s{}\[\]",:]+')
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u....|.)")
-_UNDONE = re.compile(rf"^(\s*)(?:pass|([\w.,\s]+=\s*){_NOTHING}){_KEPT}(.*)$|^{_LEFT_OUT}(.*)$")
+_UNDONE = re.compile(rf"^(\s*)(?:pass|([\w.,\s]+=\s*){_NOTHING}){_KEPT}(.*)$|^(?:{_LEFT_OUT}|{_BROKEN})(.*)$")
 
 
 @lru_cache(maxsize=4)  # of one notebook it is asked again and again
@@ -57,12 +62,39 @@ def cells_in(code: bytes) -> list[bytes]:
     return [cell.encode() for cell in _CELL.split(code.decode())[2::2]]
 
 
+def broken_in(code: bytes) -> Iterator[tuple[int, str]]:
+    """The line of a notebook's code that is wrong in each cell that does not parse, and why."""
+    if _BROKEN.encode() not in code:
+        return
+    lines = code.decode().split("\n")
+    for start, _ in _starts(code.decode()):
+        cell = list(itertools.takewhile(lambda line: line.startswith(_BROKEN), lines[start:]))
+        python = "\n".join(_lines_of_python([line.removeprefix(_BROKEN) for line in cell]))
+        error = _error("\n" * start + python) if cell else None
+        if error and error[0]:  # else no comment can hold it either: the notebook as a whole does not parse
+            yield error
+
+
 def cell_at(code: str, line: int) -> tuple[int, int]:
     """The cell of a line of a notebook's code, and the number of the line there."""
     found = _starts(code)
     here = bisect_right(found, (line, 0)) - 1
     start, cell = found[max(here, 0)]
     return cell, max(line - start, 1)
+
+
+def line_in_file(data: bytes, cell: int, line: int) -> int:
+    """The line of the notebook's JSON in which a line of a cell stands, or the first of what it is in."""
+    text = data.decode()
+    start, end = _sources(text)[cell]
+    begun = 0  # how many lines of the cell are over
+    for token in _TOKEN.finditer(text, start, end):
+        if token[1]:
+            begun += json.loads(token[1]).count("\n")
+            start = token.start()
+            if begun >= line:
+                break
+    return text.count("\n", 0, start) + 1
 
 
 @lru_cache(maxsize=4)
@@ -106,12 +138,15 @@ def _body(cell: dict[str, Any]) -> str:
 
 def _python(source: str) -> str:
     """The code of a cell as Python has it, line for line."""
-    if _parses(source):
+    if _error(source) is None:
         return source
     lines = source.split("\n")
     if lines[0].startswith("%%") and not _OF_PYTHON.match(lines[0]):
         return "\n".join(f"{_LEFT_OUT}{line}" for line in lines)
-    return "\n".join(_lines_of_python(lines))
+    python = "\n".join(_lines_of_python(lines))
+    if _error(python) and all(map(_error, as_older(python.encode()))):
+        return "\n".join(f"{_BROKEN}{line}" for line in lines)
+    return python
 
 
 def _lines_of_python(lines: Sequence[str]) -> Iterator[str]:
@@ -137,19 +172,23 @@ def _line_as_typed(line: str) -> str:
     if (found := _UNDONE.match(line)) is None:
         return line
     indent, name, magic, left_out = found.groups(default="")
-    return left_out if line.startswith(_LEFT_OUT) else f"{indent}{name}{magic}"
+    return left_out if line.startswith((_LEFT_OUT, _BROKEN)) else f"{indent}{name}{magic}"
 
 
-def _parses(source: str) -> bool:
+def _error(source: str) -> tuple[int, str] | None:
+    """The line that does not parse, 0 where none is to blame, and why; None where all do."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
             ast.parse(source)
-    except (SyntaxError, ValueError):
-        return False
-    return True
+    except SyntaxError as error:
+        return error.lineno or 0, why_not(error)
+    except ValueError as error:
+        return 0, str(error)
+    return None
 
 
+@lru_cache(maxsize=1)
 def _sources(text: str) -> dict[int, tuple[int, int]]:
     """Where in a notebook's JSON the source of each cell begins and ends."""
     found: dict[int, tuple[int, int]] = {}

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
+from fusionlint.source.deep import refuse_what_is_too_deep
 from fusionlint.source.facts import Raw
 from fusionlint.source.fix import split_lines
 
@@ -157,9 +158,11 @@ class Pieces:
             at += statements_in(node)
 
     def _tree(self, lines: Sequence[int], before: str = "", after: str = "") -> cst.Module:
-        """The tree of some lines, and of a text before and after them."""
+        """The tree of some lines, and of a text before and after them. RecursionError where nobody could walk it."""
         try:
-            return cst.parse_module("".join((before, *(self.lines[line - 1] for line in lines), after)))
+            text = "".join((before, *(self.lines[line - 1] for line in lines), after))
+            refuse_what_is_too_deep(text)
+            return cst.parse_module(text)
         except cst.ParserSyntaxError as error:
             line = lines[min(max(error.raw_line - before.count("\n"), 1), len(lines)) - 1]
             raise cst.ParserSyntaxError(

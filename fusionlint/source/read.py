@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import itertools
 import re
 import sys
@@ -28,10 +29,12 @@ _ALIAS = regex(rf"^([ \t]*)type\s+(\w+)({_PARAMETERS})?(\s*=)", re.MULTILINE)
 
 def read_text(data: bytes, path: str) -> Raw | Problem:
     """What is kept of a file's bytes."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Problem(path, 0, "does not parse: it is in UTF-16, as PowerShell's > writes it; Python reads UTF-8")
     try:
         return _read(data, path)
     except SyntaxError as error:
-        return Problem(path, error.lineno or 0, f"does not parse: {_why_not(error)}")
+        return Problem(path, error.lineno or 0, f"does not parse: {why_not(error)}")
     except RecursionError:
         return Problem(path, 0, "is nested too deeply to check")
     except (ValueError, MemoryError) as error:
@@ -47,6 +50,11 @@ def facts_of(raw: Raw | bytes | Callable[[], bytes], path: str) -> Facts:
 def read_bytes(data: bytes, path: str) -> Facts:
     """The facts of a text as if it stood at `path`. SyntaxError (ValueError for NUL bytes) when it does not parse."""
     return facts_of(_read(data, path), path)
+
+
+def why_not(error: SyntaxError) -> str:
+    """What is wrong, and by which grammar: a newer Python may see nothing wrong."""
+    return f"{error.msg} (to Python {sys.version_info.major}.{sys.version_info.minor}, which runs fusionlint)"
 
 
 def _read(data: bytes, path: str) -> Raw:
@@ -143,11 +151,3 @@ def _blank(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> No
 def _line_ends(text: str) -> str:
     # Between a name and what follows a line may only end inside brackets or after a backslash.
     return "\\\n" * text.count("\n")
-
-
-def _why_not(error: SyntaxError) -> str:
-    """What is wrong; where a newer Python may see nothing wrong, that it was this one who looked."""
-    text = error.msg
-    if sys.version_info < (3, 12) and text.startswith("f-string"):
-        text += f" to Python {sys.version_info.major}.{sys.version_info.minor}; a newer one may read it"
-    return text

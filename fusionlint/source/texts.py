@@ -13,7 +13,7 @@ _UNSAVED: dict[str, bytes] = {}
 
 def text_of(path: Path | str) -> bytes:
     """The bytes of a file, of a notebook those of its code. OSError where there are none."""
-    data = _bytes_of(path)
+    data = bytes_of(path)
     if not is_notebook(path):
         return data
     from fusionlint.source.notebooks import code_of
@@ -24,26 +24,27 @@ def text_of(path: Path | str) -> bytes:
         raise OSError(errno.EINVAL, str(error)) from None
 
 
+def bytes_of(path: Path | str) -> bytes:
+    """The bytes of a file as it is. OSError where there are none."""
+    unsaved = _UNSAVED.get(str(path))
+    if unsaved is not None:
+        return unsaved
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - of thousands of files, half the time is pathlib's
+        return file.read()
+
+
 def file_of(path: Path | str, text: bytes) -> bytes:
     """The bytes of a file that holds `text`: of a notebook with that code."""
     if not is_notebook(path):
         return text
     from fusionlint.source.notebooks import with_code
 
-    return with_code(_bytes_of(path), text)
+    return with_code(bytes_of(path), text)
 
 
 def is_notebook(path: Path | str) -> bool:
     """Whether a file is a notebook, by its name."""
     return str(path).endswith(".ipynb")
-
-
-def _bytes_of(path: Path | str) -> bytes:
-    unsaved = _UNSAVED.get(str(path))
-    if unsaved is not None:
-        return unsaved
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - of thousands of files, half the time is pathlib's
-        return file.read()
 
 
 @contextmanager

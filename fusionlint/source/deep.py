@@ -1,0 +1,36 @@
+"""A text -> whether its tree can be gone through at all: asked before libcst parses it, which takes half a minute for a
+sum of 2600 terms."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+
+# The calls that a level of the tree takes at least, in libcst as in our own walk.
+_CALLS = 2
+# One of these opens nearly every level that there can be thousands of; to count them takes no time beside a parse.
+_OPENS = b"+-*/@%&|^<>.([{"
+
+
+def refuse_what_is_too_deep(text: str | bytes) -> None:
+    """RecursionError for a text that is nested more deeply than what calls itself for each level can go."""
+    most = sys.getrecursionlimit() // _CALLS
+    data = text if isinstance(text, bytes) else text.encode()
+    if len(data) - len(data.translate(None, _OPENS)) > most and _is_deeper(text, most):
+        raise RecursionError
+
+
+def _is_deeper(text: str | bytes, most: int) -> bool:
+    """False as well where another Python has to read it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+            level: list[ast.AST] = [ast.parse(text)]
+    except (SyntaxError, ValueError):
+        return False
+    depth = 0
+    while level and depth <= most:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth > most
