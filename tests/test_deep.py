@@ -10,6 +10,8 @@ import libcst as cst
 import pytest
 from commands import HAZARD, RULE, run
 
+from fusionlint.source import judging
+
 DEEP = f"return x{' + x[0]' * 2600}"
 
 
@@ -44,3 +46,16 @@ def test_what_is_long_and_can_be_walked_is_read(folder: Path, rest: str, monkeyp
     path = folder / "env.py"
     path.write_text(HAZARD.replace("    return", f"    if n:\n        {rest}\n    return"))
     assert RULE in run("check", str(path), "--no-cache").stdout
+
+
+def test_a_rule_that_asks_itself_without_an_end_is_a_mistake_and_no_depth_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(*asked: object) -> object:
+        return endless(*asked)
+
+    monkeypatch.setattr(judging, "check_source", endless)
+    (tmp_path / "env.py").write_text(HAZARD)
+    result = run("check", str(tmp_path / "env.py"), "--no-cache", "--jobs", "1")
+    assert "by a mistake of fusionlint or of a rule: RecursionError" in result.stderr
+    assert result.exit_code == 1

@@ -22,6 +22,8 @@ FEW = 3
 # What stands between the parts of a name: "NORTH_EAST". Lines and words can be many.
 _MARKS = frozenset(("_", "-", ".", "/", ":"))
 
+# What makes an array of a list is seldom further away than this.
+_NEAR = 6
 # What makes an array of a list, or sums that up.
 _LISTED = ("jax.numpy.cumsum", "jax.numpy.array", "jax.numpy.asarray")
 
@@ -127,17 +129,19 @@ def _is_appended_to(read: cst.Name, source: Source) -> bool:
     return False
 
 
-def is_of_a_list(array: cst.BaseExpression, source: Source) -> bool:
+def is_of_a_list(array: cst.BaseExpression, source: Source, depth: int = _NEAR) -> bool:
     """Whether an array holds what Python lists, or sums of that, `jnp.cumsum(jnp.array([0] + sizes))`: where the parts
     of something begin, of which there are few."""
     meant = source.meant(array)
+    if depth == 0:
+        return False  # a variable may be made of itself, `x = jnp.sort(x)`
     if isinstance(meant, cst.Name):
-        return any(_is_listed_by(use.node, source) for use in source.writes(meant))
+        return any(_is_listed_by(use.node, source, depth - 1) for use in source.writes(meant))
     match meant:
         case cst.Call(args=[cst.Arg(value=inner, keyword=None), *_]) if source.calls(meant, *_LISTED):
-            return is_of_a_list(inner, source)
+            return is_of_a_list(inner, source, depth - 1)
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
-            return is_of_a_list(inner, source)
+            return is_of_a_list(inner, source, depth - 1)
         case cst.Call(args=[_]):
             return source.calls(meant, "list", "tuple", "range", "sorted")
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
@@ -147,9 +151,9 @@ def is_of_a_list(array: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def _is_listed_by(written: cst.Name, source: Source) -> bool:
+def _is_listed_by(written: cst.Name, source: Source, depth: int) -> bool:
     """Whether one of several writes of a variable stores such an array; the others put it in another order."""
     target = source.parent(written)
     statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
     made = statement.value if isinstance(statement, cst.Assign) else None
-    return isinstance(made, cst.Call) and source.calls(made, *_LISTED) and is_of_a_list(made, source)
+    return isinstance(made, cst.Call) and source.calls(made, *_LISTED) and is_of_a_list(made, source, depth)

@@ -17,6 +17,7 @@ from fusionlint.finding import Finding, Problem
 from fusionlint.lazily import regex
 from fusionlint.rule import Rule, SourceSensor
 from fusionlint.source.briefs import briefs, rules_about
+from fusionlint.source.deep import is_deep
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
@@ -57,9 +58,9 @@ def check_file(path: str, scope: Scope, world: World) -> Checked:
         return Checked(problems=(Problem(path, error.raw_line, why),))
     except (SyntaxError, UnicodeDecodeError) as error:  # the first pass reads no comments
         return Checked(problems=(Problem(path, 0, f"does not parse: {error}"),))
-    except RecursionError:
-        return Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
     except Exception as error:  # noqa: BLE001 - a mistake of a rule, from elsewhere perhaps, does not stop the other files
+        if isinstance(error, RecursionError) and is_deep(text_of(path)):
+            return Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
         *_, (at, line) = (
             (frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)
         )

@@ -26,6 +26,9 @@ def found(body: str) -> int:
         "return tuple(float(v) for v in y)",
         "if x is None:\n    kept = [float(v) for v in y]\n    return kept",
         "for i in jnp.arange(9):\n    names.plot(x[i])\n    names.label = f'b={float(y[i]):.2f}'",
+        # A variable that is made of itself, as a parameter is of whatever it is handed.
+        "x = jnp.asarray(x)\nreturn [float(x[i]) for i in range(len(x))]",
+        "if names:\n    x = jnp.array(x)\nx = jnp.cumsum(x)\nreturn [float(x[i]) for i in range(len(x))]",
         # The error is raised elsewhere.
         "kept = [float(v) for v in y]\nif x is None:\n    raise ValueError\nreturn kept",
     ],
