@@ -203,18 +203,20 @@ def test_a_method_that_sets_up_and_keeps_what_it_makes_is_host_code_as_a_constru
 
 
 @pytest.mark.parametrize(
-    ("name", "body"),
+    ("name", "body", "expected"),
     [
-        ("data_init", "return table(n)"),  # kept by nobody
-        ("data_init", "t = table(n)"),
-        ("initial", "self.t = table(n)"),
-        ("reset_upper", "self.t = table(n)"),
-        ("step", "self.t = table(n)"),
+        ("data_init", "return table(n)", "library"),  # kept by nobody
+        ("data_init", "t = table(n)", "library"),
+        ("initial", "self.t = table(n)", "host"),
+        ("reset_upper", "self.t = table(n)", "host"),
+        ("step", "self.t = table(n)", "host"),
     ],
 )
-def test_a_method_that_keeps_nothing_or_is_called_otherwise_is_left_open(name: str, body: str) -> None:
+def test_what_is_called_by_a_method_that_keeps_nothing_or_is_called_otherwise_is_left_open(
+    name: str, body: str, expected: str
+) -> None:
     text = SET_UP.format(name=name, body=body)
-    assert context(text, f"Box.{name}") == "library"
+    assert context(text, f"Box.{name}") == expected
     assert context(text, "table") == "library"
 
 
@@ -498,3 +500,35 @@ def test_the_body_of_a_pallas_kernel_is_no_code_that_xla_fuses(scope: str, expec
     assert context(KERNEL.replace("pl.pallas_call(", "jax.vmap("), scope) == "traced"
     facts = {"m.py": read_facts(HEAD + dedent(KERNEL), "m.py", "m")}
     assert is_idle(join(facts).project, Place("m.py", scope)) == (expected == "host")
+
+
+KEEPS = "    def fit(self, x):\n        self.params = jnp.sort(x)\n"
+PLAIN = {
+    "alone": f"class Model:\n{KEEPS}",
+    "of Python's own": f"from abc import ABC\nclass Model(ABC):\n{KEEPS}",
+    "derived from another": f"class Base:\n    pass\nclass Model(Base):\n{KEEPS}",
+    "a dataclass": f"import dataclasses\n@dataclasses.dataclass\nclass Model:\n{KEEPS}",
+}
+
+
+@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
+def test_a_method_that_keeps_what_it_makes_runs_on_the_host(text: str) -> None:
+    assert context(text, "Model.fit") == "host"
+
+
+OTHERS = {
+    "with a base that nobody knows": f"import some\nclass Model(some.Layer):\n{KEEPS}",
+    "of a base with one": f"import some\nclass Base(some.Layer):\n    pass\nclass Model(Base):\n{KEEPS}",
+    "a pytree": f"@jax.tree_util.register_pytree_node_class\nclass Model:\n{KEEPS}",
+    "a pytree by its methods": f"class Model:\n    def tree_flatten(self): return (), None\n{KEEPS}",
+    "that keeps nothing": "class Model:\n    def fit(self, x): return x\n",
+}
+
+
+@pytest.mark.parametrize("text", OTHERS.values(), ids=OTHERS)
+def test_of_other_methods_nobody_can_see_how_they_run(text: str) -> None:
+    assert context(text, "Model.fit") == "library"
+
+
+def test_a_method_that_keeps_what_it_makes_under_a_jit_is_traced_all_the_same() -> None:
+    assert context(f"class Model:\n    def step(self): return jax.jit(self.fit)\n{KEEPS}", "Model.fit") == "traced"

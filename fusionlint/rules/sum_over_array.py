@@ -12,7 +12,7 @@ from fusionlint.patterns.calls import as_argument, as_operand, brief
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.how_many import how_many
-from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.often import is_for_a_picture, runs_often
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value, last_name
@@ -109,7 +109,8 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
                 return
         case _:
             return
-    if source.context(node) != "library" and not source.in_loop(node):
+    is_again = source.in_loop(node) or runs_often(source.project, source.place(node))
+    if source.context(node) != "library" and not is_again:
         return  # what a script does once is done soon
     if not is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return

@@ -38,6 +38,8 @@ _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
 _MAKES = tuple(f".{name}" for name in CONSTRUCTORS)
 _CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
+# Bases that say nothing of what an object is.
+_BASES_OF_PYTHON = frozenset(("object", "ABC", "Protocol", "Generic"))
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
@@ -156,7 +158,7 @@ def seen_in(project: Project, path: str) -> Seen:
         is_idle,
         _edges(nested),
         _edges(methods),
-        _once((*host, *_calling_the_host(project, path))),
+        _once((*host, *_calling_the_host(project, path), *_keeping(project, path))),
         _once(Place(path, scope) for scope in _setting_up(project, path)),
         tuple(traced),
         _once(_called_back(project, path)),
@@ -289,11 +291,51 @@ def _setting_up(project: Project, path: str) -> Iterator[str]:
     facts = project.files[path]
     first = (scope for scope in facts.raw.functions if is_first_state_name(last_name(scope)))
     yield from (scope for scope in first if _makes_a_first_state(project, Place(path, scope)))
+    for place in _methods_that_keep(project, path):
+        if is_set_up_name(last_name(place.scope)) and not _is_built_anew(project, place):
+            yield place.scope
+
+
+def _keeping(project: Project, path: str) -> Iterator[Place]:
+    """Methods of plain classes that keep what they make, `self.params = params - rate * grads`: a trace that they were
+    part of would leave its tracers there."""
+    for place in _methods_that_keep(project, path):
+        if not _is_constructor(place) and _is_plain(project, place.outer):
+            yield place
+
+
+def _methods_that_keep(project: Project, path: str) -> Iterator[Place]:
+    facts = project.files[path]
     for scope in facts.has("kept in self"):
         place = Place(path, scope)
-        is_method = scope in facts.raw.functions and place.outer.scope in facts.raw.classes
-        if is_method and is_set_up_name(scope.rpartition(".")[2]) and not _is_built_anew(project, place):
-            yield scope
+        if scope in facts.raw.functions and place.outer.scope in facts.raw.classes:
+            yield place
+
+
+def _is_plain(project: Project, one: Place) -> bool:
+    """Whether a class and those that it is derived from are known, and no trace is handed its objects: no modules of a
+    network, no pytrees. What nobody knows may be one."""
+    return all(_is_of_python(project, place) for place in _with_bases(project, one))
+
+
+def _is_of_python(project: Project, one: Place) -> bool:
+    facts = project.files[one.path]
+    made = facts.classes[one.scope]
+    unknown = [base.name for base in made.bases if last_name(base.name) not in _BASES_OF_PYTHON]
+    above = [last_name((each.callee or each).name) for each in made.decorators]
+    return (
+        len(unknown) == len(project.bases(one))
+        and all(name == "dataclass" for name in above)
+        and f"{one.scope}.tree_flatten" not in facts.raw.functions
+        and not any(name.endswith("Module") for name in (one.scope, *unknown))
+    )
+
+
+def _with_bases(project: Project, one: Place) -> list[Place]:
+    classes = [one]
+    for each in classes:  # which grows
+        classes += (base for base in project.bases(each) if base not in classes)
+    return classes
 
 
 def _makes_a_first_state(project: Project, place: Place) -> bool:
@@ -308,9 +350,7 @@ def _makes_a_first_state(project: Project, place: Place) -> bool:
 def _is_built_anew(project: Project, method: Place) -> bool:
     """Whether a method may be of a network's module, of whatever library: every trace runs it again. What is called
     `setup` of a class with a base that nobody knows is flax's."""
-    classes = [method.outer]
-    for one in classes:  # which grows
-        classes += (base for base in project.bases(one) if base not in classes)
+    classes = _with_bases(project, method.outer)
     bases = [base.name for one in classes for base in project.files[one.path].classes[one.scope].bases]
     is_called_so = any(name.endswith("Module") for name in (*bases, *(one.scope for one in classes)))
     is_setup = bool(bases) and method.scope.endswith(".setup")

@@ -48,3 +48,16 @@ def test_a_sum_that_is_written_over_several_lines_is_one() -> None:
     code += "    return sum(\n        jnp.dot(c, row)\n        for row in x\n    )\n"
     (found,) = check_text(code.encode(), "m.py", Scope(("sum-over-array",)))
     assert found.location.line == 6
+
+
+def test_in_what_is_called_again_and_again_it_is_told_of_host_code_too() -> None:
+    code = """
+import jax.numpy as jnp
+
+class Strategy:
+    def {name}(self, fitness):
+        self.weights = jnp.sort(fitness)
+        return float(sum(jnp.sort(fitness)))
+"""
+    scope = Scope(("sum-over-array",))
+    assert [len(check_text(code.format(name=name).encode(), "m.py", scope)) for name in ("tell", "report")] == [1, 0]
