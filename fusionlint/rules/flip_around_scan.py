@@ -10,6 +10,7 @@ from fusionlint.finding import Edit, Finding, Location
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.branches import result_of
 from fusionlint.patterns.calls import argument, has_only, hides_some
+from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -137,10 +138,10 @@ def _edits(
         if others or last.value is not flip:
             return ()
         keyword = f"{last.keyword.value}=" if last.keyword is not None else ""
-        edits = [source.replace(last, f"{keyword}{source.code(inner)}, reverse=True")]
+        edits = [added(scan, "reverse=True", source, last=f"{keyword}{source.code(inner)}")]
     else:
         edits = [source.replace(flip, source.code(inner)) for flip, inner in given]
-        edits.append(source.replace(last, f"{source.code(last)}, reverse=True"))
+        edits.append(added(scan, "reverse=True", source))
     for behind, kept in zip(back, read, strict=True):
         edits += _unflipped(behind, kept, source) if behind is not None else ()
     return tuple(edits)
