@@ -10,6 +10,7 @@ from fusionlint.patterns.branches import Branch, Conditional, conditional, is_on
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.layout import Called, Part
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -25,7 +26,7 @@ _TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)
 _OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
 
 
-def as_where(found: Conditional, source: Source) -> str | None:
+def as_where(found: Conditional, source: Source) -> Part | None:
     """`jnp.where(test, a, b)` for a `cond` of two lambdas; None where a branch may return a tree, where names would
     have to change, or where a comment would be lost."""
     numpy = source.alias_at(found.call, "jax.numpy")
@@ -35,10 +36,8 @@ def as_where(found: Conditional, source: Source) -> str | None:
         return None
     if (truth := _as_test(found, numpy, source)) is not None:
         return truth
-    parts = [_text(branch, found, source) for branch in found.branches]
-    if any(part is None for part in parts):
-        return None
-    return f"{numpy}.where({as_argument(found.test, source)}, {parts[0]}, {parts[1]})"
+    parts = [part for branch in found.branches if (part := _text(branch, found, source)) is not None]
+    return Called(f"{numpy}.where", (as_argument(found.test, source), *parts)) if len(parts) == 2 else None
 
 
 def of_fields(found: Conditional, numpy: str) -> str | None:
@@ -89,7 +88,7 @@ def _is_truth(test: cst.BaseExpression, source: Source) -> bool:
     return source.calls(meant, *_TRUTHS)
 
 
-def _text(branch: Branch, found: Conditional, source: Source) -> str | None:
+def _text(branch: Branch, found: Conditional, source: Source) -> Part | None:
     function = branch.function
     nested = conditional(branch.result, source)
     if not isinstance(function, cst.Lambda) or not _keeps_names(function, found, source):

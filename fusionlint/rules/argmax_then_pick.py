@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.picked import picks
 from fusionlint.patterns.same import is_unchanged_between
@@ -52,9 +53,15 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
             pick.node,
             f"{message}, for the value that a reduction has at hand",
             write=text,
-            edits=() if source.has_comment(pick.node) else (source.replace(pick.node, text),),
+            edits=_edits(pick.node, text, source),
             pair=_THERE if is_there else 0,
         )
+
+
+def _edits(pick: cst.Subscript | cst.Call, text: str, source: Source) -> tuple[Edit, ...]:
+    if source.has_comment(pick):
+        return ()
+    return (source.replace(pick, text), *left_unused(pick, text, source))
 
 
 def _reduced(

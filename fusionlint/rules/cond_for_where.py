@@ -30,6 +30,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.finished import chooses_what_is_there, computed_for
 from fusionlint.patterns.first_step import asks_a_counter, asks_for_first_step
+from fusionlint.patterns.layout import in_place_of
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.often import is_for_a_picture
@@ -101,14 +102,14 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair = _UPDATE if is_update else _THERE if is_there else pair
     if pair == _NUMBERS and (is_beside_a_network(node, source) or not _costs_again(found, is_number, source)):
         return
-    text = as_where(found, source)
+    where = as_where(found, source)
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
     yield source.finding(
         node,
         message,
         pair=pair,
-        write=text or of_fields(found, source.alias("jax.numpy") or "jnp") or plain,
-        edits=(source.replace(node, text),) if text else (),
+        write=str(where) if where is not None else of_fields(found, source.alias("jax.numpy") or "jnp") or plain,
+        edits=(in_place_of(node, where, source),) if where is not None else (),
     )
 
 

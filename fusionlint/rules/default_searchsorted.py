@@ -13,6 +13,7 @@ from fusionlint.patterns.calls import argument, beside, has_only, hides_some
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.handed_settings import SETTING
+from fusionlint.patterns.layout import added, quoted
 from fusionlint.patterns.loop_bodies import is_body_of_a_loop
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.one_number import is_a_number
@@ -201,7 +202,4 @@ def _is_for_numpy(node: cst.Call, source: Source) -> bool:
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:
-    last = node.args[-1].value
-    if getattr(last, "lpar", ()) or holds_comment(node):
-        return ()
-    return (source.replace(last, f"{source.code(last)}, {_METHOD}"),)
+    return () if holds_comment(node) else (added(node, quoted(_METHOD, source), source),)

@@ -10,6 +10,8 @@ from fusionlint.finding import Edit, Finding, Location
 from fusionlint.patterns.at import constant, elements
 from fusionlint.patterns.branches import result_of
 from fusionlint.patterns.calls import argument, has_only, hides_some
+from fusionlint.patterns.layout import added
+from fusionlint.patterns.left_unused import whole_line
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -137,10 +139,10 @@ def _edits(
         if others or last.value is not flip:
             return ()
         keyword = f"{last.keyword.value}=" if last.keyword is not None else ""
-        edits = [source.replace(last, f"{keyword}{source.code(inner)}, reverse=True")]
+        edits = [added(scan, "reverse=True", source, last=f"{keyword}{source.code(inner)}")]
     else:
         edits = [source.replace(flip, source.code(inner)) for flip, inner in given]
-        edits.append(source.replace(last, f"{source.code(last)}, reverse=True"))
+        edits.append(added(scan, "reverse=True", source))
     for behind, kept in zip(back, read, strict=True):
         edits += _unflipped(behind, kept, source) if behind is not None else ()
     return tuple(edits)
@@ -161,17 +163,10 @@ def _unflipped(flip: cst.BaseExpression, inner: cst.CSTNode, source: Source) -> 
 
 
 def _line_of(flip: cst.BaseExpression, inner: cst.CSTNode, source: Source) -> Location | None:
-    """All of the line that stores a flip under the name that it flips; None where more stands there, or nothing beside
-    it in the block."""
-    assign, statement = source.parent(flip), None
-    match inner, assign:
-        case cst.Name(name), cst.Assign(targets=[cst.AssignTarget(target=cst.Name(stored))]) if stored == name:
-            statement = source.parent(assign)
-    block = source.parent(statement) if statement is not None else None
-    if assign is None or not isinstance(block, cst.IndentedBlock) or len(block.body) == 1:
-        return None
-    where = source.location(assign)
-    last = source.line(where.end_line)
-    beside = source.line(where.line)[: where.column - 1] + last[where.end_column - 1 :]
-    is_alone = not beside.strip() and last.endswith("\n")
-    return where._replace(column=1, end_line=where.end_line + 1, end_column=1) if is_alone else None
+    """All of the line that stores a flip under the name that it flips."""
+    match inner, source.parent(flip):
+        case cst.Name(name), cst.Assign(targets=[cst.AssignTarget(target=cst.Name(stored))]) as assign if (
+            stored == name
+        ):
+            return whole_line(assign, source)
+    return None

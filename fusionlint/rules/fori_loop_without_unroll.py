@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, hides_some
+from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.step import Body, is_elementwise_step
 from fusionlint.rule import Rule
@@ -44,14 +45,13 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not (is_elementwise or _rolls(body, source)):
         return
     if source.reads(body.params.params[1].name):
-        last = node.args[-1]
         does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
         yield source.finding(
             node,
             f"each of {steps} steps is {does}, in kernels of their own",
             pair=0 if is_elementwise else _MOVES,
             write="`unroll=True`: all of them fuse into one kernel",
-            edits=(source.replace(last, f"{source.code(last)}, unroll=True"),),
+            edits=(added(node, "unroll=True", source),),
         )
 
 

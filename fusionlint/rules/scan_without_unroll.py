@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant, inside, is_none
 from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.layout import added, quoted
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.recurrence import unrolled_times
 from fusionlint.patterns.step import except_on_cpu, recurrence
@@ -97,7 +98,5 @@ def crosses_between_tiny_steps(barrier: Barrier, module: hlo.Module) -> str | No
 
 
 def _edit(scan: cst.Call, given: cst.BaseExpression | None, unroll: str, source: Source) -> Edit:
-    if given is not None:
-        return source.replace(given, unroll)
-    last = scan.args[-1]
-    return source.replace(last, f"{source.code(last)}, unroll={unroll}")
+    unroll = quoted(unroll, source)
+    return source.replace(given, unroll) if given is not None else added(scan, f"unroll={unroll}", source)

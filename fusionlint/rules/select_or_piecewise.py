@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant, inside, is_literal
 from fusionlint.patterns.calls import argument, as_argument, beside, has_only
+from fusionlint.patterns.layout import Called, Part, in_place_of
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -47,8 +48,8 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
     if choice is None or where is None or len(choice.conditions) > _MOST:
         yield source.finding(node, message, write="jnp.where, one inside the other, the first condition outermost")
         return
-    text = choice.nest(where, source)
-    edits = _fix(node, text, source)
+    nest = choice.nest(where, source)
+    text, edits = str(nest), _fix(node, nest, source)
     yield source.finding(
         node,
         message,
@@ -82,11 +83,11 @@ class _Choice(NamedTuple):
     choices: tuple[cst.BaseExpression, ...]
     default: cst.BaseExpression | None
 
-    def nest(self, where: str, source: Source) -> str:
-        text = as_argument(self.default, source) if self.default is not None else "0"
+    def nest(self, where: str, source: Source) -> Part:
+        nest: Part = as_argument(self.default, source) if self.default is not None else "0"
         for condition, choice in zip(reversed(self.conditions), reversed(self.choices), strict=True):
-            text = f"{where}({as_argument(condition, source)}, {as_argument(choice, source)}, {text})"
-        return text
+            nest = Called(where, (as_argument(condition, source), as_argument(choice, source), nest))
+        return nest
 
     def promotes_alike(self) -> bool:
         """Whether there is one pair, or all values but one are small literals, which take that one's dtype anyway.
@@ -146,9 +147,9 @@ def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, .
     return ()
 
 
-def _fix(node: cst.Call, text: str, source: Source) -> tuple[Edit, ...]:
+def _fix(node: cst.Call, nest: Part, source: Source) -> tuple[Edit, ...]:
     named = any(isinstance(part, cst.NamedExpr) for part in inside(node))
-    return () if named or holds_comment(node) else (source.replace(node, text),)
+    return () if named or holds_comment(node) else (in_place_of(node, nest, source),)
 
 
 def _is_float(literal: cst.BaseExpression) -> bool:

@@ -24,6 +24,7 @@ from fusionlint.patterns.at import (
 from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.unpacked import unpacked
@@ -243,7 +244,8 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         value = f"({value})"
     new = _written(write, array, value)
     size = _size(write, length, source)
-    return (source.replace(write.call, f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"),)
+    text = f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"
+    return (source.replace(write.call, text), *left_unused(write.call, text, source))
 
 
 def _is_square(array: cst.Name, length: cst.BaseExpression, at: cst.Call, source: Source) -> bool:

@@ -1,0 +1,99 @@
+"""What a fix writes, laid out as the code around it is: an argument a line, quotes of one kind, no line too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import libcst as cst
+
+from fusionlint.finding import Edit
+from fusionlint.lazily import regex
+from fusionlint.source.tree import Source
+
+# Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
+_WIDE = 100
+_DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
+_BLANKS = regex(r"[ \t]*")
+_UNITS = ("  ", "    ", "\t")
+_CLOSES, _OPERATORS = frozenset(")]}"), frozenset("=<>!+-*/%&|^@")
+# What goes over several lines with the blanks that they begin with.
+_TEXTS = ('"""', "'''", "\\\n", "\\\r\n")
+
+Part: TypeAlias = "str | Called"
+
+
+class Called(NamedTuple):
+    """A call to write, `jnp.where(p, a, b)`."""
+
+    function: str
+    parts: Sequence[Part]
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.parts))})"
+
+
+def added(call: cst.Call, text: str, source: Source, *, last: str | None = None) -> Edit:
+    """One more argument behind the last, for which `last` is written instead; on a line of its own where that one is,
+    unless a comment is beside it."""
+    behind = call.args[-1]
+    where = source.location(behind)
+    line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :]
+    before = line[: where.column - 1]
+    between = f",{_end_of(line)}{before}" if not before.strip() and "#" not in rest else ", "
+    return source.replace(behind, f"{source.code(behind) if last is None else last}{between}{text}")
+
+
+def quoted(text: str, source: Source) -> str:
+    """`text`, which has double quotes, with those that most words of the file stand in."""
+    code = "".join(source.pieces.lines)
+    return text.replace('"', "'") if len(_SINGLE.findall(code)) > len(_DOUBLE.findall(code)) else text
+
+
+def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
+    """`called` for `node`: in one line, or, where that would be too long, each argument in one of its own."""
+    where, text = source.location(node), str(called)
+    line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
+    is_short = "\n" not in text and where.column - 1 + len(text) + len(rest) <= _WIDE
+    if isinstance(called, str) or is_short or any(mark in text for mark in _TEXTS):
+        return source.replace(node, text)
+    within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
+    unit = within.removeprefix(_blanks(line))
+    style = _Style(unit if unit in _UNITS else "\t" if line.startswith("\t") else "    ", _end_of(line))
+    return source.replace(node, style.broken(called, _blanks(line)))
+
+
+class _Style(NamedTuple):
+    """What one block is further to the right than the one around it, and how lines end."""
+
+    unit: str
+    end: str
+
+    def broken(self, called: Called, blanks: str) -> str:
+        inner = blanks + self.unit
+        lines = (f"{inner}{self.fitted(part, inner)},{self.end}" for part in called.parts)
+        return f"{called.function}({self.end}{''.join(lines)}{blanks})"
+
+    def fitted(self, part: Part, blanks: str) -> str:
+        if isinstance(part, str):
+            return self.moved(part, blanks)
+        is_short = "\n" not in str(part) and len(blanks) + len(str(part)) < _WIDE
+        return str(part) if is_short else self.broken(part, blanks)
+
+    def moved(self, text: str, blanks: str) -> str:
+        """Code of several lines: those behind the first a step to the right, unless operators begin them, or the last
+        one closes a bracket."""
+        first, *more = text.splitlines(keepends=True)
+        least = min((len(_blanks(line)) for line in more if line.strip()), default=0)
+        is_even = bool(more) and (more[-1].strip()[:1] in _CLOSES or more[0].strip()[:1] in _OPERATORS)
+        deeper = blanks if is_even else blanks + self.unit
+        return first + "".join(deeper + line[least:] if line.strip() else line for line in more)
+
+
+def _blanks(line: str) -> str:
+    found = _BLANKS.match(line)
+    return found.group() if found else ""
+
+
+def _end_of(line: str) -> str:
+    return "\r\n" if line.endswith("\r\n") else "\n"

@@ -1,0 +1,120 @@
+"""What fixes write looks as the code around it does: an argument a line, its quotes, and no line that is too long."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.fixing import fix_text
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import join
+
+HEAD = "import jax\nimport jax.numpy as jnp\n\n"
+LONG = "an_argument_whose_name_fills_a_line_that_would_else_be_short"
+
+
+def fixed(rule: str, code: str) -> str:
+    """The code behind the imports after `check --fix --unsafe-fixes`."""
+    data, scope = (HEAD + code).encode(), Scope((rule,))
+    after = fix_text("m.py", data, check_text(data, "m.py", scope), scope, join({}), unsafe=True).after
+    return after.decode().removeprefix(HEAD)
+
+
+@pytest.mark.parametrize(
+    ("call", "after"),
+    [
+        ("(a, v)", '(a, v, method="scan_unrolled")'),
+        ("(a, (v + 1))", '(a, (v + 1), method="scan_unrolled")'),
+        ("(\n        a, v\n    )", '(\n        a, v, method="scan_unrolled"\n    )'),
+        ("(\n        a,\n        v,\n    )", '(\n        a,\n        v,\n        method="scan_unrolled",\n    )'),
+        ("(a,\n      v)", '(a,\n      v,\n      method="scan_unrolled")'),
+        ("(a, v, side='left')", "(a, v, side='left', method='scan_unrolled')"),
+    ],
+)
+def test_an_argument_is_added_where_the_last_one_is(call: str, after: str) -> None:
+    code = "def cells(a, v):\n    return jnp.searchsorted{}\n"
+    assert fixed("default-searchsorted", code.format(call)) == code.format(after)
+
+
+def test_lines_that_are_added_end_as_the_others_do() -> None:
+    code = "def cells(a, v):\r\n    return jnp.searchsorted(\r\n        a,\r\n        v)\r\n"
+    assert fixed("default-searchsorted", code).endswith('        v,\r\n        method="scan_unrolled")\r\n')
+
+
+def test_a_comment_beside_the_last_argument_stays_beside_it() -> None:
+    step = "lambda c, x: (c + x, c)"
+    code = f"def total(xs):\n    return jax.lax.scan(\n        {step},\n        0.0,\n        xs,  # rows\n    )\n"
+    assert "        xs, unroll=16 if" in fixed("scan-without-unroll", code)
+
+
+def test_a_nest_is_one_line_where_that_is_short() -> None:
+    code = "def f(x):\n    return jnp.select(\n        [x < 0, x < 1],\n        [x, 1.0],\n        2.0,\n    )\n"
+    assert fixed("select-or-piecewise", code) == (
+        "def f(x):\n    return jnp.where(x < 0, x, jnp.where(x < 1, 1.0, 2.0))\n"
+    )
+
+
+def test_a_nest_has_an_argument_a_line_where_one_line_would_be_long() -> None:
+    code = f"def f(x, {LONG}):\n    return jnp.select([x < 0, x < 1], [x, {LONG}], {LONG})\n"
+    assert fixed("select-or-piecewise", code) == (
+        f"def f(x, {LONG}):\n    return jnp.where(\n        x < 0,\n        x,\n"
+        f"        jnp.where(\n            x < 1,\n            {LONG},\n            {LONG},\n        ),\n    )\n"
+    )
+
+
+def test_code_of_several_lines_moves_with_the_nest() -> None:
+    code = """def f(x, y):
+  return jnp.select(
+      [
+          jnp.logical_or(
+              x < 0,
+              y < 0,
+          ),
+          x
+          == y,
+      ],
+      [x, y],
+  )
+"""
+    assert (
+        fixed("select-or-piecewise", code.replace("      ", "    "))
+        == """def f(x, y):
+  return jnp.where(
+    jnp.logical_or(
+      x < 0,
+      y < 0,
+    ),
+    x,
+    jnp.where(
+      x
+      == y,
+      y,
+      0,
+    ),
+  )
+"""
+    )
+
+
+def test_a_choice_of_two_branches_is_laid_out_likewise() -> None:
+    code = f"""@jax.jit
+def f(x, {LONG}):
+\treturn jax.lax.cond(
+\t\t{LONG} > 0,
+\t\tlambda: x * {LONG},
+\t\tlambda: x,
+\t)
+"""
+    assert fixed("cond-for-where", code).endswith(
+        f"\treturn jnp.where(\n\t\t{LONG} > 0,\n\t\tx * {LONG},\n\t\tx,\n\t)\n"
+    )
+
+
+def test_a_text_of_several_lines_is_left_as_it_is() -> None:
+    code = 'def f(x, table):\n    return jnp.select([x < 0, x < 1], [table["""a\n  b"""], x])\n'
+    assert fixed("select-or-piecewise", code).count('table["""a\n  b"""]') == 1
+
+
+def test_a_line_that_is_continued_in_a_text_is_left_as_it_is() -> None:
+    code = 'def f(x, table):\n    return jnp.select([x < 0, x < 1], [table["a\\\n   b"], x])\n'
+    assert fixed("select-or-piecewise", code).count('table["a\\\n   b"]') == 1
