@@ -44,7 +44,8 @@ the repositories in FOLDER, the tables are made by
 What was read first is the honest figure for code that fusionlint has not met: rules were mended by it afterwards, so
 that what is still found is right more often than it will be in yours. Readers differ: of the 70 findings of round 34
 one who measured by the labels of the project's owner called 51 right, and one who was asked to be sceptical 29 (whose
-verdicts, in sceptic34.jsonl, are not in the tables).
+verdicts, in sceptic34.jsonl, are not in the tables). Round 38 read 120 findings of six projects whose places the owner
+had labelled before: of the 29 that its readers call wrong those labels call 10 hazards.
 
 {tables}
 """
