@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -169,9 +171,16 @@ def test_who_ends_explain_ends_its_compiler_too(number: signal.Signals, tmp_path
     (tmp_path / "endless.py").write_text("def inf(x):\n    open('begun', 'w').close()\n    while True: pass\n")
     (tmp_path / "tmp").mkdir()
     command = [sys.executable, "-m", "fusionlint", "explain", "endless.py:inf(f32[3])", "--target", "cpu"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")}, stderr=subprocess.PIPE
-    ) as process:
+    # Under nohup, as in many a log of CI, signals are ignored by all that is begun there.
+    listening = partial(signal.signal, number, signal.SIG_DFL)
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    with (
+        subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, preexec_fn=listening
+        ) as process,
+        ExitStack() as at_end,
+    ):
+        at_end.callback(process.kill)
         until = time.monotonic() + 60
         while not (tmp_path / "begun").exists():
             assert time.monotonic() < until
