@@ -127,7 +127,7 @@ def test_a_text_is_read_in_the_encoding_that_it_names(tmp_path: Path) -> None:
         assert line[found.range.start.character : found.range.end.character] == "jnp.searchsorted(x, x)"
         (action,) = await seen.actions("env.py", 5, only=["source.fixAll"])
         ((edit,),) = action.edit.changes.values()
-        assert edit.new_text == text.replace("(x, x)", '(x, x, method="scan_unrolled")')
+        assert edit.new_text == text.replace("(x, x)", "(x, x, method='scan_unrolled')")
 
     run(tmp_path, scene)
 
