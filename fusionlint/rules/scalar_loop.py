@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import at_write, inside
+from fusionlint.patterns.at import at_write, elements, inside
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.turns import FORI, WHILE, Walk, is_written, walk
+from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
@@ -87,6 +89,24 @@ def _stands_in_an_array(place: cst.BaseExpression, source: Source, depth: int) -
     return False
 
 
+def _reads_what_others_write(found: Walk, source: Source) -> bool:
+    """Whether a turn reads a place of an array that it writes elsewhere, `a.at[i].set(a[i - 1] + x[i])`, or anything
+    else that it carries."""
+    writes = [write for part in inside(found.turn.body.body) if (write := at_write(part)) is not None]
+    written = {(dotted(root(write)), *map(source.code, write.index)) for write in writes}
+    arrays = {name for name, *_ in written}
+    for part in inside(found.turn.body.body):
+        match part:
+            case cst.Subscript(value=cst.Name(array), slice=places) if array in arrays:
+                if (array, *map(source.code, elements(places))) not in written:
+                    return True
+    for part, value in zip(found.turn.carried, found.turn.returned, strict=True):
+        is_kept = isinstance(value, cst.Name) and source.written(value) is part
+        if part.value not in arrays and part is not found.turn.counter and not is_kept and source.reads(part):
+            return True
+    return False
+
+
 def _makes_up_for_rounding(found: Walk, source: Source) -> bool:
     """Whether a turn keeps what the last sum lost, `lost = (total - before) - term`: added up at once, all of that is
     lost."""
@@ -134,11 +154,13 @@ def _advice(found: Walk, loop: cst.Call, source: Source) -> str:
             f"each turn needs the two before it: a Python loop over a list and one {jnp}.stack, which is a kernel or "
             "few; where there are too many turns to compile, jax.lax.scan that carries those two, with `unroll`"
         )
-    if found.is_writing:
+    if found.is_writing and _reads_what_others_write(found, source):
         return (
-            "the array form: all places at once where no turn needs another's, a cumulative operation or "
-            "jax.lax.associative_scan where each needs the one before; small arrays in a loop on the host"
+            "a cumulative operation, or jax.lax.associative_scan where a turn is linear in what the one before it "
+            "left; else jax.lax.scan with `unroll`; small arrays in a loop on the host"
         )
+    if found.is_writing:
+        return "the array form: all places at once, by whole arrays or jax.vmap, for no turn needs another's"
     so_far = f" ({jnp}.cumsum, where a turn goes by the sum so far)" if source.calls(loop, WHILE) else ""
     return (
         f"the array form: all elements at once{so_far}, then {jnp}.sum, {jnp}.min, {jnp}.any, or {jnp}.argmax for the "

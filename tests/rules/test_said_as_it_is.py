@@ -60,6 +60,36 @@ def test_what_needs_two_turns_before_it_is_no_cumulative_operation() -> None:
     assert "associative_scan" in advice("scalar-loop", SERIES.format(before="p[n - 1]"))
 
 
+COEFFICIENTS = """
+@jax.jit
+def coefficients(y, h, n):
+    def turn(i, carry):
+        a, b{more} = carry
+        a = a.at[i].set((y[i + 1] - y[i]) / h)
+        b = b.at[i].set({value})
+        return a, b{left}
+
+    return jax.lax.fori_loop(1, n, turn, (jnp.zeros(64), jnp.zeros(64){first}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "parts", "needs_another"),
+    [
+        ("y[i] * 2", ("", "", ""), False),
+        ("a[i] * 2", ("", "", ""), False),  # what the same turn wrote
+        ("a[i - 1] * 2", ("", "", ""), True),
+        ("y[i] * s", (", s", ", 4.0 - 1.0 / s", ", 3.75"), True),
+        ("y[i] * s", (", s", ", s", ", 3.75"), False),  # carried, and never changed
+    ],
+)
+def test_turns_that_need_no_other_are_told_so(value: str, parts: tuple[str, str, str], needs_another: bool) -> None:
+    more, left, first = parts
+    text = advice("scalar-loop", COEFFICIENTS.format(value=value, more=more, left=left, first=first))
+    assert ("associative_scan" in text) == needs_another
+    assert ("no turn needs another's" in text) != needs_another
+
+
 @pytest.mark.parametrize(
     ("order", "first"),
     [
