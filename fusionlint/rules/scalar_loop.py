@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import at_write, elements, inside
+from fusionlint.patterns.at import Part, at_write, elements, inside
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.patterns.writes.chain import root
@@ -89,10 +89,12 @@ def _stands_in_an_array(place: cst.BaseExpression, source: Source, depth: int) -
     return False
 
 
-def _reads_what_others_write(found: Walk, source: Source) -> bool:
-    """Whether a turn reads a place of an array that it writes elsewhere, `a.at[i].set(a[i - 1] + x[i])`, or anything
-    else that it carries."""
+def _needs_another(found: Walk, source: Source) -> bool | None:
+    """Whether a turn reads what another one has left: a number, or a place of an array that it writes elsewhere,
+    `a.at[i].set(a[i - 1] + x[i])`. None where the counter alone does not say which places it writes."""
     writes = [write for part in inside(found.turn.body.body) if (write := at_write(part)) is not None]
+    if not all(any(_is_counted_off(part, found, source) for part in write.index) for write in writes):
+        return None
     written = {(dotted(root(write)), *map(source.code, write.index)) for write in writes}
     arrays = {name for name, *_ in written}
     for part in inside(found.turn.body.body):
@@ -100,10 +102,20 @@ def _reads_what_others_write(found: Walk, source: Source) -> bool:
             case cst.Subscript(value=cst.Name(array), slice=places) if array in arrays:
                 if (array, *map(source.code, elements(places))) not in written:
                     return True
-    for part, value in zip(found.turn.carried, found.turn.returned, strict=True):
-        is_kept = isinstance(value, cst.Name) and source.written(value) is part
-        if part.value not in arrays and part is not found.turn.counter and not is_kept and source.reads(part):
+    for name, value in zip(found.turn.carried, found.turn.returned, strict=True):
+        is_kept = isinstance(value, cst.Name) and source.written(value) is name
+        if name.value not in arrays and name is not found.turn.counter and not is_kept and source.reads(name):
             return True
+    return False
+
+
+def _is_counted_off(place: Part, found: Walk, source: Source) -> bool:
+    """Whether each turn has a place of its own, `i` or `n - i - 1`."""
+    match source.meant(place) if isinstance(place, cst.Name) and place.value != found.turn.counter.value else place:
+        case cst.Name(name):
+            return name == found.turn.counter.value
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
+            return _is_counted_off(left, found, source) != _is_counted_off(right, found, source)
     return False
 
 
@@ -154,13 +166,14 @@ def _advice(found: Walk, loop: cst.Call, source: Source) -> str:
             f"each turn needs the two before it: a Python loop over a list and one {jnp}.stack, which is a kernel or "
             "few; where there are too many turns to compile, jax.lax.scan that carries those two, with `unroll`"
         )
-    if found.is_writing and _reads_what_others_write(found, source):
-        return (
-            "a cumulative operation, or jax.lax.associative_scan where a turn is linear in what the one before it "
-            "left; else jax.lax.scan with `unroll`; small arrays in a loop on the host"
-        )
+    needed = _needs_another(found, source) if found.is_writing else None
+    of_the_last = "a cumulative operation or jax.lax.associative_scan where each needs the one before"
+    if needed:
+        return f"{of_the_last} and is linear in it, else jax.lax.scan with `unroll`; small arrays in a loop on the host"
     if found.is_writing:
-        return "the array form: all places at once, by whole arrays or jax.vmap, for no turn needs another's"
+        others = "for no turn needs another's" if needed is False else "where no turn needs another's"
+        rest = "" if needed is False else f", {of_the_last}; small arrays in a loop on the host"
+        return f"the array form: all places at once, by whole arrays or jax.vmap, {others}{rest}"
     so_far = f" ({jnp}.cumsum, where a turn goes by the sum so far)" if source.calls(loop, WHILE) else ""
     return (
         f"the array form: all elements at once{so_far}, then {jnp}.sum, {jnp}.min, {jnp}.any, or {jnp}.argmax for the "
