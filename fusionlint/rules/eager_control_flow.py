@@ -83,14 +83,21 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 continue  # a trial of the module, which somebody looks at step by step
             if _is_checked(call, loop, source) or _is_of_another_size(call, loop):
                 continue
-            name = source.code(node.func)
+            name, changing = source.code(node.func), _with_arguments(node.args[0].value, source)
             yield source.finding(
                 call.func,
                 f"outside of a jit: every call traces `{name}` anew and dispatches each operation by itself",
-                write=f"jax.jit({name}(...)) made once, before the loop, or the whole step in one jitted function"
-                + _bound(call, source),
+                write=f"jax.jit({name}(...)) made once, before the loop{changing}, or the whole step in one jitted "
+                f"function{_bound(call, source)}",
                 pair=1,
             )
+
+
+def _with_arguments(function: cst.BaseExpression, source: Source) -> str:
+    """What else is to be said of a function that is made where it is used: a jit keeps what it read there."""
+    made = function_named(function, source)
+    is_made_here = isinstance(made, cst.Lambda) or (made is not None and bool(source.scope(made)))
+    return ", with what changes as its arguments" if is_made_here else ""
 
 
 def _bound(call: cst.Call, source: Source) -> str:

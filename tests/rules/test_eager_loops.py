@@ -207,6 +207,17 @@ def test_a_function_that_is_handed_on_has_to_be_bound_for_a_jit(handed: str, sai
     assert ("no array" in finding.suggestion.text) is (said is not None)
 
 
+@pytest.mark.parametrize(
+    ("function", "is_told"), [("lambda y: y + x", True), ("local", True), ("run", False), ("fns", False)]
+)
+def test_what_a_jit_would_keep_of_a_function_made_here_is_to_be_handed_to_it(function: str, is_told: bool) -> None:
+    code = f"{HEAD}def run(y): return y\ndef main(xs, fns, batches):\n    def local(y): return y\n"
+    code += f"    for x in batches:\n        jax.vmap({function})(x)\n"
+    (finding,) = check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))
+    assert finding.suggestion is not None
+    assert ("before the loop, with what changes as its arguments, or" in finding.suggestion.text) is is_told
+
+
 def test_what_an_object_does_when_it_is_made_is_done_once() -> None:
     body = "for x in batches:\n    n = jax.vmap(fns)(x)"
     assert found("eager-control-flow", body, "__init__") == 0
