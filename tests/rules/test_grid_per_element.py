@@ -36,4 +36,4 @@ def test_one_write_leaves_what_is_read_of_all_arrays(write: str, reduction: str,
     (found,) = check_text(code.encode(), "m.py", Scope(("grid-per-element",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith(f"the places and values of all elements at once, then one {advice}")
-    assert advice.endswith("of") or advice.endswith("bools") or found.suggestion.text.endswith(advice)
+    assert advice.endswith(("of", "bools")) or found.suggestion.text.endswith(advice)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fusionlint.source.judging import check_text
@@ -64,3 +66,32 @@ def test_networks_alike_on_one_input(body: str, count: str) -> None:
 )
 def test_others_are_left_alone(body: str) -> None:
     assert counts(body) == []
+
+
+@pytest.mark.parametrize(
+    ("imported", "linen"),
+    [("import flax.linen as nn", "nn"), ("from flax import linen as nn", "nn"), ("from flax import linen", "linen")],
+)
+def test_the_vmap_is_called_as_the_file_calls_it_and_its_results_are_a_list_of_them(imported: str, linen: str) -> None:
+    """With `out_axes=-1` two values of [8, 1] were [8, 1, 2], where `jnp.concatenate` of two makes [8, 2] of them."""
+    code = HEAD + "        return jnp.concatenate([MLP()(x) for _ in range(2)], axis=-1)\n"
+    code = code.replace("import flax.linen as nn", imported).replace("nn.", f"{linen}.")
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    text = found.suggestion.text
+    assert text.startswith(f"{linen}.vmap(MLP, ")
+    pytest.importorskip("flax")
+    new = code.replace("[MLP()(x) for _ in range(2)]", f"{text.partition(': results')[0]}()(x)")
+    assert shape_of(new) == shape_of(code) == (8, 2)
+
+
+def shape_of(code: str) -> tuple[int, ...]:
+    """What the critic of `code` returns for a batch of 8."""
+    import jax
+
+    made: dict[str, Any] = {}
+    exec(code, made)
+    x, key = jax.ShapeDtypeStruct((8, 3), "float32"), jax.ShapeDtypeStruct((2,), "uint32")
+    values, _ = jax.eval_shape(made["Critic"](2).init_with_output, key, x, x)
+    shape: tuple[int, ...] = values.shape
+    return shape
