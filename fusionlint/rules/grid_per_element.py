@@ -19,7 +19,7 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 # What each reduction over the elements leaves of their writes, as one write.
-_ONE_WRITE = {"sum": "add", "any": "set", "max": "max"}
+_ONE_WRITE = {"sum": "add", "any": "max", "max": "max"}
 
 
 @rule.source("Call", calls=VMAPS)
@@ -36,14 +36,25 @@ def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding
     write = _written(function, source) if function is not None and method is not None else None
     if function is None or method is None or write is None or not _begins_alike(write, function, node, source):
         return
-    array = source.code(root(write)) if isinstance(root(write), cst.Name) else "x"
     yield source.finding(
         node,
         "every element writes into an array of its own, and all of them are read to be joined",
-        write=f"the places and values of all elements at once, then one "
-        f"`{array}.at[places].{_ONE_WRITE[method]}(values)`",
+        write=f"the places and values of all elements at once, then one {_one_write(write, method, function, source)}",
         pair=1 if method == "any" else 0,
     )
+
+
+def _one_write(write: Write, method: str, function: Function, source: Source) -> str:
+    """What the reduction leaves: of places that meet, `any` finds one that holds, where a set keeps one of them."""
+    array = source.code(root(write)) if isinstance(root(write), cst.Name) else "x"
+    if method == "any" and write.value is not None and source.code(write.value) == "True":
+        return f"`{array}.at[places].set(True)`"
+    text = f"`{array}.at[places].{_ONE_WRITE[method]}(values)`"
+    if method == "any":
+        return f"{text}, both of bools: a `set` keeps any of those that meet at one place"
+    # An array that every element is handed is summed up as often.
+    is_handed = array in {parameter.name.value for parameter in function.params.params}
+    return f"{text}, where `{array}` is all zeros" if method == "sum" and is_handed else text
 
 
 def _reduction(stack: cst.CSTNode, source: Source) -> str | None:

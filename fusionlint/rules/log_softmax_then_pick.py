@@ -39,11 +39,18 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # forward alone it is no more work for a GPU
     x = brief(source.code(logits), 40, "x")
     jax = source.alias("jax") or "jax"
+    kept = ", keepdims=True" if any(_is_taken_along(read, source) for read in reads) else ""
     yield source.finding(
         node,
         "all logits are normalised, and kept for the gradient, for the few that are picked",
-        write=f"pick from {x} itself, and subtract {jax}.nn.logsumexp({x}, axis={along})",
+        write=f"pick from {x} itself, and subtract {jax}.nn.logsumexp({x}, axis={along}{kept})",
     )
+
+
+def _is_taken_along(read: cst.CSTNode, source: Source) -> bool:
+    """Whether what is picked keeps the axis, as an axis of one or more."""
+    call = source.handed_to(read)
+    return call is not None and source.calls(call, _TAKE)
 
 
 def _is_pick(read: cst.CSTNode, along: int, source: Source) -> bool:

@@ -69,7 +69,7 @@ def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
         match value:
             case cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)):
                 if _is_a_module(module, source) and _is_the_same(value, bound):
-                    yield source.finding(loop, _MESSAGE, write=_vmapped(source.code(module), count))
+                    yield source.finding(loop, _MESSAGE, write=_vmapped(source.code(module), count, source))
                     return
             case cst.Call(func=cst.Name() as function):
                 if _multiplies(function, source) and _is_of_its_number(value, target_names(loop), bound):
@@ -107,7 +107,7 @@ def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding
                 alike[_but_for_its_name(source.code(module), call, source)].append(call)
     for (name, *_), calls in alike.items():
         if len(calls) > 1 and is_same_at(calls[0], calls[-1], source):
-            yield source.finding(calls[0], _MESSAGE, write=_vmapped(name, str(len(calls))))
+            yield source.finding(calls[0], _MESSAGE, write=_vmapped(name, str(len(calls)), source))
 
 
 def _but_for_its_name(module: str, call: cst.Call, source: Source) -> tuple[str, ...]:
@@ -122,10 +122,12 @@ def _settings(call: cst.Call) -> list[cst.Arg]:
     return [arg for arg in made if arg.keyword is None or arg.keyword.value != "name"]
 
 
-def _vmapped(module: str, count: str) -> str:
+def _vmapped(module: str, count: str, source: Source) -> str:
+    """With the results in front, as the default is: what takes a list of them, or their names, takes that as it is."""
+    linen = source.alias("flax.linen") or "flax.linen"
     return (
-        f"flax.linen.vmap({module}, variable_axes={{'params': 0}}, split_rngs={{'params': True}}, in_axes=None, "
-        f"out_axes=-1, axis_size={count}): the parameters get an axis in front, so that saved ones have to be stacked"
+        f"{linen}.vmap({module}, variable_axes={{'params': 0}}, split_rngs={{'params': True}}, in_axes=None, "
+        f"axis_size={count}): results and parameters get an axis in front, so that saved ones have to be stacked"
     )
 
 

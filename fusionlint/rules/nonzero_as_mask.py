@@ -108,7 +108,19 @@ def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole
     if name.endswith(".flatnonzero"):
         return first
     more = f"{places}({first}, {mask}.shape)" if mask.isidentifier() else f"{places} of it, with the mask's shape,"
+    if taken := _taken_from_each(node, source):
+        return f"{', '.join(taken)} = {more.rstrip(',')}"
     return f"{first}, of a mask with one axis" + (f"; {more} where it has more" if is_whole else "")
+
+
+def _taken_from_each(node: cst.Call, source: Source) -> list[str]:
+    """r and l of `(r,), (l,) = jnp.where(m, size=1)`: a place on each of as many axes, out of arrays of one."""
+    match source.parent(node):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=axes))]) if len(axes) > 1:
+            places = [axis.value.elements for axis in axes if isinstance(axis.value, cst.Tuple | cst.List)]
+            if len(places) == len(axes) and all(len(place) == 1 for place in places):
+                return [source.code(place[0].value) for place in places]
+    return []
 
 
 def _first_or(node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source) -> str:

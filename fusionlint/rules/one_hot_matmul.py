@@ -138,11 +138,22 @@ def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
         if set(picks) & set(axes) == {picks[-1]} and axes[0] == picks[-1] and result == picks[:-1] + axes[1:]:
             write = f"{as_operand(table, source.code(table))}[{source.code(index)}]"
         else:
-            numpy = source.alias("jax.numpy") or "jnp"
-            where = f"axis={axes.index(picks[-1])}" if "." not in axes[: axes.index(picks[-1])] else "axis=..."
-            write = f"{numpy}.take_along_axis({source.code(table)}, i, {where}), i as `{source.code(index)}` broadcast"
+            write = _taken(source.code(table), source.code(index), picks, axes, result, source)
         yield source.finding(node, _MESSAGE, write=write)
         return
+
+
+def _taken(table: str, index: str, picks: str, axes: str, result: str, source: Source) -> str:
+    """What takes the rows along the axis of the classes: there come the axes of the index that the table lacks."""
+    numpy = source.alias("jax.numpy") or "jnp"
+    at, new = axes.index(picks[-1]), [letter for letter in picks[:-1] if letter not in axes]
+    axis = at - len(axes) if "." in axes[:at] else at
+    if len(new) > 1:
+        return f"{table} at `{index}` along axis {axis}, beside {numpy}.arange along each axis that both have"
+    along = f"{numpy}.take_along_axis({table}, i, axis={axis})"
+    taken = axes.replace(picks[-1], "".join(new))
+    moved = "" if taken == result else f", its axes, `{taken}`, put as in `{result}`".replace(".", "...")
+    return f"{along}{'' if new else f'.squeeze({axis})'}{moved}, i as `{index}` broadcast"
 
 
 def _picks(one_hot: str, table: str, result: str) -> bool:

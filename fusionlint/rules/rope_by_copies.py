@@ -38,7 +38,10 @@ def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
             halved = [_halved(first, source), _halved(second, source)]
             if None not in halved and not _is_weight(halved[0], source):
                 x1, x2 = first.value, second.value
-                write = f"rotate the halves and join once: [{x1} * cos - {x2} * sin, {x2} * cos + {x1} * sin]"
+                turned = f"[{x1} * cos - {x2} * sin, {x2} * cos + {x1} * sin]"
+                write = (
+                    f"rotate the halves and join once: {turned}, cos and sin of half the width, before they are doubled"
+                )
                 yield source.finding(node, "a rotated copy of the whole array is built to be multiplied", write=write)
 
 

@@ -64,3 +64,18 @@ def test_networks_alike_on_one_input(body: str, count: str) -> None:
 )
 def test_others_are_left_alone(body: str) -> None:
     assert counts(body) == []
+
+
+@pytest.mark.parametrize(
+    ("imported", "linen"),
+    [("import flax.linen as nn", "nn"), ("from flax import linen as nn", "nn"), ("from flax import linen", "linen")],
+)
+def test_the_vmap_is_called_as_the_file_calls_it_and_its_results_are_a_list_of_them(imported: str, linen: str) -> None:
+    """With `out_axes=-1` two values of [8, 1] were [8, 1, 2], where `jnp.concatenate` of two makes [8, 2] of them."""
+    code = HEAD + "        return jnp.concatenate([MLP()(x) for _ in range(2)], axis=-1)\n"
+    code = code.replace("import flax.linen as nn", imported).replace("nn.", f"{linen}.")
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    text = found.suggestion.text
+    assert text.startswith(f"{linen}.vmap(MLP, ")
+    assert "out_axes" not in text

@@ -73,3 +73,22 @@ def test_what_a_static_object_holds_is_looked_through_when_the_program_is_compil
         "        return x[jnp.where(self.growth == 1, size=1)[0][0]] + n\n"
     )
     assert len(check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("assigned", "advice"),
+    [
+        ("(r,), (l,) = jnp.where(m, size=1)", "r, l = jnp.unravel_index(jnp.argmax(m), m.shape)"),
+        ("[r], [l] = jnp.nonzero(m, size=1)", "r, l = jnp.unravel_index(jnp.argmax(m), m.shape)"),
+        (
+            "r, l = jnp.where(m, size=1)",
+            "jnp.argmax(m), of a mask with one axis; jnp.unravel_index(jnp.argmax(m), m.shape) where it has more",
+        ),
+    ],
+)
+def test_a_place_that_is_taken_out_of_an_array_of_one_is_a_number_already(assigned: str, advice: str) -> None:
+    """`(r,), (l,) = jnp.unravel_index(...)` is an error: a number cannot be taken apart."""
+    code = f"import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(m):\n    {assigned}\n    return r + l\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == advice

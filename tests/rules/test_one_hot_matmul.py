@@ -76,3 +76,33 @@ class Quantizer:
 def test_what_a_helper_multiplies_a_one_hot_with_is_a_table(handed: str, body: str, encodings: str, count: int) -> None:
     code = HELPED.format(handed=handed, body=body, encodings=encodings)
     assert len(check_text(code.encode(), "m.py", Scope(("one-hot-matmul",)))) == count
+
+
+SUMMED = """\
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def picked(x, i, table):
+    one_hot = jax.nn.one_hot(i, 1024)
+    return jnp.einsum("{axes}", one_hot, table)
+"""
+
+
+@pytest.mark.parametrize(
+    ("axes", "advice"),
+    [
+        ("bnk,btk->btn", "jnp.take_along_axis(table, i, axis=2), i as `i` broadcast"),
+        # What is picked for each row leaves an axis of one.
+        ("ns,nmso->nmo", "jnp.take_along_axis(table, i, axis=2).squeeze(2), i as `i` broadcast"),
+        (
+            "...lv,...nv->...ln",
+            "jnp.take_along_axis(table, i, axis=-1), its axes, `...nl`, put as in `...ln`, i as `i` broadcast",
+        ),
+        ("btgc,cgd->btgd", "table at `i` along axis 0, beside jnp.arange along each axis that both have"),
+    ],
+)
+def test_what_is_taken_has_the_axes_of_the_product(axes: str, advice: str) -> None:
+    (found,) = check_text(SUMMED.format(axes=axes).encode(), "m.py", Scope(("one-hot-matmul",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == advice

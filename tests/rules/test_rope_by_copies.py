@@ -63,3 +63,20 @@ def test_halves_are_no_pairs(apart: str) -> None:
 )
 def test_they_are_interleaved_by_a_reshape_of_a_stack(joined: str, count: int) -> None:
     assert found(joined=joined) == count
+
+
+def test_the_halves_are_turned_by_tables_of_half_the_width() -> None:
+    """With those that the whole array was multiplied with, `x1 * cos` is an error."""
+    code = """
+import jax.numpy as jnp
+
+def rotate_half(x):
+    x1, x2 = jnp.split(x, 2, axis=-1)
+    return jnp.concatenate([-x2, x1], axis=-1)
+"""
+    (finding,) = check_text(code.encode(), "m.py", Scope(("rope-by-copies",)))
+    assert finding.suggestion is not None
+    assert finding.suggestion.text == (
+        "rotate the halves and join once: [x1 * cos - x2 * sin, x2 * cos + x1 * sin], "
+        "cos and sin of half the width, before they are doubled"
+    )

@@ -328,13 +328,25 @@ def test_slices_are_no_list_of_indices(writes: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "said"),
-    [(", dtype=jnp.float64", "; all of it jnp.float64, as now"), (", a.dtype", ""), ("", ""), (", None", "")],
+    [
+        (", dtype=jnp.float64", "; all of it jnp.float64, as now"),
+        (", a.dtype", "; all of it a.dtype, as now"),  # b may be a float32 beside a bfloat16
+        ("", ""),
+        (", None", ""),
+    ],
 )
 def test_what_the_elements_of_blocks_were_said_to_be_they_are_to_be_still(dtype: str, said: str) -> None:
     code = f"def f(n, k, a, b):\n    return jnp.zeros(n{dtype}).at[:k].set(a).at[k].set(b)\n"
     (found,) = check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text.endswith(f"with jnp.zeros where nothing is written{said}")
+
+
+def test_blocks_that_are_all_of_one_array_have_its_elements_without_a_word() -> None:
+    code = "def f(n, k, a):\n    return jnp.zeros(n, a.dtype).at[:k].set(2 * a[:k]).at[k].set(0)\n"
+    (found,) = check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.endswith("with jnp.zeros where nothing is written")
 
 
 @pytest.mark.parametrize(("fill", "expected"), [("zeros", "jax.scipy.linalg.block_diag(a, b)"), ("ones", "jnp.ones")])

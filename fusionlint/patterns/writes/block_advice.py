@@ -9,7 +9,17 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_none, is_whole, names_read
+from fusionlint.patterns.at import (
+    FRESH_BY_SHAPE,
+    Part,
+    Write,
+    constant,
+    inside,
+    is_literal,
+    is_none,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.calls import argument, brief, hides_some
 from fusionlint.patterns.collected import target_names
 from fusionlint.patterns.unpacked import assigned
@@ -61,8 +71,16 @@ def _as_it_was(writes: Sequence[Write], source: Source) -> str:
     if not isinstance(made, cst.Call) or not source.calls(made, *FRESH_BY_SHAPE) or hides_some(made):
         return ""
     asked = argument(made, 2 if source.calls(made, "jax.numpy.full") else 1, "dtype")
-    is_of_another = isinstance(asked, cst.Attribute) and asked.attr.value == "dtype"
+    is_of_another = (
+        isinstance(asked, cst.Attribute) and asked.attr.value == "dtype" and _are_all_of(asked.value, writes)
+    )
     return "" if asked is None or is_none(asked) or is_of_another else f"; all of it {source.code(asked)}, as now"
+
+
+def _are_all_of(array: cst.BaseExpression, writes: Sequence[Write]) -> bool:
+    """Whether everything that is written is made of one array, or one number: of two arrays each has its own dtype."""
+    values = [write.value for write in writes if write.value is not None and not is_literal(write.value)]
+    return all(any(part.deep_equals(array) for part in inside(value)) for value in values)
 
 
 def _at_once(writes: Sequence[Write], source: Source) -> str | None:

@@ -1,0 +1,34 @@
+"""log-softmax-then-pick: the logarithm of the sum has the axes of what is picked."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """\
+import jax
+import jax.numpy as jnp
+
+def loss(logits, labels):
+    log_p = jax.nn.log_softmax(logits, axis={axis})
+    return -{pick}.mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("axis", "pick", "summed"),
+    [
+        # Of [4, 4, 50] and the best 4, [4, 4, 4] less [4, 4] is no error, and another loss.
+        ("-1", "jnp.take_along_axis(log_p, labels, axis=-1)", "axis=-1, keepdims=True"),
+        ("-1", "jnp.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]", "axis=-1, keepdims=True"),
+        ("-1", "log_p[jnp.arange(8), labels]", "axis=-1"),
+        ("0", "jnp.diag(log_p)", "axis=0"),
+    ],
+)
+def test_what_is_subtracted_has_the_axes_of_what_is_picked(axis: str, pick: str, summed: str) -> None:
+    code = CODE.format(axis=axis, pick=pick)
+    (found,) = check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == f"pick from logits itself, and subtract jax.nn.logsumexp(logits, {summed})"
