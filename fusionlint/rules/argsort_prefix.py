@@ -15,6 +15,7 @@ from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.masks import is_mask
 from fusionlint.patterns.options import default_given, default_of
 from fusionlint.patterns.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.sort import (
@@ -268,10 +269,15 @@ def _instead(made: Sorted, one: Taken, source: Source) -> str:
     lax = source.alias("jax.lax") or "jax.lax"
     count = source.code(one.count) if one.count is not None else "k"
     array = as_argument(made.array, source) if one.end == "largest" else _smallest_first(made.array, source)
+    of_a_mask = made.is_order and is_mask(made.array, source)
+    if of_a_mask:  # of anything but floats `top_k` is a sort
+        whole = array if array.isidentifier() else f"({array})"
+        array = f"{whole}.astype({source.alias('jax.numpy') or 'jnp'}.float32)"
     text = f"{lax}.top_k({made.as_mapped(array)}, {count})[{1 if made.is_order else 0}]"
     if one.is_single:
         return f"{text}[..., -1]"
-    return f"{text}[..., ::-1]" if one.from_back else text
+    text = f"{text}[..., ::-1]" if one.from_back else text
+    return f"{text}, which takes the first of those that are alike" if of_a_mask and one.from_back else text
 
 
 def _smallest_first(array: cst.BaseExpression, source: Source) -> str:

@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument, beside
 from fusionlint.patterns.lands import argument_of, lands
+from fusionlint.patterns.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -18,18 +19,6 @@ rule = Rule(__name__, harm="fusion")
 _CUMSUM = "jax.numpy.cumsum"
 _AND = "jax.numpy.logical_and"
 _SUMS = ("jax.numpy.sum", "jax.numpy.count_nonzero")
-_MASKS = (
-    "logical_and",
-    "logical_or",
-    "logical_not",
-    "isin",
-    "isnan",
-    "isclose",
-    "equal",
-    "not_equal",
-    "less",
-    "greater",
-)
 
 
 @rule.source("Call", calls=(_CUMSUM,))
@@ -45,7 +34,7 @@ def sums_of_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
     places = list(lands(node, source))
     if any(_keeps_first(place, mask, source) for place in places):
         message, write, pair = "a running sum over all of a mask keeps its first hit", f"{first}, and take that one", 0
-    elif places and _is_mask(mask, source) and all(_counts_before(place, source) for place in places):
+    elif places and is_mask(mask, source, as_numbers=True) and all(_counts_before(place, source) for place in places):
         message = "a running sum over all of a mask counts what is before its first hit"
         write, pair = f"{first}, and the length where there is none", 1
     else:
@@ -124,14 +113,3 @@ def _bare(mask: cst.BaseExpression) -> cst.BaseExpression:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
             return inner
     return mask
-
-
-def _is_mask(node: cst.BaseExpression, source: Source, depth: int = 3) -> bool:
-    match inner := _bare(node):
-        case cst.Comparison() | cst.UnaryOperation(operator=cst.BitInvert()):
-            return True
-        case cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.BitOr()):
-            return _is_mask(left, source, depth)
-        case cst.Name() if depth and (value := source.value(inner)) is not None:
-            return _is_mask(value, source, depth - 1)
-    return source.calls(inner, *(f"jax.numpy.{name}" for name in _MASKS))

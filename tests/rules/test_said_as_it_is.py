@@ -96,8 +96,8 @@ def test_turns_that_need_no_other_are_told_so(value: str, parts: tuple[str, str,
 @pytest.mark.parametrize(
     ("order", "first"),
     [
-        ("~valid", "valid"),
-        ("lengths < 3", "~(lengths < 3)"),
+        ("~valid", "valid.astype(jnp.float32)"),  # of a mask itself `top_k` is a sort
+        ("lengths < 3", "(~(lengths < 3)).astype(jnp.float32)"),
         ("lengths", "-lengths"),
         ("(~valid).sum(-1)", "-(~valid).sum(-1)"),
     ],
@@ -105,6 +105,12 @@ def test_turns_that_need_no_other_are_told_so(value: str, parts: tuple[str, str,
 def test_no_minus_is_written_before_a_mask(order: str, first: str) -> None:
     code = f"@jax.jit\ndef f(valid, lengths):\n    return jnp.argsort({order}, axis=-1)[:, :8]\n"
     assert advice("argsort-prefix", code) == f"jax.lax.top_k({first}, 8)[1]"
+
+
+def test_of_a_mask_top_k_takes_others_of_those_that_are_alike() -> None:
+    code = "@jax.jit\ndef f(x, n):\n    done = x > 0\n    return jnp.argsort(done)[-n:]\n"
+    text = advice("argsort-prefix", code)
+    assert text.startswith("jax.lax.top_k(done.astype(jnp.float32), n)[1][..., ::-1], which takes the first of those")
 
 
 @pytest.mark.parametrize(
