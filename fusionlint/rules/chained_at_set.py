@@ -256,12 +256,13 @@ def _folded_first(writes: list[Write], source: Source) -> int:
 
 def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
     """Whether one method takes many places, or such as nobody sees, and another takes others,
-    `.at[born].set(e).at[parents].add(-e)`, or `.at[cells].min(a).at[cells].max(b)`: no one scatter says it, and no
-    mask."""
+    `.at[born].set(e).at[parents].add(-e)`, `.at[cells].min(a).at[cells].max(b)`, or where what is there is wiped out
+    before, `.at[cells].set(big).at[cells].min(a)`: no one scatter says it, and no mask."""
     places = {tuple(map(source.code, write.index)) for write in writes}
     methods = {write.method for write in writes}
-    if len(methods) > 1 and methods <= _FOR_WHAT_MEETS:
-        return any(stands(part, source) is not Stands.NUMBER for part in writes[0].index)
+    is_begun_anew = writes[0].method == "set" and {write.method for write in writes[1:]} <= _FOR_WHAT_MEETS
+    if len(methods) > 1 and (methods <= _FOR_WHAT_MEETS or (is_begun_anew and len(places) == 1)):
+        return any(stands(part, source) in (Stands.MANY, Stands.UNSEEN) for part in writes[0].index)
     if len(methods) == 1 or len(places) == 1:
         return False
     named = (part for write in writes for part in write.index if isinstance(part, cst.Name | cst.Attribute))

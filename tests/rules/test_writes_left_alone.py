@@ -147,11 +147,18 @@ def test_columns_are_nothing_beside_a_solver_but_in_what_it_asks(is_asked_in_eac
 
 
 @pytest.mark.parametrize(
-    ("second", "place", "number"),
-    [("max", "[i, j]", 0), ("min", "[i, j]", 1), ("max", "[0, 1]", 1)],
-    ids=["two ways where several may meet", "one way", "one number"],
+    ("first", "second", "place", "number"),
+    [
+        pytest.param("min", "max", "[i, j]", 0, id="two ways where several may meet"),
+        pytest.param("min", "min", "[i, j]", 1, id="one way"),
+        pytest.param("min", "max", "[0, 1]", 1, id="one number"),
+        pytest.param("set", "min", "[i, j]", 0, id="what is there is wiped out before"),
+        pytest.param("set", "min", "[0, 1]", 1, id="at one place"),
+    ],
 )
-def test_the_least_and_the_most_of_what_meets_at_a_place_are_no_one_write(second: str, place: str, number: int) -> None:
-    body = f"    return x.at{place}.min(a).at{place}.{second}(b)\n"
+def test_the_least_and_the_most_of_what_meets_at_a_place_are_no_one_write(
+    first: str, second: str, place: str, number: int
+) -> None:
+    body = f"    return x.at{place}.{first}(a).at{place}.{second}(b)\n"
     code = f"import jax\n\n@jax.jit\ndef f(x, i, j, a, b):\n    i, j = i.ravel(), j.ravel()\n{body}"
     assert len(list(check_text(code.encode(), "m.py", Scope(("chained-at-set",))))) == number
