@@ -90,6 +90,24 @@ def test_a_folder_of_tests_is_left_out_and_the_summary_says_so(folder: Path) -> 
     assert result.exit_code == 0
 
 
+@pytest.mark.parametrize("names", [["test_env.py"], ["check_env.py", "tests/env.py"]])
+def test_of_files_that_few_rules_mean_the_summary_says_so(folder: Path, names: list[str]) -> None:
+    (folder / "tests").mkdir()
+    for name in names:
+        (folder / name).write_text(COLUMNS)
+    whose = "Its path says" if len(names) == 1 else "Their paths say"
+    said = run("check", *names).stdout
+    assert said.endswith(f". {whose} test, plot, benchmark or the like: most rules do not apply.\n")
+    assert "most rules" not in run("check", "env.py", "--ignore", RULE, *names).stdout
+
+
+def test_of_a_target_without_counts_of_its_own_the_summary_says_whose_it_goes_by(folder: Path) -> None:
+    said = run("check", "--target", "a100,h100,tpu", "--target", "a100").stdout
+    assert said.count(" goes by ") == 2
+    assert " a100 goes by what was counted for h100. tpu goes by what was counted for v5e. " in said
+    assert " goes by " not in run("check", "--target", "h100").stdout
+
+
 def test_concise_is_one_line_a_finding(folder: Path) -> None:
     lines = run("check", "--output-format", "concise").stdout.splitlines()
     assert len(lines) == 2
@@ -158,6 +176,8 @@ def test_a_pipe_is_no_file_and_nothing_is_called_clean(folder: Path) -> None:
         (("check", "--select", "sort-for-max", "--ignore", "sort-for-max"), "no rule is left to look for"),
         (("check", "--baseline", "nodir/k.json", "--write-baseline"), "there is no folder nodir to write it to"),
         (("rule", "columns"), "there is no rule 'columns'"),
+        (("rule", "unused-ignore"), "unused-ignore is switched by --warn-unused-ignores; it has no page"),
+        (("check", "--select", "unused-ignore"), "unused-ignore is switched by --warn-unused-ignores"),
         (("rule", "--reasons", "columns-by-at-set"), "leave the rule's name out"),
     ],
 )
@@ -225,6 +245,14 @@ def test_diff_shows_the_change_and_makes_none(folder: Path) -> None:
     assert "+    return jnp.stack([s[:, 1], s[:, 0]], axis=" in result.stdout
     assert (folder / "env.py").read_text() == COLUMNS
     assert result.exit_code == 1
+
+
+def test_a_diff_without_a_fix_says_that_there_are_hazards(folder: Path) -> None:
+    result = run("check", "--diff")
+    told = "No fixes to show for 1 hazard; 1 with --unsafe-fixes. For the advice, run without --diff.\n"
+    assert (result.stdout, result.stderr, result.exit_code) == ("", told, 0)
+    (folder / "env.py").write_text(CLEAN)
+    assert run("check", "--diff").stderr == "Would fix 0 hazards in 0 files.\n"
 
 
 def test_unsafe_fixes_need_to_be_asked_for(folder: Path) -> None:

@@ -28,7 +28,8 @@ def shown(command: str) -> tuple[list[str], list[str]]:
     """The arguments of the command that begins so, and the lines that the README shows below it, up to `...`."""
     block = next(b for b in re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S) if b.startswith(f"$ {command}"))
     first, *lines = block.splitlines()
-    return shlex.split(first)[2:], lines[: lines.index("...")] if "..." in lines else lines
+    words = shlex.split(first)
+    return words[words.index("fusionlint") + 1 :], lines[: lines.index("...")] if "..." in lines else lines
 
 
 def printed(arguments: list[str], folder: Path, status: int = 1) -> list[str]:
@@ -83,7 +84,7 @@ def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytes
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)
     pytest.importorskip("optax")
-    arguments, lines = shown("fusionlint run")
+    arguments, lines = shown("JAX_PLATFORMS=cpu fusionlint run")
     if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
         pytest.skip("the README shows what jax 0.10.2 makes")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")

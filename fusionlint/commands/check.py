@@ -119,11 +119,12 @@ def check(
         result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
     fixed: Sequence[Fixed] = ()
+    asked = split(target) or config.target
     if fix or show_diff:
         choose = chosen(result, None if write_baseline else known)
         fixed = run.fixed(found, choose, unsafe=unsafe_fixes)
         if show_diff:
-            print_diff(fixed, found, noun)
+            print_diff(fixed, outcome(known, result, scope, files), noun, unsafe=unsafe_fixes)
         if typed:
             print_fixed(stdin_filename, fixed, found, choose, noun)
     with one_line_errors():
@@ -133,7 +134,7 @@ def check(
         if known and write_baseline:
             known = rewritten(known, result.result, scope, files)
             known.path.write_bytes(known.text.encode())
-    said = outcome(known, result, scope, files)
+    said = outcome(known, result, scope, files, asked)
     print_findings(said, scope, output_format, statistics, fixed_summary("Fixed", fixed, noun) if fixed else "")
     print_notes(said, [] if files else paths, written=write_baseline)
     sys.exit(1 if said.findings or said.problems else 0)

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from fusionlint.source.scope import Scope
 
 
-def print_diff(fixed: Sequence[Fixed], found: Result, noun: str) -> NoReturn:
+def print_diff(fixed: Sequence[Fixed], said: Outcome, noun: str, *, unsafe: bool) -> NoReturn:
     """What fixes would change; exit 1 where there is something, or a file could not be checked."""
     from fusionlint.report import text
     from fusionlint.source.fixing import diff
 
     click.echo("".join(diff(one) for one in fixed), nl=False)
-    click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
-    for problem in found.problems:
+    without = text.no_fixes(said.findings, noun, unsafe=unsafe) if said.findings and not fixed else ""
+    click.echo(without or text.fixed_summary("Would fix", fixed, noun), err=True)
+    for problem in said.problems:
         click.echo(text.problem(problem), err=True)
-    sys.exit(1 if fixed or found.problems else 0)
+    sys.exit(1 if fixed or said.problems else 0)
 
 
 def print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chosen, noun: str) -> NoReturn:

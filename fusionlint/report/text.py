@@ -178,6 +178,7 @@ def summary(outcome: Outcome) -> str:
     in_files = f"in {_count(outcome.files, 'file')}"
     rest = f" {_unchecked(outcome.problems)} could not be checked." if outcome.problems else ""
     rest += f" {outcome.known} known from the baseline." if outcome.known else ""
+    rest += "".join(f" {target} goes by what was counted for {other}." for target, other in outcome.by)
     if outcome.reports:
         confirmed = _count(sum(bool(finding.confirmed) for finding in outcome.findings), "finding")
         rest += f" Evidence from {_count(outcome.reports, 'report')}: {confirmed} confirmed, {outcome.refuted} refuted"
@@ -185,6 +186,9 @@ def summary(outcome: Outcome) -> str:
     if not outcome.findings:
         if not outcome.files:
             rest += " Tests, benchmarks, plots and what `exclude` or .gitignore names are left out."
+        if outcome.idle:
+            whose = "Its path says" if outcome.files == 1 else "Their paths say"
+            rest += f" {whose} test, plot, benchmark or the like: most rules do not apply."
         return f"No {'new ' if outcome.known else ''}hazards found {in_files}.{rest}"
     rules = Counter(f.rule for f in outcome.findings)
     idle = rules.pop(UNUSED, 0)
@@ -225,6 +229,13 @@ def notes(outcome: Outcome, *, written: bool) -> Iterator[str]:
     if outcome.gone:
         occurs = "finding that no longer occurs" if outcome.gone == 1 else "findings that no longer occur"
         yield f"{outcome.baseline} lists {outcome.gone} {occurs}: --write-baseline takes them out"
+
+
+def no_fixes(findings: Sequence[Finding], what: str, *, unsafe: bool) -> str:
+    """What `--diff` says of findings none of which it fixes, `unsafe` fixes included or not."""
+    others = 0 if unsafe else sum(bool(one.suggestion and one.suggestion.edits) for one in findings)
+    more = f"; {others} with --unsafe-fixes" if others else ""
+    return f"No fixes to show for {_count(len(findings), what)}{more}. For the advice, run without --diff."
 
 
 def fixed_summary(done: str, fixed: Sequence[Fixed], what: str = "hazard") -> str:
