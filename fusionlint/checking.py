@@ -73,13 +73,14 @@ def scope_of(
     """
     known, targets_known = list(briefs()), [*(t.name for t in TARGETS), *ATTACHED]
     check_known([*select, *ignore], known, "rule")
+    targets, wanted = [name.lower() for name in targets], [name.lower() for name in config.target]
     check_known(targets, targets_known, "target")
     for key, said in (("select", config.select), ("ignore", config.ignore)):
         check_known(said, known, "rule", where=config.where(key))
-    check_known(config.target, targets_known, "target", where=config.where("target"))
+    check_known(wanted, targets_known, "target", where=config.where("target"))
     for_files = [name for _, names in config.per_file_ignores for name in names]
     check_known(for_files, [*known, _ALL], "rule", where=config.where("per-file-ignores"))
-    targets = [_MEASURED_AS[name] for name in targets or config.target]
+    targets = [_MEASURED_AS[name] for name in targets or wanted]
     usually = config.select or (known if targets else usual())
     names = [name for name in select or usually if name not in ignore and (select or name not in config.ignore)]
     if not names:
@@ -230,7 +231,9 @@ def outcome(
         refuted=len(weighed.refuted),
         elsewhere=weighed.elsewhere,
         idle=bool(files) and all(is_idle_file(path_in_project(path)) for path in files),
-        by=tuple((name, _MEASURED_AS[name]) for name in dict.fromkeys(targets) if name != _MEASURED_AS[name]),
+        by=tuple(
+            (name, other) for name in dict.fromkeys(map(str.lower, targets)) if name != (other := _MEASURED_AS[name])
+        ),
     )
     if baseline is None:
         return said

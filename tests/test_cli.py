@@ -171,8 +171,11 @@ def test_a_pipe_is_no_file_and_nothing_is_called_clean(folder: Path) -> None:
     [
         (("check", "nowhere"), "nowhere: no such file or folder"),
         (("check", "--select", "columns-by-at-sett"), "did you mean 'columns-by-at-set'?"),
+        (("check", "--select", "Columns-By-AT-set"), "did you mean 'columns-by-at-set'?"),
+        (("explain", "env.py:swap", "--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
+        (("explain", "env.py", "--target", "cpu"), "env.py names no function; it has swap: write env.py:swap"),
         (("check", "--ignore", "x"), "there is no rule 'x'; `fusionlint rule` lists them"),
-        (("check", "--target", "h10"), "did you mean 'h100'?"),
+        (("check", "--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
         (("check", "--select", "sort-for-max", "--ignore", "sort-for-max"), "no rule is left to look for"),
         (("check", "--baseline", "nodir/k.json", "--write-baseline"), "there is no folder nodir to write it to"),
         (("rule", "columns"), "there is no rule 'columns'"),
@@ -187,6 +190,35 @@ def test_a_users_mistake_is_one_line_and_exit_two(folder: Path, args: tuple[str,
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("env.py",), "No such command 'env.py'; did you mean `fusionlint check env.py`?"),
+        (("gymnax/",), "No such command 'gymnax/'; did you mean `fusionlint check gymnax/`?"),
+        (("chek",), "No such command 'chek'; did you mean `fusionlint check`?"),
+        (("rules",), "No such command 'rules'; did you mean `fusionlint rule`?"),
+        (("xyz",), "No such command 'xyz'."),
+        (
+            ("check", "--exclude", "x"),
+            "No such option '--exclude': set `exclude` in [tool.fusionlint] of pyproject.toml.",
+        ),
+    ],
+)
+def test_what_is_no_command_and_no_option_is_told_what_is(folder: Path, args: tuple[str, ...], message: str) -> None:
+    result = run(*args)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {message}")
+
+
+def test_every_command_is_listed_with_a_whole_sentence(folder: Path) -> None:
+    listed = run("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) > 5
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+def test_a_target_is_known_in_capitals(folder: Path) -> None:
+    assert run("check", "--target", "H100").stdout == run("check", "--target", "h100").stdout
 
 
 def test_select_and_ignore_choose_the_rules(folder: Path) -> None:

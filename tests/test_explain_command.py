@@ -126,8 +126,10 @@ def test_a_dim_without_a_size_and_an_annotation_without_a_shape_are_one_line_eac
     first, second = done.stderr.splitlines()
     assert first.startswith('fusionlint: scale needs a size for batch (x: "batch n"): say --dim batch=8')
     assert second.startswith(
-        "fusionlint: plain(x) needs arguments, and the annotation of `x: Array` says no shape: say "
+        "fusionlint: plain(x) needs arguments, and the annotation of `x: Array` says no shape: say its arguments, as "
+        "in `code.py:plain(x=f32[8,128])`; or put "
     )
+    assert second.endswith("; or record a run: `fusionlint run --record r.json train.py`, then `--recorded r.json`")
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_compiler_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_mistakes_are_said() -> None:
-    with pytest.raises(ValueError, match="no target `h1000`: did you mean h100"):
+    with pytest.raises(ValueError, match="there is no target 'h1000'; did you mean 'h100'"):
         fusionlint.explain(swing, "f32[8,2]", target="h1000")
     with pytest.raises(TypeError, match="is no function"):
         fusionlint.explain("train.py:swing(f32[8,2])", **CPU)

@@ -21,6 +21,16 @@ class Number(click.FloatRange):
         return number
 
 
+class Format(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no parameter for it
+    """A format by name; `text` and `full` are the same everywhere."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        for one, other in (("text", "full"), ("full", "text")):
+            if value == one and one not in self.choices:
+                value = other
+        return str(super().convert(value, param, ctx))
+
+
 timeout = click.option("--timeout", type=Number(1), default=600, show_default=True, help="Seconds for a compilation.")
 dims = click.option(
     "--dim",

@@ -12,7 +12,7 @@ from fusionlint.commands.errors import one_line_errors
 from fusionlint.config import ConfigError
 
 
-@click.command()
+@click.command(short_help="List rules, or show one.")
 @click.argument("name", required=False)
 @click.option("--reasons", is_flag=True, help="XLA's reasons for not fusing, and what they mean.")
 def rule(name: str | None, reasons: bool) -> None:
