@@ -86,7 +86,7 @@ def _remarks(finding: Finding) -> Iterator[str]:
         yield f"write: {first}{hint}"
         yield from (" " * 7 + line for line in more)
     if finding.assumed:
-        yield "assumed: nothing here shows whether this code is traced (--only-seen leaves such findings out)"
+        yield "assumed: nothing shows whether this runs under jit (--only-seen hides such findings)"
 
 
 def numbers(finding: Finding) -> str:
