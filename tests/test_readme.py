@@ -13,10 +13,12 @@ from pathlib import Path
 import package_index
 import projects
 import pytest
+from click import Context
 from click.testing import CliRunner
 
 from fusionlint.cli import main
 from fusionlint.compiling import targets
+from fusionlint.config import _READ
 from fusionlint.finding import MAY_CHANGE
 from fusionlint.rule import all_rules
 
@@ -118,6 +120,19 @@ def test_every_name_the_readme_uses_is_there() -> None:
     rules = {rule.name for rule in all_rules()}
     assert set(re.findall(r"fusionlint rule ([a-z][a-z-]+)", README)) <= rules
     assert set(re.findall(r'ignore = \["([a-z-]+)"\]', README)) <= rules
+
+
+@pytest.mark.parametrize("name", ["check", "explain", "run", "diff"])
+def test_the_synopsis_of_a_command_has_its_options(name: str) -> None:
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S)
+    synopsis = next(block for block in blocks if block.startswith(f"fusionlint {name} "))
+    options = {one.opts[0] for one in main.get_command(Context(main), name).params if one.param_type_name == "option"}
+    assert options == set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", synopsis))
+
+
+def test_all_keys_of_the_configuration_are_listed() -> None:
+    (listed,) = re.findall(r"^All keys: (.*?)\.", README, re.M)
+    assert sorted(re.findall(r"`([a-z-]+)`", listed)) == sorted(_READ)
 
 
 def test_it_says_of_unsafe_fixes_what_the_command_says() -> None:

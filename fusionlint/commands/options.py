@@ -41,6 +41,12 @@ dims = click.option(
 )
 
 
+def compiled_for(what: str) -> str:
+    """The help of a `--target` that has a default."""
+    default = "`target` of pyproject.toml, else the device here, else h100 if its compiler is installed, else cpu"
+    return f"{what} for this hardware, present or not: cpu, h100, v5e, ...; repeatable. Default: {default}."
+
+
 def names(help_text: str, *flags: str) -> Callable[[Command], Command]:
     """An option that takes names, with commas between them, or several times."""
     return click.option(*flags, multiple=True, metavar="NAME[,NAME]", help=help_text)

@@ -20,7 +20,7 @@ from fusionlint.config import ConfigError
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARG]...")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")
-@names("Explain for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
+@names(options.compiled_for("Explain"), "--target")
 @click.option("--output-format", type=options.Format(["text", "json", "html"]), default="text", show_default=True)
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there, not to stderr."
