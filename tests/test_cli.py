@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fusionlint.cli import main
+from fusionlint.finding import Finding, Location, Suggestion
 from fusionlint.hlo.reasons import REASONS
+from fusionlint.report.text import full
 from fusionlint.rule import all_rules
 
 COLUMNS = """\
@@ -320,29 +322,40 @@ def test_names_are_followed_into_files_that_are_not_checked(folder: Path) -> Non
     assert "lib/env.py:6:12" in run("check", os.path.join("lib", "env.py"), "--output-format", "concise").stdout  # noqa: PTH118
 
 
-def test_rules_are_listed_with_what_they_harm(folder: Path) -> None:
+def test_rules_are_listed_with_what_they_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     rows = run("rule").stdout.splitlines()
     assert any(row.split()[:2] == ["columns-by-at-set", "fusion"] for row in rows)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_row_of_the_list_never_wraps(folder: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", "1000")
-    whole = run("rule").stdout.splitlines()
     monkeypatch.setenv("COLUMNS", str(width))
     rows = run("rule").stdout.splitlines()
-    assert len(rows) == len(all_rules())
+    assert len(rows) == len(all_rules()) + 2
     assert max(map(len, rows)) == width
-    assert rows == [row if len(row) <= width else f"{row[: width - 3]}..." for row in whole]
+    assert sum(row.endswith("...") for row in rows) > 10
+
+
+def test_a_terminal_shows_a_head_and_what_to_do_next_and_costs_where_it_is_wide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for columns, titles in ((80, ["rule", "summary"]), (120, ["rule", "costs", "summary"])):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        head, *rows, last = run("rule").stdout.splitlines()
+        assert head.split() == titles
+        assert last == f"{len(rows)} rules. `fusionlint rule NAME` shows one."
+        assert max(map(len, run("rule", "--reasons").stdout.splitlines())) <= columns
 
 
 def test_a_wide_terminal_shows_whole_summaries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     summaries = [rule.page.summary for rule in all_rules()]
-    assert all(row.endswith(s) for row, s in zip(run("rule").stdout.splitlines(), summaries, strict=True))
+    assert all(row.endswith(s) for row, s in zip(run("rule").stdout.splitlines()[1:-1], summaries, strict=True))
 
 
-def test_xlas_reasons_are_listed_with_what_they_mean(folder: Path) -> None:
+def test_xlas_reasons_are_listed_with_what_they_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     shown = run("rule", "--reasons").stdout
     assert all(f'\n"{reason.part}"\n    {reason.words}\n' in shown for reason in REASONS)
     assert "    sort: a sort reads it\n" in shown
@@ -429,6 +442,16 @@ def test_a_file_whose_name_is_not_utf8_does_not_stop_the_rest(folder: Path) -> N
     result = run("check", "--output-format", "concise")
     assert RULE in result.stdout
     assert "b\\udce9.py: is not checked: its name is not UTF-8" in result.stdout + result.stderr
+
+
+def test_what_to_write_is_wrapped_in_a_terminal_alone() -> None:
+    advice = Suggestion("one of several " * 20)
+    finding = Finding("some-rule", Location("a.py", 2, 1, 2, 2), "told", advice)
+    assert full(finding, ["", "x = 1"]).count("\n") == 4
+    first, *more = full(finding, ["", "x = 1"], 80).splitlines()[4:]
+    assert first.startswith("  = write: one of several")
+    assert more
+    assert all(len(row) <= 80 and row.startswith(" " * 11) and row[11] != " " for row in more)
 
 
 def test_the_list_of_rules_is_not_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def test_the_report_says_what_was_compiled_why_again_and_what_is_launched() -> N
     assert "\n1. step  train.py:6, called at train.py:13: compiled 2 times, " in said
     assert "   again at train.py:13: state: f32[64,2] -> f32[128,2]\n" in said
     assert "   train.py:step(state: f32[128,2], n: f32[]) on cpu (jax " in said
-    assert "   CPU COUNTS ARE NO ADVICE" in said
+    assert "   these are CPU counts" in said
     assert "\neager operations: " in said
     assert "   train.py:13: " in said
 

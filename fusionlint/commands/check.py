@@ -151,7 +151,8 @@ def check(
             known = rewritten(known, result.result, scope, files)
             known.path.write_bytes(known.text.encode())
     said = outcome(known, result, scope, files, asked)
-    print_findings(said, scope, output_format, statistics, fixed_summary("Fixed", fixed, noun) if fixed else "")
+    done = fixed_summary("Fixed", fixed, noun) if fixed else ""
+    print_findings(said, scope, output_format, statistics, done, written=write_baseline)
     print_notes(said, [] if files else paths, written=write_baseline)
     sys.exit(1 if said.findings or said.problems else 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -44,8 +45,11 @@ def print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chose
     sys.exit(1 if found.problems or left else 0)
 
 
-def print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
-    """The findings in the format asked for; `fixed` says how many there were more."""
+def print_findings(
+    said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str, *, written: bool
+) -> None:
+    """The findings in the format asked for; `fixed` says how many there were more. Where a baseline was `written`,
+    a note says how many it lists, and there is no other summary."""
     from fusionlint.report.paths import top_folder
 
     match output_format:
@@ -67,13 +71,15 @@ def print_findings(said: Outcome, scope: Scope, output_format: str, statistics: 
         case _:
             from fusionlint.report import text
 
-            for row in text.rows(said.findings, output_format):
+            width = get_terminal_size().columns if sys.stdout.isatty() else None
+            for row in text.rows(said.findings, output_format, width):
                 click.echo(row)
             if statistics:
                 click.echo(text.statistics(said.findings))
             if fixed:
                 click.echo(fixed)
-            click.echo(text.summary(said))
+            if not written:
+                click.echo(text.summary(said))
 
 
 def print_notes(said: Outcome, empty: Sequence[Path], *, written: bool) -> None:
