@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -71,8 +70,7 @@ def print_findings(
         case _:
             from fusionlint.report import text
 
-            width = get_terminal_size().columns if sys.stdout.isatty() else None
-            for row in text.rows(said.findings, output_format, width):
+            for row in text.rows(said.findings, output_format, _width()):
                 click.echo(row)
             if statistics:
                 click.echo(text.statistics(said.findings))
@@ -80,6 +78,15 @@ def print_findings(
                 click.echo(fixed)
             if not written:
                 click.echo(text.summary(said))
+
+
+def _width() -> int | None:
+    """The columns of the terminal; None in a pipe."""
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size  # brings all that compresses files
+
+    return get_terminal_size().columns
 
 
 def print_notes(said: Outcome, empty: Sequence[Path], *, written: bool) -> None:
