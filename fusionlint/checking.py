@@ -16,6 +16,7 @@ from fusionlint.packages import concerning
 from fusionlint.rule import all_rules
 from fusionlint.source.briefs import briefs
 from fusionlint.source.check import Result
+from fusionlint.source.files import is_idle_file, path_in_project
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
@@ -37,7 +38,9 @@ _ALL = "all"
 class Outcome(NamedTuple):
     """What a run has to say: what was found that the baseline does not know, how many it knows, how many it lists,
     and how many of those are no longer there. `baseline` is "" without one. `reports` are those of --evidence,
-    `refuted` the findings that they took away, `elsewhere` are those about hardware that the package is not for."""
+    `refuted` the findings that they took away, `elsewhere` are those about hardware that the package is not for.
+    `idle` where every file is, by its name, one that few rules mean; `by` says whose counts a target goes by that has
+    none of its own: {"a100": "h100"}."""
 
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
@@ -50,6 +53,8 @@ class Outcome(NamedTuple):
     reports: int = 0
     refuted: int = 0
     elsewhere: int = 0
+    idle: bool = False
+    by: tuple[tuple[str, str], ...] = ()
 
 
 def scope_of(
@@ -68,13 +73,14 @@ def scope_of(
     """
     known, targets_known = list(briefs()), [*(t.name for t in TARGETS), *ATTACHED]
     check_known([*select, *ignore], known, "rule")
+    targets, wanted = [name.lower() for name in targets], [name.lower() for name in config.target]
     check_known(targets, targets_known, "target")
     for key, said in (("select", config.select), ("ignore", config.ignore)):
         check_known(said, known, "rule", where=config.where(key))
-    check_known(config.target, targets_known, "target", where=config.where("target"))
+    check_known(wanted, targets_known, "target", where=config.where("target"))
     for_files = [name for _, names in config.per_file_ignores for name in names]
     check_known(for_files, [*known, _ALL], "rule", where=config.where("per-file-ignores"))
-    targets = [_MEASURED_AS[name] for name in targets or config.target]
+    targets = [_MEASURED_AS[name] for name in targets or wanted]
     usually = config.select or (known if targets else usual())
     names = [name for name in select or usually if name not in ignore and (select or name not in config.ignore)]
     if not names:
@@ -90,6 +96,8 @@ def check_known(names: Iterable[str], known: Iterable[str], what: str, *, where:
     """ConfigError for the first of `names` that is not known; it begins with `where` they are written."""
     for name in names:
         if name not in known:
+            if name == UNUSED:
+                raise ConfigError(f"{where}{UNUSED} is switched by --warn-unused-ignores; it has no page")
             listed = f"; `fusionlint {what}{'s' * (what == 'target')}` lists them"
             raise ConfigError(f"{where}there is no {what} {name!r}{nearest(name, known) or listed}")
 
@@ -209,8 +217,10 @@ def rewritten(baseline: Baseline, result: Result, scope: Scope, files: Sequence[
     return replace(baseline, entries=tuple(entries), targets=scope.targets)
 
 
-def outcome(baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Sequence[Path]) -> Outcome:
-    """What is left to say of a result beside the evidence and the baseline."""
+def outcome(
+    baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Sequence[Path], targets: Sequence[str] = ()
+) -> Outcome:
+    """What is left to say of a result beside the evidence and the baseline, where these `targets` were asked for."""
     result = weighed.result
     said = Outcome(
         result.findings,
@@ -220,6 +230,10 @@ def outcome(baseline: Baseline | None, weighed: Weighed, scope: Scope, files: Se
         reports=len(weighed.reports),
         refuted=len(weighed.refuted),
         elsewhere=weighed.elsewhere,
+        idle=bool(files) and all(is_idle_file(path_in_project(path)) for path in files),
+        by=tuple(
+            (name, other) for name in dict.fromkeys(map(str.lower, targets)) if name != (other := _MEASURED_AS[name])
+        ),
     )
     if baseline is None:
         return said

@@ -33,6 +33,14 @@ class _Commands(click.Group):
         assert isinstance(found, click.Command)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            ctx.fail(f"No such command {name!r}{_meant(name)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -43,6 +51,15 @@ class _Commands(click.Group):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         click.echo("fusionlint: the output cannot be written: no space left on the device", err=True)
         sys.exit(2)
+
+
+def _meant(name: str) -> str:
+    """`; did you mean ...?` for a path, which is for `check`, and for what is nearly a command; else a full stop."""
+    from difflib import get_close_matches  # nobody needs it who writes what there is
+
+    is_path = "/" in name or name.endswith(".py") or Path(name).exists()
+    near = [f"check {name}"] if is_path else get_close_matches(name, _COMMANDS, 1)
+    return f"; did you mean `fusionlint {near[0]}`?" if near else "."
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

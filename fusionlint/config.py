@@ -148,7 +148,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     import difflib  # nobody needs it who writes what there is
 
     known = list(known)
-    close = difflib.get_close_matches(word, known, 1)
+    close = difflib.get_close_matches(word.lower(), known, 1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there are {', '.join(known)}" if len(known) <= _FEW else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ def targets_of(specs: Sequence[str], names: Sequence[str], elsewhere: bool = Fal
     """The targets called `names`, or the default one. What is attached here counts unless the compilations are done
     `elsewhere`, or nothing is to be compiled: a dump is from whatever device it is from. Raises TargetError."""
     if all(is_dump(spec) for spec in specs):
-        return chosen([name for name in names if name not in ATTACHED], {})
+        return chosen([name for name in names if name.lower() not in ATTACHED], {})
     return chosen(names, {} if elsewhere else None)
 
 
@@ -64,8 +65,21 @@ def _tasks(spec: str, targets: Sequence[Target], dims: Dims) -> Sequence[Task]:
         program = Job(program_entry(spec), "program", program=path.read_bytes()) if is_path(spec) else None
         job = program or _job(parse_spec(spec), dims)
     except (EntryError, CompileError, OSError) as error:
-        return [Failure(spec, "", str(error))]
+        return [Failure(spec, "", _functions(path) or str(error))]
     return [(job, target) for target in targets]
+
+
+def _functions(path: Path) -> str:
+    """Of a Python file that stands where a function should, which it has; "" of anything else."""
+    if path.suffix != ".py" or not path.is_file():
+        return ""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return ""
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    has = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    return f"{path} names no function; it has {has}: write {path}:{names[0]}" if names else ""
 
 
 def _job(entry: Entry, dims: Dims) -> Job:

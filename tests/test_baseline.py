@@ -32,7 +32,7 @@ def test_it_lists_rule_path_and_the_lines_text_and_no_numbers(folder: Path) -> N
     (folder / "b").mkdir()
     (folder / "b" / "a.py").write_text(HAZARD)
     result = run("check", "--baseline", KNOWN, "--write-baseline")
-    assert result.stderr == f"Wrote 2 findings to {KNOWN}.\n"
+    assert (result.stdout, result.stderr) == ("", f"Wrote 2 findings to {KNOWN}.\n")
     entry = {"rule": RULE, "code": f"return {CALL}"}
     assert entries(folder) == [{"path": "b/a.py", **entry}, {"path": "env.py", **entry}]
     text = (folder / KNOWN).read_text()

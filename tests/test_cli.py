@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fusionlint.cli import main
+from fusionlint.finding import Finding, Location, Suggestion
 from fusionlint.hlo.reasons import REASONS
+from fusionlint.report.text import full
 from fusionlint.rule import all_rules
 
 COLUMNS = """\
@@ -90,6 +92,24 @@ def test_a_folder_of_tests_is_left_out_and_the_summary_says_so(folder: Path) -> 
     assert result.exit_code == 0
 
 
+@pytest.mark.parametrize("names", [["test_env.py"], ["check_env.py", "tests/env.py"]])
+def test_of_files_that_few_rules_mean_the_summary_says_so(folder: Path, names: list[str]) -> None:
+    (folder / "tests").mkdir()
+    for name in names:
+        (folder / name).write_text(COLUMNS)
+    whose = "Its path says" if len(names) == 1 else "Their paths say"
+    said = run("check", *names).stdout
+    assert said.endswith(f". {whose} test, plot, benchmark or the like: most rules do not apply.\n")
+    assert "most rules" not in run("check", "env.py", "--ignore", RULE, *names).stdout
+
+
+def test_of_a_target_without_counts_of_its_own_the_summary_says_whose_it_goes_by(folder: Path) -> None:
+    said = run("check", "--target", "a100,h100,tpu", "--target", "a100").stdout
+    assert said.count(" goes by ") == 2
+    assert " a100 goes by what was counted for h100. tpu goes by what was counted for v5e. " in said
+    assert " goes by " not in run("check", "--target", "h100").stdout
+
+
 def test_concise_is_one_line_a_finding(folder: Path) -> None:
     lines = run("check", "--output-format", "concise").stdout.splitlines()
     assert len(lines) == 2
@@ -153,11 +173,16 @@ def test_a_pipe_is_no_file_and_nothing_is_called_clean(folder: Path) -> None:
     [
         (("check", "nowhere"), "nowhere: no such file or folder"),
         (("check", "--select", "columns-by-at-sett"), "did you mean 'columns-by-at-set'?"),
+        (("check", "--select", "Columns-By-AT-set"), "did you mean 'columns-by-at-set'?"),
+        (("explain", "env.py:swap", "--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
+        (("explain", "env.py", "--target", "cpu"), "env.py names no function; it has swap: write env.py:swap"),
         (("check", "--ignore", "x"), "there is no rule 'x'; `fusionlint rule` lists them"),
-        (("check", "--target", "h10"), "did you mean 'h100'?"),
+        (("check", "--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
         (("check", "--select", "sort-for-max", "--ignore", "sort-for-max"), "no rule is left to look for"),
         (("check", "--baseline", "nodir/k.json", "--write-baseline"), "there is no folder nodir to write it to"),
         (("rule", "columns"), "there is no rule 'columns'"),
+        (("rule", "unused-ignore"), "unused-ignore is switched by --warn-unused-ignores; it has no page"),
+        (("check", "--select", "unused-ignore"), "unused-ignore is switched by --warn-unused-ignores"),
         (("rule", "--reasons", "columns-by-at-set"), "leave the rule's name out"),
     ],
 )
@@ -167,6 +192,35 @@ def test_a_users_mistake_is_one_line_and_exit_two(folder: Path, args: tuple[str,
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("env.py",), "No such command 'env.py'; did you mean `fusionlint check env.py`?"),
+        (("gymnax/",), "No such command 'gymnax/'; did you mean `fusionlint check gymnax/`?"),
+        (("chek",), "No such command 'chek'; did you mean `fusionlint check`?"),
+        (("rules",), "No such command 'rules'; did you mean `fusionlint rule`?"),
+        (("xyz",), "No such command 'xyz'."),
+        (
+            ("check", "--exclude", "x"),
+            "No such option '--exclude': set `exclude` in [tool.fusionlint] of pyproject.toml.",
+        ),
+    ],
+)
+def test_what_is_no_command_and_no_option_is_told_what_is(folder: Path, args: tuple[str, ...], message: str) -> None:
+    result = run(*args)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {message}")
+
+
+def test_every_command_is_listed_with_a_whole_sentence(folder: Path) -> None:
+    listed = run("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) > 5
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+def test_a_target_is_known_in_capitals(folder: Path) -> None:
+    assert run("check", "--target", "H100").stdout == run("check", "--target", "h100").stdout
 
 
 def test_select_and_ignore_choose_the_rules(folder: Path) -> None:
@@ -227,6 +281,14 @@ def test_diff_shows_the_change_and_makes_none(folder: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_a_diff_without_a_fix_says_that_there_are_hazards(folder: Path) -> None:
+    result = run("check", "--diff")
+    told = "No fixes to show for 1 hazard; 1 with --unsafe-fixes. For the advice, run without --diff.\n"
+    assert (result.stdout, result.stderr, result.exit_code) == ("", told, 0)
+    (folder / "env.py").write_text(CLEAN)
+    assert run("check", "--diff").stderr == "Would fix 0 hazards in 0 files.\n"
+
+
 def test_unsafe_fixes_need_to_be_asked_for(folder: Path) -> None:
     assert run("check", "--fix").exit_code == 1
     assert (folder / "env.py").read_text() == COLUMNS
@@ -260,29 +322,40 @@ def test_names_are_followed_into_files_that_are_not_checked(folder: Path) -> Non
     assert "lib/env.py:6:12" in run("check", os.path.join("lib", "env.py"), "--output-format", "concise").stdout  # noqa: PTH118
 
 
-def test_rules_are_listed_with_what_they_harm(folder: Path) -> None:
+def test_rules_are_listed_with_what_they_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     rows = run("rule").stdout.splitlines()
     assert any(row.split()[:2] == ["columns-by-at-set", "fusion"] for row in rows)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_row_of_the_list_never_wraps(folder: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", "1000")
-    whole = run("rule").stdout.splitlines()
     monkeypatch.setenv("COLUMNS", str(width))
     rows = run("rule").stdout.splitlines()
-    assert len(rows) == len(all_rules())
+    assert len(rows) == len(all_rules()) + 2
     assert max(map(len, rows)) == width
-    assert rows == [row if len(row) <= width else f"{row[: width - 3]}..." for row in whole]
+    assert sum(row.endswith("...") for row in rows) > 10
+
+
+def test_a_terminal_shows_a_head_and_what_to_do_next_and_costs_where_it_is_wide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for columns, titles in ((80, ["rule", "summary"]), (120, ["rule", "costs", "summary"])):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        head, *rows, last = run("rule").stdout.splitlines()
+        assert head.split() == titles
+        assert last == f"{len(rows)} rules. `fusionlint rule NAME` shows one."
+        assert max(map(len, run("rule", "--reasons").stdout.splitlines())) <= columns
 
 
 def test_a_wide_terminal_shows_whole_summaries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     summaries = [rule.page.summary for rule in all_rules()]
-    assert all(row.endswith(s) for row, s in zip(run("rule").stdout.splitlines(), summaries, strict=True))
+    assert all(row.endswith(s) for row, s in zip(run("rule").stdout.splitlines()[1:-1], summaries, strict=True))
 
 
-def test_xlas_reasons_are_listed_with_what_they_mean(folder: Path) -> None:
+def test_xlas_reasons_are_listed_with_what_they_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     shown = run("rule", "--reasons").stdout
     assert all(f'\n"{reason.part}"\n    {reason.words}\n' in shown for reason in REASONS)
     assert "    sort: a sort reads it\n" in shown
@@ -369,6 +442,16 @@ def test_a_file_whose_name_is_not_utf8_does_not_stop_the_rest(folder: Path) -> N
     result = run("check", "--output-format", "concise")
     assert RULE in result.stdout
     assert "b\\udce9.py: is not checked: its name is not UTF-8" in result.stdout + result.stderr
+
+
+def test_what_to_write_is_wrapped_in_a_terminal_alone() -> None:
+    advice = Suggestion("one of several " * 20)
+    finding = Finding("some-rule", Location("a.py", 2, 1, 2, 2), "told", advice)
+    assert full(finding, ["", "x = 1"]).count("\n") == 4
+    first, *more = full(finding, ["", "x = 1"], 80).splitlines()[4:]
+    assert first.startswith("  = write: one of several")
+    assert more
+    assert all(len(row) <= 80 and row.startswith(" " * 11) and row[11] != " " for row in more)
 
 
 def test_the_list_of_rules_is_not_cut_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--statistics --output-format github", "--statistics has no effect with --output-format github"),
         ("--diff --statistics", "--statistics has no effect with --diff"),
         ("--diff --output-format json", "--output-format has no effect with --diff"),
-        ("--diff --fix", "--fix has no effect with --diff, which changes nothing"),
+        ("--diff --fix", "--diff only shows the fixes: nothing is written"),
         ("--no-cache --cache-dir kept", "--cache-dir has no effect with --no-cache"),
         (
             "env.py --stdin-filename a.py",

@@ -196,7 +196,7 @@ def test_what_changed_since_is_stale_and_one_line_says_so(folder: Path) -> None:
     file = write(fused(folder / "env.py"))
     (folder / "env.py").write_text(HAZARD + "\n")
     result = run("check", "--evidence", file, "--target", "h100")
-    assert result.stderr == "env.py: is not what was compiled: evidence from another text of it is not used\n"
+    assert result.stderr == "env.py: warning: is not what was compiled: evidence from another text of it is not used\n"
     assert "Found 1 hazard" in result.stdout
 
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -126,8 +125,10 @@ def test_a_dim_without_a_size_and_an_annotation_without_a_shape_are_one_line_eac
     first, second = done.stderr.splitlines()
     assert first.startswith('fusionlint: scale needs a size for batch (x: "batch n"): say --dim batch=8')
     assert second.startswith(
-        "fusionlint: plain(x) needs arguments, and the annotation of `x: Array` says no shape: say "
+        "fusionlint: plain(x) needs arguments, and the annotation of `x: Array` says no shape: say its arguments, as "
+        "in `code.py:plain(x=f32[8,128])`; or put "
     )
+    assert second.endswith("; or record a run: `fusionlint run --record r.json train.py`, then `--recorded r.json`")
 
 
 @pytest.mark.parametrize(
@@ -170,13 +171,15 @@ def test_the_readmes_functions_without_arguments_are_explained_as_it_says(
 def test_who_ends_explain_ends_its_compiler_too(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text("def inf(x):\n    open('begun', 'w').close()\n    while True: pass\n")
     (tmp_path / "tmp").mkdir()
-    command = [sys.executable, "-m", "fusionlint", "explain", "endless.py:inf(f32[3])", "--target", "cpu"]
     # Under nohup, as in many a log of CI, signals are ignored by all that is begun there.
-    listening = partial(signal.signal, number, signal.SIG_DFL)
+    listening = (
+        f"import os, signal, sys; signal.signal({number.value}, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    explain = [sys.executable, "-m", "fusionlint", "explain", "endless.py:inf(f32[3])", "--target", "cpu"]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     with (
         subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, preexec_fn=listening
+            [sys.executable, "-c", listening, *explain], cwd=tmp_path, env=environment, stderr=subprocess.PIPE
         ) as process,
         ExitStack() as at_end,
     ):

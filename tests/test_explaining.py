@@ -134,7 +134,7 @@ def test_a_compiler_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_mistakes_are_said() -> None:
-    with pytest.raises(ValueError, match="no target `h1000`: did you mean h100"):
+    with pytest.raises(ValueError, match="there is no target 'h1000'; did you mean 'h100'"):
         fusionlint.explain(swing, "f32[8,2]", target="h1000")
     with pytest.raises(TypeError, match="is no function"):
         fusionlint.explain("train.py:swing(f32[8,2])", **CPU)
@@ -193,7 +193,7 @@ def test_a_notebook_has_the_page_of_the_command_in_a_frame_of_its_own() -> None:
     shown = of_swing()._repr_html_()
     (page,) = re.findall(r'<iframe srcdoc="([^"]*)"', shown)
     assert unescape(page) == explain_page([of_swing()], option='target="h100"')
-    assert "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with target=&quot;h100&quot;" in unescape(page)
+    assert "these are CPU counts: no guide to a GPU or TPU; name one with target=&quot;h100&quot;" in unescape(page)
 
 
 def test_html_is_escaped() -> None:

@@ -87,7 +87,7 @@ def test_dims_without_a_size_are_named_once_with_their_arguments_and_how_to_give
 def test_an_annotation_without_a_shape_is_named_with_what_to_do() -> None:
     said = error(half, "batch=8")
     assert said.startswith(
-        "half(x, y, n) needs arguments, and the annotation of `y: jax.Array` and `n: int` says no shape"
+        "half(x, y, n) needs arguments, and the annotations of `y: jax.Array` and `n: int` say no shapes"
     )
     for way in ('explain(half, "f32[8,128]"', "put `example_args = (...)` beside it", "annotate them with jaxtyping"):
         assert way in said

@@ -38,7 +38,7 @@ def test_rules_that_are_named_without_brackets_are_a_line_on_stderr(folder: Path
     (folder / "env.py").write_text(f"x = 1  # fusionlint: {comment}\n")
     word = comment.partition("-file")[0][:6] + ("-file" if "-file" in comment else "")
     assert run("check").stderr == (
-        f"env.py:1: `# fusionlint: {word}` without brackets silences every rule; "
+        f"env.py:1: warning: `# fusionlint: {word}` without brackets silences every rule; "
         f"to name some: `# fusionlint: {right}`\n"
     )
 
@@ -128,12 +128,20 @@ def test_a_name_that_no_rule_has_is_a_line_on_stderr(folder: Path) -> None:
     (folder / "env.py").write_text(commented("# fusionlint: ignore[columns-by-atset]"))
     result = run("check")
     assert result.stderr == (
-        "env.py:6: `# fusionlint: ignore[columns-by-atset]`: "
+        "env.py:6: warning: `# fusionlint: ignore[columns-by-atset]`: "
         "there is no rule 'columns-by-atset'; did you mean 'columns-by-at-set'?\n"
     )
     (folder / "env.py").write_text("x = 1  # fusionlint: ignore[]\n")
     result = run("check")
-    assert (result.stderr, result.exit_code) == ("env.py:1: `# fusionlint: ignore[]` names no rule\n", 0)
+    assert (result.stderr, result.exit_code) == ("env.py:1: warning: `# fusionlint: ignore[]` names no rule\n", 0)
+
+
+@pytest.mark.parametrize("names", ["columns-by-atset", "", "columns-by-atset, sort-for-max"])
+def test_what_a_finding_says_of_a_comment_is_no_warning_besides(folder: Path, names: str) -> None:
+    (folder / "env.py").write_text(f"x = 1  # fusionlint: ignore[{names}]\n")
+    assert "warning" in run("check").stderr
+    result = run("check", "--warn-unused-ignores")
+    assert (result.stdout.count("unused-ignore: "), result.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(

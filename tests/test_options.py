@@ -6,6 +6,21 @@ import pytest
 from commands import run
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "nowhere", "--output-format=text"),
+        ("explain", "nowhere", "--target=cpu", "--output-format=text"),
+        ("diff", "nowhere", "nowhere", "--target=cpu", "--output-format=full"),
+    ],
+)
+def test_text_and_full_are_the_same_format_everywhere(command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert done.exit_code == 2
+    assert "nowhere" in done.stderr
+    assert "--output-format" not in done.stderr
+
+
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
 @pytest.mark.parametrize(
     "command",

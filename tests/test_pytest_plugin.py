@@ -80,7 +80,7 @@ def test_of_the_settings(fusion):
             "E         steps.py:swing(s: f32[[]64,2]) on cpu: 50 steps x 3 launches + 2 = 152 launches, *",
             "E         1. concatenate steps.py:10* 50 launches, *",
             "*- Captured fusionlint call -*",
-            "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
+            "these are CPU counts: no guide to a GPU or TPU; name one with --fusionlint-target",
             "1. concatenate  steps.py:10*",
             "     10 |         return jnp.stack([[]s[[]:, 0] + 1, jnp.sin(s[[]:, 1])], axis=1), None",
             "E       AssertionError: assert 6 >= 152",
@@ -143,7 +143,7 @@ def test_budgets_count_what_the_test_itself_compiles_of_each_function(suite: pyt
         [
             "*_ test_too_many _*",
             "max_launches: 152 launches on cpu, 6 allowed",
-            "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
+            "these are CPU counts: no guide to a GPU or TPU; name one with --fusionlint-target",
             "1. concatenate  steps.py:10*",
             "     10 |         return jnp.stack([[]s[[]:, 0] + 1, jnp.sin(s[[]:, 1])], axis=1), None",
             "*_ test_again _*",
@@ -298,7 +298,7 @@ def test_that_fails_by_itself():
     done.stdout.fnmatch_lines_random(
         [
             "max_launches: the test compiled no function of yours: there is nothing to count",
-            "max_launches: no target `h1000`: did you mean h100? *",
+            "max_launches: there is no target 'h1000'; did you mean 'h100'?*",
             "@pytest.mark.max_launches: the most it may have is a whole number, not '6'",
             "@pytest.mark.max_compiles: got an unexpected keyword argument 'target'",
             "@pytest.mark.max_launches: missing a required argument: 'most'",
@@ -323,7 +323,7 @@ def test_swing(n):
             "1. swing  steps.py:7, called at test_it.py:5: compiled 2 times, *",
             "   again at test_it.py:5: s: f32[[]8,2] -> f32[[]16,2]",
             "   50 steps x 3 launches + 2 = 152 launches, *",
-            "   CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with --fusionlint-target",
+            "   these are CPU counts: no guide to a GPU or TPU; name one with --fusionlint-target",
             "eager operations: * programs of one operation each, *",
             "*= 2 passed in *",
         ]
@@ -384,7 +384,7 @@ def test_under_xdist_without_jax_that_is_said_once(suite: pytest.Pytester) -> No
 def test_a_target_that_is_none_is_said_before_the_tests_run(suite: pytest.Pytester) -> None:
     done = ran(suite, "def test_it():\n    pass\n", "--fusionlint", "--fusionlint-target", "h1000,cpu")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["ERROR: fusionlint: no target `h1000`: did you mean h100? *"])
+    done.stderr.fnmatch_lines(["ERROR: fusionlint: there is no target 'h1000'; did you mean 'h100'?*"])
 
 
 @pytest.mark.compilers

@@ -13,10 +13,12 @@ from pathlib import Path
 import package_index
 import projects
 import pytest
+from click import Context
 from click.testing import CliRunner
 
 from fusionlint.cli import main
 from fusionlint.compiling import targets
+from fusionlint.config import _READ
 from fusionlint.finding import MAY_CHANGE
 from fusionlint.rule import all_rules
 
@@ -28,7 +30,8 @@ def shown(command: str) -> tuple[list[str], list[str]]:
     """The arguments of the command that begins so, and the lines that the README shows below it, up to `...`."""
     block = next(b for b in re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S) if b.startswith(f"$ {command}"))
     first, *lines = block.splitlines()
-    return shlex.split(first)[2:], lines[: lines.index("...")] if "..." in lines else lines
+    words = shlex.split(first)
+    return words[words.index("fusionlint") + 1 :], lines[: lines.index("...")] if "..." in lines else lines
 
 
 def printed(arguments: list[str], folder: Path, status: int = 1) -> list[str]:
@@ -83,7 +86,7 @@ def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytes
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)
     pytest.importorskip("optax")
-    arguments, lines = shown("fusionlint run")
+    arguments, lines = shown("JAX_PLATFORMS=cpu fusionlint run")
     if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
         pytest.skip("the README shows what jax 0.10.2 makes")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
@@ -117,6 +120,19 @@ def test_every_name_the_readme_uses_is_there() -> None:
     rules = {rule.name for rule in all_rules()}
     assert set(re.findall(r"fusionlint rule ([a-z][a-z-]+)", README)) <= rules
     assert set(re.findall(r'ignore = \["([a-z-]+)"\]', README)) <= rules
+
+
+@pytest.mark.parametrize("name", ["check", "explain", "run", "diff"])
+def test_the_synopsis_of_a_command_has_its_options(name: str) -> None:
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S)
+    synopsis = next(block for block in blocks if block.startswith(f"fusionlint {name} "))
+    options = {one.opts[0] for one in main.get_command(Context(main), name).params if one.param_type_name == "option"}
+    assert options == set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", synopsis))
+
+
+def test_all_keys_of_the_configuration_are_listed() -> None:
+    (listed,) = re.findall(r"^All keys: (.*?)\.", README, re.M)
+    assert sorted(re.findall(r"`([a-z-]+)`", listed)) == sorted(_READ)
 
 
 def test_it_says_of_unsafe_fixes_what_the_command_says() -> None:

@@ -323,11 +323,11 @@ def test_the_cost_models_microseconds_are_shown() -> None:
 
 def test_cpu_counts_come_with_a_warning_and_others_without() -> None:
     on_cpu = replace(report(), target="cpu")
-    warning = "CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with"
+    warning = "these are CPU counts: no guide to a GPU or TPU; name one with"
     assert f"\n{warning} --target\n" in report_text(on_cpu)
     assert f'\n{warning} target="h100"\n' in str(on_cpu)
     assert f"\n{warning} target=&quot;h100&quot;\n" in on_cpu._repr_html_()
-    assert "NO ADVICE" not in report_text(report())
+    assert "CPU counts" not in report_text(report())
 
 
 def test_a_report_without_barriers_says_so() -> None:

@@ -85,7 +85,7 @@ def test_the_report_says_what_was_compiled_why_again_and_what_is_launched() -> N
     assert "\n1. step  train.py:6, called at train.py:13: compiled 2 times, " in said
     assert "   again at train.py:13: state: f32[64,2] -> f32[128,2]\n" in said
     assert "   train.py:step(state: f32[128,2], n: f32[]) on cpu (jax " in said
-    assert "   CPU COUNTS ARE NO ADVICE" in said
+    assert "   these are CPU counts" in said
     assert "\neager operations: " in said
     assert "   train.py:13: " in said
 
@@ -231,7 +231,15 @@ def test_what_can_no_longer_be_written_costs_neither_the_report_nor_the_exit_sta
     )
 
 
-def test_a_script_that_is_not_there_is_pythons_own_error() -> None:
+def test_a_script_that_is_not_there_is_one_line() -> None:
     done = fusionlint("run", "--target", "cpu", "nothing.py")
-    assert done.returncode == 2
-    assert "can't open file" in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fusionlint: nothing.py: no such file\n"
+
+
+def test_an_option_of_ours_that_the_script_refused_is_named(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import argparse\nargparse.ArgumentParser().parse_args()\n")
+    command = [sys.executable, "-m", "fusionlint", "run", "train.py", "--target", "h100"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    last = "fusionlint: `--target` went to the script: options of fusionlint stand before SCRIPT"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, last)

@@ -15,7 +15,7 @@ import click
 
 from fusionlint.commands.effects import is_given, without_effect
 from fusionlint.commands.errors import one_line_errors
-from fusionlint.commands.options import names, split
+from fusionlint.commands.options import Format, names, split
 from fusionlint.commands.outcomes import print_diff, print_findings, print_fixed, print_notes
 from fusionlint.commands.paths import files_around, files_of, refuse_what_is_no_file
 from fusionlint.config import common_folder, read_config
@@ -31,9 +31,23 @@ if TYPE_CHECKING:
 _FORMATS = ["full", "concise", "json", "sarif", "github"]
 
 
-@click.command()
+class _Check(click.Command):
+    """Says of an option that is a key of the configuration alone where it is set."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            key = error.option_name.lstrip("-")
+            if key not in ("exclude", "per-file-ignores"):
+                raise
+            where = f"set `{key}` in [tool.fusionlint] of pyproject.toml"
+            raise click.NoSuchOption(error.option_name, f"No such option '--{key}': {where}.", ctx=ctx) from None
+
+
+@click.command(cls=_Check, short_help="Check source files.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@names("Only what harms this target, h100 for one; repeatable.", "--target")
+@names("Only what harms this target (h100, v5e, gpu, ...); repeatable.", "--target")
 @names("Only these rules.", "--select")
 @names("Not these rules.", "--ignore")
 @click.option("--fix", is_flag=True, help="Apply the safe fixes.")
@@ -46,29 +60,31 @@ _FORMATS = ["full", "concise", "json", "sarif", "github"]
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Confirm and refute findings by what `explain --output-format json` wrote; repeatable.",
+    help="Confirm or drop findings by the JSON of `explain` or `run`; repeatable.",
 )
 @click.option("--warn-unused-ignores", is_flag=True, help="Also report ignore comments that silence nothing.")
-@click.option("--only-seen", is_flag=True, help="Only where the project shows that the code is traced, or is not.")
-@click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
-@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
-@click.option("--force-exclude", is_flag=True, help="Leave out what `exclude` says of files that are named, too.")
-@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; the cores by default.")
-@click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing that is remembered.")
+@click.option("--only-seen", is_flag=True, help="Leave out findings marked `assumed`.")
+@click.option("--output-format", type=Format(_FORMATS), default="full", show_default=True)
+@click.option("--statistics", is_flag=True, help="Also count the findings by rule.")
+@click.option("--force-exclude", is_flag=True, help="Apply `exclude` to named files too.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Number of processes; all cores by default."
+)
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
 @click.option(
     "--cache-dir",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     envvar="FUSIONLINT_CACHE_DIR",
     show_envvar=True,
-    help="Remember here what was found, not in .fusionlint_cache at the top of the project.",
+    help="Cache folder; default .fusionlint_cache at the top of the project.",
 )
 @click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     default=Path("stdin.py"),
     metavar="FILE",
-    help="Where the text belongs that is read from stdin, with PATHS `-` or none.",
+    help="The path of the text on stdin (PATHS `-` or none).",
 )
 def check(
     paths: Sequence[Path],
@@ -91,7 +107,7 @@ def check(
     cache_dir: Path | None,
     stdin_filename: Path,
 ) -> None:
-    """Find fusion-breaking code in Python files; PATHS are files or folders, by default this one, or - for stdin."""
+    """Find code that breaks fusion. PATHS: files, folders (default: the current one), or - for stdin."""
     context = click.get_current_context()
     context.call_on_close(gc.enable)
     gc.disable()  # there is little garbage before the end, and looking for some is a tenth of the run of one file
@@ -119,11 +135,12 @@ def check(
         result = weighed(found, reports, scope)
     noun = "finding" if unused else "hazard"
     fixed: Sequence[Fixed] = ()
+    asked = split(target) or config.target
     if fix or show_diff:
         choose = chosen(result, None if write_baseline else known)
         fixed = run.fixed(found, choose, unsafe=unsafe_fixes)
         if show_diff:
-            print_diff(fixed, found, noun)
+            print_diff(fixed, outcome(known, result, scope, files), noun, unsafe=unsafe_fixes)
         if typed:
             print_fixed(stdin_filename, fixed, found, choose, noun)
     with one_line_errors():
@@ -133,8 +150,9 @@ def check(
         if known and write_baseline:
             known = rewritten(known, result.result, scope, files)
             known.path.write_bytes(known.text.encode())
-    said = outcome(known, result, scope, files)
-    print_findings(said, scope, output_format, statistics, fixed_summary("Fixed", fixed, noun) if fixed else "")
+    said = outcome(known, result, scope, files, asked)
+    done = fixed_summary("Fixed", fixed, noun) if fixed else ""
+    print_findings(said, scope, output_format, statistics, done, written=write_baseline)
     print_notes(said, [] if files else paths, written=write_baseline)
     sys.exit(1 if said.findings or said.problems else 0)
 

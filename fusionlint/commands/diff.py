@@ -15,14 +15,16 @@ from fusionlint.commands.options import DashesMeanNothing, names, split
 from fusionlint.config import ConfigError
 
 
-@click.command("diff", cls=DashesMeanNothing)
+@click.command("diff", cls=DashesMeanNothing, short_help="Compare two compilations.")
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
 @names("Compare on this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
 @click.option("--recorded", type=click.Path(path_type=Path), metavar="FILE", help="Take the SPECs of what it recorded.")
-@click.option("--tolerance", type=options.Number(0), default=0.0, show_default=True, help="Percent that may be gained.")
-@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option(
+    "--tolerance", type=options.Number(0), default=0.0, show_default=True, help="Percent that a number may rise."
+)
+@click.option("--output-format", type=options.Format(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="Also what did not change, and all barriers.")
 @options.timeout
 @options.dims

@@ -22,12 +22,13 @@ def without_effect(context: click.Context, *, typed: bool) -> Iterator[str]:
         raise ConfigError(f"--write-baseline writes nothing {only}: leave one of them out")
     idle = {
         "unsafe_fixes": "" if given["fix"] or given["show_diff"] else "without --fix or --diff",
-        "fix": "with --diff, which changes nothing" if given["show_diff"] else "",
         "output_format": only,
         "statistics": only or ("" if form in _OF_TEXT else f"with --output-format {form}"),
         "cache_dir": "with --no-cache" if given["no_cache"] else "",
         "stdin_filename": "" if typed else "with PATHS: `check -` reads a text from stdin",
     }
+    if given["show_diff"] and given["fix"]:
+        yield "fusionlint: --diff only shows the fixes: nothing is written"
     for name, why in idle.items():
         if why and is_given(context, name):
             yield f"fusionlint: --{name.replace('_', '-')} has no effect {why}"

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from fusionlint.tasks import Failure
 
 
-@click.command()
+@click.command(short_help="Compile functions and explain them.")
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
-@names("Compile for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
-@click.option("--output-format", type=click.Choice(["full", "json", "html"]), default="full", show_default=True)
+@names(options.compiled_for("Compile"), "--target")
+@click.option("--output-format", type=options.Format(["full", "json", "html"]), default="full", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
 @click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
 @options.timeout

@@ -21,6 +21,16 @@ class Number(click.FloatRange):
         return number
 
 
+class Format(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no parameter for it
+    """A format by name; `text` and `full` are the same everywhere."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        for one, other in (("text", "full"), ("full", "text")):
+            if value == one and one not in self.choices:
+                value = other
+        return str(super().convert(value, param, ctx))
+
+
 timeout = click.option("--timeout", type=Number(1), default=600, show_default=True, help="Seconds for a compilation.")
 dims = click.option(
     "--dim",
@@ -29,6 +39,12 @@ dims = click.option(
     metavar="NAME=SIZE",
     help="The size of a dim in jaxtyping annotations, for a SPEC without arguments; repeatable.",
 )
+
+
+def compiled_for(what: str) -> str:
+    """The help of a `--target` that has a default."""
+    default = "`target` of pyproject.toml, else the device here, else h100 if its compiler is installed, else cpu"
+    return f"{what} for this hardware, present or not: cpu, h100, v5e, ...; repeatable. Default: {default}."
 
 
 def names(help_text: str, *flags: str) -> Callable[[Command], Command]:

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from fusionlint.source.scope import Scope
 
 
-def print_diff(fixed: Sequence[Fixed], found: Result, noun: str) -> NoReturn:
+def print_diff(fixed: Sequence[Fixed], said: Outcome, noun: str, *, unsafe: bool) -> NoReturn:
     """What fixes would change; exit 1 where there is something, or a file could not be checked."""
     from fusionlint.report import text
     from fusionlint.source.fixing import diff
 
     click.echo("".join(diff(one) for one in fixed), nl=False)
-    click.echo(text.fixed_summary("Would fix", fixed, noun), err=True)
-    for problem in found.problems:
+    without = text.no_fixes(said.findings, noun, unsafe=unsafe) if said.findings and not fixed else ""
+    click.echo(without or text.fixed_summary("Would fix", fixed, noun), err=True)
+    for problem in said.problems:
         click.echo(text.problem(problem), err=True)
-    sys.exit(1 if fixed or found.problems else 0)
+    sys.exit(1 if fixed or said.problems else 0)
 
 
 def print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chosen, noun: str) -> NoReturn:
@@ -43,8 +44,11 @@ def print_fixed(path: Path, fixed: Sequence[Fixed], found: Result, choose: Chose
     sys.exit(1 if found.problems or left else 0)
 
 
-def print_findings(said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str) -> None:
-    """The findings in the format asked for; `fixed` says how many there were more."""
+def print_findings(
+    said: Outcome, scope: Scope, output_format: str, statistics: bool, fixed: str, *, written: bool
+) -> None:
+    """The findings in the format asked for; `fixed` says how many there were more. Where a baseline was `written`,
+    a note says how many it lists, and there is no other summary."""
     from fusionlint.report.paths import top_folder
 
     match output_format:
@@ -66,13 +70,23 @@ def print_findings(said: Outcome, scope: Scope, output_format: str, statistics: 
         case _:
             from fusionlint.report import text
 
-            for row in text.rows(said.findings, output_format):
+            for row in text.rows(said.findings, output_format, _width()):
                 click.echo(row)
             if statistics:
                 click.echo(text.statistics(said.findings))
             if fixed:
                 click.echo(fixed)
-            click.echo(text.summary(said))
+            if not written:
+                click.echo(text.summary(said))
+
+
+def _width() -> int | None:
+    """The columns of the terminal; None in a pipe."""
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size  # brings all that compresses files
+
+    return get_terminal_size().columns
 
 
 def print_notes(said: Outcome, empty: Sequence[Path], *, written: bool) -> None:

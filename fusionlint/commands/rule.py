@@ -12,7 +12,7 @@ from fusionlint.commands.errors import one_line_errors
 from fusionlint.config import ConfigError
 
 
-@click.command()
+@click.command(short_help="List rules, or show one.")
 @click.argument("name", required=False)
 @click.option("--reasons", is_flag=True, help="XLA's reasons for not fusing, and what they mean.")
 def rule(name: str | None, reasons: bool) -> None:
@@ -20,7 +20,7 @@ def rule(name: str | None, reasons: bool) -> None:
     from fusionlint.checking import check_known
     from fusionlint.hlo.reasons import catalogue
     from fusionlint.report.page_text import page_text
-    from fusionlint.report.rules_text import rules_text
+    from fusionlint.report.rules_text import rules_text, wrapped
     from fusionlint.rule import all_rules
 
     rules = {r.name: r for r in all_rules()}
@@ -28,8 +28,11 @@ def rule(name: str | None, reasons: bool) -> None:
         if reasons and name is not None:
             raise ConfigError("--reasons is a list of its own: leave the rule's name out")
         check_known([name] if name else [], rules, "rule")
+    # A pipe is as wide as a row, where nobody says otherwise.
+    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = shutil.get_terminal_size().columns if has_width else None
     if reasons:
-        click.echo(catalogue(), nl=False)
+        click.echo(wrapped(catalogue(), width) if width else catalogue(), nl=False)
     elif name:
         page = rules[name].page.text
         if sys.stdout.isatty():  # in a pipe it is the Markdown that it was written in
@@ -37,6 +40,4 @@ def rule(name: str | None, reasons: bool) -> None:
         click.echo(page, nl=False)
     else:
         rows = [(r.name, r.harm, r.page.summary) for r in rules.values()]
-        # A pipe is as wide as a row, where nobody says otherwise.
-        has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
-        click.echo(rules_text(rows, shutil.get_terminal_size().columns if has_width else None), nl=False)
+        click.echo(rules_text(rows, width), nl=False)

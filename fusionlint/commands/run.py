@@ -16,12 +16,12 @@ from fusionlint.commands.options import names, split
 from fusionlint.config import ConfigError
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False}, short_help="Run a script and explain it.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARG]...")
 @click.option("-m", "module", is_flag=True, help="SCRIPT is a module's name, as in `python -m`.")
-@names("Explain for this hardware, present or not: cpu, h100, v5e, ...; repeatable.", "--target")
-@click.option("--output-format", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
+@names(options.compiled_for("Explain"), "--target")
+@click.option("--output-format", type=options.Format(["text", "json", "html"]), default="text", show_default=True)
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report there, not to stderr."
 )
@@ -58,6 +58,8 @@ def run(
     targets = targets_here(split(target))
     with one_line_errors():
         _check_files(output, record)  # before hours of work are lost for it
+        if not module and script != "-" and not Path(script).exists():
+            raise ConfigError(f"{script}: no such file")
     # What is saved may be explained for other hardware later.
     platforms = ["cpu", "cuda", "tpu"] if record else sorted({one.platform for one in targets})
     ran = run_script(script, arguments, platforms, module=module, everything=everything)
@@ -72,7 +74,15 @@ def run(
         text = run_text(ran.recording, said, everything)
     if not output or not _written(output, text):
         click.echo(text, nl=False, err=True)
+    if ran.status and not ran.recording.functions and (ours := _ours(arguments)):
+        click.echo(f"fusionlint: `{ours}` went to the script: options of fusionlint stand before SCRIPT", err=True)
     sys.exit(ran.status)
+
+
+def _ours(arguments: Sequence[str]) -> str:
+    """The first argument of the script that is called as an option of `run`, "" for none."""
+    flags = {flag for one in click.get_current_context().command.params for flag in one.opts if flag.startswith("--")}
+    return next((name for one in arguments if (name := one.partition("=")[0]) in flags), "")
 
 
 def _check_files(output: Path | None, record: Path | None) -> None:

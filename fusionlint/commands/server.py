@@ -10,7 +10,7 @@ from fusionlint.commands.errors import one_line_errors
 from fusionlint.config import ConfigError
 
 
-@click.command()
+@click.command(short_help="Serve an editor (LSP).")
 def server() -> None:
     """Speak the language server protocol on stdin and stdout: findings, fixes and pages in an editor."""
     with one_line_errors():

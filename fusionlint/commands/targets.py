@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="List hardware and compilers.")
 def targets() -> None:
     """List the hardware to compile for: which compilers are installed, and how to get the others."""
     from fusionlint.compiling.attached import attached, chosen

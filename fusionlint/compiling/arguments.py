@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from inspect import Parameter
 from types import CodeType, MethodType
 from typing import Any
 
@@ -144,13 +145,32 @@ def _given(entry: Entry, function: Function, dims: Dims) -> Arguments:
     """The arguments with a ShapeDtypeStruct where the SPEC or an annotation gives a shape, checked against the
     function's signature."""
     if entry.args is None:
-        given = found.found(function, _named(entry), dims)
+        given = found.found(function, _named(entry, function), dims)
     else:
         given = tuple(map(value_of, entry.args)), {name: value_of(argument) for name, argument in entry.kwargs}
     found.check(function, entry.function, given)
     return given
 
 
-def _named(entry: Entry) -> found.Named:
-    say = f"say its arguments, as in `{entry.text}(f32[8,128], key, n=8)`"
-    return found.Named(entry.function, (entry.function, entry.function.rpartition(".")[2]), say, module(entry))
+def _named(entry: Entry, function: Function) -> found.Named:
+    say = f"say its arguments, as in `{entry.text}({_sample(function)})`"
+    record = "; or record a run: `fusionlint run --record r.json train.py`, then `--recorded r.json`"
+    return found.Named(entry.function, (entry.function, entry.function.rpartition(".")[2]), say, module(entry), record)
+
+
+# What stands in a sample for a parameter with such an annotation.
+_SAMPLES = {"int": "8", "float": "0.5", "bool": "True", "str": '"name"'}
+
+
+def _sample(function: Function) -> str:
+    """Arguments as a SPEC says them, by the function's own names; which is an array is for the user to know."""
+    signature = found.signature_of(function)
+    needed = [one for one in signature.parameters.values() if found.is_needed(one)] if signature else []
+    return ", ".join(map(_sample_of, needed)) or "f32[8,128], key, n=8"
+
+
+def _sample_of(parameter: Parameter) -> str:
+    name, said = parameter.name, parameter.annotation
+    usual = "key" if "key" in name or "rng" in name else "f32[8,128]"
+    value = _SAMPLES.get(said if isinstance(said, str) else getattr(said, "__name__", ""), usual)
+    return value if parameter.kind is parameter.POSITIONAL_ONLY else f"{name}={value}"

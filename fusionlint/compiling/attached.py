@@ -35,11 +35,11 @@ def chosen(names: Sequence[str], kinds: Kinds | None = None) -> list[Target]:
 
 
 def _target(name: str, kinds: Kinds) -> Target:
-    if name not in ATTACHED:
+    if name.lower() not in ATTACHED:
         target = get(name)
         kind = kinds.get(target.platform)
         return target._replace(attached=True) if kind and of_kind(kind) == target else target
-    platform = ATTACHED[name]
+    platform = ATTACHED[name.lower()]
     if platform not in kinds:
         example = {"cuda": "h100", "tpu": "v5e"}[platform]
         raise TargetError(f"jax finds no {name.upper()} here: name one that need not be there, such as {example}")

@@ -31,12 +31,13 @@ _MAPPED = re.compile(r"Vectorized version of .+?\. Takes similar arguments as ",
 @dataclass(frozen=True, slots=True)
 class Named:
     """How a function was named: `called` in messages, `names` as keys of `example_args`, `say` for how to say the
-    arguments; `module` is where else to look than in its own."""
+    arguments, and `record` how to do without; `module` is where else to look than in its own."""
 
     called: str
     names: tuple[str, ...]
     say: str
     module: Any = None
+    record: str = ""
 
 
 def named_as(function: Function) -> Named:
@@ -51,7 +52,7 @@ def found(function: Function, named: Named, dims: Dims) -> Arguments:
     """Its arguments, with what `example_args` gives as it is, and a jax.ShapeDtypeStruct for every array of an
     annotation. Raises EntryError, and whatever a function raises that makes `example_args`."""
     signature = signature_of(function)
-    needed = [p for p in signature.parameters.values() if _is_needed(p)] if signature else []
+    needed = [p for p in signature.parameters.values() if is_needed(p)] if signature else []
     shapes = {} if _is_mapped(function) else _shapes(function, needed)
     annotated = bool(shapes) and all(shapes.values())
     used = {name for shape in shapes.values() if shape and dims for name in dims_of(shape)}
@@ -151,7 +152,7 @@ def _maps(layer: Any) -> bool:
     return equinox is not None and type(layer) is type(equinox.filter_vmap(_maps))
 
 
-def _is_needed(parameter: inspect.Parameter) -> bool:
+def is_needed(parameter: inspect.Parameter) -> bool:
     variadic = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     return parameter.default is parameter.empty and parameter.kind not in variadic
 
@@ -245,11 +246,17 @@ def _missing(
     if _is_mapped(function):
         return f"{called} needs arguments, with an axis for vmap that no annotation says: {ways}"
     shapeless = [_declared(p) for p in needed if shapes.get(p.name) is None and p.annotation is not p.empty]
-    why = f", and the annotation of {_listed(shapeless)} says no shape" if shapeless else ""
-    return f'{called} needs arguments{why}: {ways}; or annotate them with jaxtyping, as in `x: Float[Array, "8 128"]`'
+    which = "the annotation" if len(shapeless) == 1 else "the annotations"
+    says = "says no shape" if len(shapeless) == 1 else "say no shapes"
+    why = f", and {which} of {_listed(shapeless)} {says}" if shapeless else ""
+    ways += '; or annotate them with jaxtyping, as in `x: Float[Array, "8 128"]`'
+    return f"{called} needs arguments{why}: {ways}{named.record}"
 
 
 def _declared(parameter: inspect.Parameter) -> str:
+    import jax
+
     said = parameter.annotation
     text = said if isinstance(said, str) else inspect.formatannotation(said)
+    text = text.replace(inspect.formatannotation(jax.Array), "jax.Array")  # it calls itself jax.jaxlib._jax.Array
     return f"`{parameter.name}: {text}`"

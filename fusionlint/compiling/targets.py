@@ -211,16 +211,16 @@ ATTACHED = {"gpu": "cuda", "tpu": "tpu"}  # names for whatever device of a platf
 
 
 def get(name: str) -> Target:
-    """The target of that name. Raises TargetError."""
+    """The target of that name, in whatever case. Raises TargetError."""
     known = {target.name: target for target in TARGETS}
-    if name in known:
-        return known[name]
+    if name.lower() in known:
+        return known[name.lower()]
     import difflib  # nobody needs it who writes what there is
 
     names = [*known, *ATTACHED]
     near = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise TargetError(f"no target `{name}`: {hint}the targets are {', '.join(names)}")
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    raise TargetError(f"there is no target {name!r}; {hint}")
 
 
 def of_kind(kind: str) -> Target | None:

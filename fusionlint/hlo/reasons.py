@@ -161,9 +161,10 @@ def plain_words(reason: str, consumers: Sequence[str] = ()) -> str:
     return "; ".join(read) or entry.words
 
 
-_HEAD = """\
-Why XLA did not fuse, by a part of its words. `fusionlint explain` shows what it said of your own lines, for CPUs and
-NVIDIA GPUs; of a TPU's compiler no reasons are to be had."""
+_HEAD = (
+    "Why XLA did not fuse, by a part of its words. `fusionlint explain` shows what it said of your own lines, for CPUs "
+    "and NVIDIA GPUs; of a TPU's compiler no reasons are to be had."
+)
 
 
 def catalogue() -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fusionlint.diff.barriers import BarrierChange
 from fusionlint.diff.compare import Diff, FunctionChange, ProgramChange, Quantity
 from fusionlint.diff.side import PER_ITERATION, QUANTITIES, Program, Side, Standing
-from fusionlint.report.units import counted, duration, size
+from fusionlint.report.units import counted, duration, named, size
 
 SHOWN = 10  # barriers of a function on a target, unless all are asked for
 HEADINGS = ("launches", "bytes", "time", "compilations")
@@ -216,7 +216,7 @@ def _alone(program: Program, name: str) -> Iterator[str]:
 
 def _cause(standing: Standing) -> str:
     details = f" ({', '.join(standing.details)})" if standing.details else ""
-    return f"{standing.cause}{details}" + (f" (x{standing.count})" if standing.count > 1 else "")
+    return f"{named(standing.cause)}{details}" + (f" (x{standing.count})" if standing.count > 1 else "")
 
 
 def _cost(standing: Standing) -> str:

@@ -27,7 +27,7 @@ def head(report: Report, option: str = "--target") -> Iterator[str]:
         yield f"{scalar} between kernels"
     yield from _graphs(report)
     if report.target == "cpu":
-        yield f"CPU COUNTS ARE NO ADVICE FOR AN ACCELERATOR: name one with {option}"
+        yield f"these are CPU counts: no guide to a GPU or TPU; name one with {option}"
     yield from report.notes
     if not report.barriers:
         yield "no value crosses memory between two kernels"

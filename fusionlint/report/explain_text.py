@@ -18,7 +18,7 @@ from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
-from fusionlint.report.units import counted, duration, listed, size
+from fusionlint.report.units import counted, duration, listed, named, size
 from fusionlint.stages import Removed, Stages
 
 SHOWN = 10  # barriers, unless all are asked for
@@ -148,7 +148,7 @@ def _lines_of(block: Block) -> Iterator[str]:
 def _cause(group: _Group) -> str:
     """`library call (cublas) (x2)`."""
     details = dict.fromkeys(member.barrier.detail for member in group.members if member.barrier.detail)
-    said = group.members[0].barrier.cause + (f" ({', '.join(details)})" if details else "")
+    said = named(group.members[0].barrier.cause) + (f" ({', '.join(details)})" if details else "")
     return said + (f" (x{len(group.members)})" if len(group.members) > 1 else "")
 
 

@@ -16,6 +16,11 @@ _BOLD = re.compile(r"(?<![\w)\]])\*\*(?=\S)([^`*]+?)(?<=\S)\*\*(?!\w)")
 _CODE = re.compile(r"`[^`]+`")
 _ERROR = re.compile(r"#\s*error\b")
 _COLOURS = {"bad": "red", "good": "green"}
+# Pages lie side by side: on a terminal the name is the link.
+_LINK = re.compile(r"\[(?P<name>[\w-]+)\]\((?P=name)\.md\)")
+_LINK_ALONE = re.compile(rf"\({_LINK.pattern}\)")
+# What the words of a block's head mean to those who do not write pages.
+_MEANT = {"off-tpu": "not for TPU", "accelerators": "not for CPU"}
 
 
 def page_text(markdown: str, width: int) -> str:
@@ -33,9 +38,16 @@ def _parts(markdown: str, width: int) -> Iterator[str]:
 
 
 def _code(info: str, code: str) -> str:
-    """The block below what it is for: `bad  pack(f32[1024])`."""
+    """The block below what it is for: `bad  pack(f32[1024])  (not for CPU)`."""
     _, role, spec = [*info.split(maxsplit=2), "", "", ""][:3]
-    head = [f"  {style(role, fg=_COLOURS.get(role), bold=True)}  {spec}".rstrip()] if role else []
+    notes = []
+    if role == "good-in-distribution":
+        role, notes = "good", ["other random numbers"]
+    word, _, rest = spec.partition(" ")
+    if word in _MEANT:
+        spec, notes = rest, [*notes, _MEANT[word]]
+    said = f"{spec}  ({', '.join(notes)})" if notes else spec
+    head = [f"  {style(role, fg=_COLOURS.get(role), bold=True)}  {said}".rstrip()] if role else []
     lines = [f"    {line}".rstrip() for line in code.splitlines()]
     return "\n".join([*head, *(style(line, fg="red", bold=True) if _ERROR.search(line) else line for line in lines)])
 
@@ -70,6 +82,7 @@ def _wrapped(lines: list[str], width: int) -> str:
     """One paragraph; code is not broken at its spaces, and an item of a list hangs below its mark."""
     item = _ITEM.match(lines[0])
     text = " ".join(line.strip() for line in lines)
+    text = _LINK.sub(r"\g<name>", _LINK_ALONE.sub(r"(see \g<name>)", text))
     whole = _CODE.sub(lambda code: code[0].replace(" ", "\xa0"), text)
     indent = " " * (len(item[0]) if item else 0)
     wrapped = textwrap.fill(whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

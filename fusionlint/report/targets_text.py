@@ -1,4 +1,4 @@
-"""Targets -> an aligned table, and the one line about the figures: what `fusionlint targets` prints."""
+"""Targets -> an aligned table, and its notes: what `fusionlint targets` prints."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from collections.abc import Sequence
 from fusionlint.compiling.targets import Target, missing, versions
 
 HEAD = ("target", "hardware", "compiler", "memory", "unlike the device")
+_HERE = "it is here, and compiles itself"
 
 
 def targets_text(targets: Sequence[Target], attached: Sequence[Target] = ()) -> str:
-    """The table, ending in a newline; targets in `attached` are compiled on the device that is here."""
+    """The table and the notes that it counts, ending in a newline; targets in `attached` are compiled on the device
+    that is here."""
     here = {target.name for target in attached}
-    rows = [HEAD, *(_row(target, target.name in here) for target in targets)]
+    differs = [_HERE if target.name in here else target.differs for target in targets]
+    notes = list(dict.fromkeys(differs))
+    marks = [f"({notes.index(said) + 1})" for said in differs]
+    rows = [HEAD, *(_row(target, mark) for target, mark in zip(targets, marks, strict=True))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
+    table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join([*table, "", *(f"({number}) {note}" for number, note in enumerate(notes, 1)), ""])
 
 
-def _row(target: Target, is_here: bool) -> tuple[str, ...]:
-    differs = "it is here, and compiles itself" if is_here else target.differs
-    return target.name, target.what, _compiler(target), _bandwidth(target), differs
+def _row(target: Target, mark: str) -> tuple[str, ...]:
+    return target.name, target.what, _compiler(target), _bandwidth(target), mark
 
 
 def _compiler(target: Target) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -11,6 +12,7 @@ from click import style, unstyle
 
 from fusionlint.finding import Confirmation, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.report.cells import Spot, message_of, spot
+from fusionlint.report.units import named
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.texts import is_notebook, text_of
@@ -21,27 +23,36 @@ if TYPE_CHECKING:
 
 # What is counted of a call from Python.
 _OF_PYTHON = ("compilations", "dispatches", "transfers")
+_INDENT = len(" = write: ")
 # 1163 launches that become 1162 are not what a rewrite is for.
 _WORTH_A_WORD = 1.05
 
 
-def rows(findings: Iterable[Finding], output_format: str) -> Iterator[str]:
-    """Every finding in the format asked for, each file read once."""
+def rows(findings: Iterable[Finding], output_format: str, width: int | None = None) -> Iterator[str]:
+    """Every finding in the format asked for, each file read once; for a terminal of `width` columns what to write is
+    wrapped."""
     for path, found in groupby(findings, lambda f: f.location.path):
         if output_format == "concise":
             yield from map(concise, found)
             continue
         lines = lines_of(text_of(path))
-        yield from (full(finding, lines) for finding in found)
+        yield from (full(finding, lines, width) for finding in found)
 
 
-def full(finding: Finding, lines: Sequence[str]) -> str:
+def full(finding: Finding, lines: Sequence[str], width: int | None = None) -> str:
     """The finding with its source line and a caret; `lines` is the file."""
     where = spot(finding.location.path, finding.location.line)
     gutter = " " * len(str(where.line))
     rows = [_headed(finding, where), *_excerpt(finding.location, where.line, lines)]
-    rows += [f"{gutter} = {text}" for text in _remarks(finding)]
+    rows += [_wrapped(f"{gutter} = {text}", len(gutter) + _INDENT, width) for text in _remarks(finding)]
     return "\n".join(rows)
+
+
+def _wrapped(row: str, indent: int, width: int | None) -> str:
+    """What to write in `width` columns, below where it begins; every other row as it is."""
+    if width is None or not row.lstrip().startswith("= write: "):
+        return row
+    return textwrap.fill(row, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def concise(finding: Finding) -> str:
@@ -81,12 +92,12 @@ def _remarks(finding: Finding) -> Iterator[str]:
     suggestion = finding.suggestion
     if suggestion is not None:
         first, *more = suggestion.text.splitlines()
-        flag = "--fix" if suggestion.safe else "--unsafe-fixes --fix"
+        flag = "--fix" if suggestion.safe else "--fix --unsafe-fixes"
         hint = f"    ({flag} does it)" if suggestion.edits else ""
         yield f"write: {first}{hint}"
         yield from (" " * 7 + line for line in more)
     if finding.assumed:
-        yield "assumed: nothing here shows whether this code is traced (--only-seen leaves such findings out)"
+        yield "assumed: nothing shows whether this runs under jit (--only-seen hides such findings)"
 
 
 def numbers(finding: Finding) -> str:
@@ -129,7 +140,8 @@ def compiled(finding: Finding) -> Iterator[str]:
 
 
 def _confirmation(told: Confirmation) -> str:
-    why = f"{told.cause}: {told.reason.rstrip('.')}" if told.reason else told.cause
+    cause = named(told.cause)
+    why = f"{cause}: {told.reason.rstrip('.')}" if told.reason else cause
     each = " per iteration" if told.per_iteration else ""
     cost = f"{_count(told.launches, 'launch', 'launches')}, {nbytes(told.bytes)}{each}"
     return f"XLA on {style(told.target, bold=True)}: {why}; {cost}, in {told.entry}"
@@ -178,6 +190,7 @@ def summary(outcome: Outcome) -> str:
     in_files = f"in {_count(outcome.files, 'file')}"
     rest = f" {_unchecked(outcome.problems)} could not be checked." if outcome.problems else ""
     rest += f" {outcome.known} known from the baseline." if outcome.known else ""
+    rest += "".join(f" {target} goes by what was counted for {other}." for target, other in outcome.by)
     if outcome.reports:
         confirmed = _count(sum(bool(finding.confirmed) for finding in outcome.findings), "finding")
         rest += f" Evidence from {_count(outcome.reports, 'report')}: {confirmed} confirmed, {outcome.refuted} refuted"
@@ -185,6 +198,9 @@ def summary(outcome: Outcome) -> str:
     if not outcome.findings:
         if not outcome.files:
             rest += " Tests, benchmarks, plots and what `exclude` or .gitignore names are left out."
+        if outcome.idle:
+            whose = "Its path says" if outcome.files == 1 else "Their paths say"
+            rest += f" {whose} test, plot, benchmark or the like: most rules do not apply."
         return f"No {'new ' if outcome.known else ''}hazards found {in_files}.{rest}"
     rules = Counter(f.rule for f in outcome.findings)
     idle = rules.pop(UNUSED, 0)
@@ -214,7 +230,8 @@ def _fixable(findings: Iterable[Finding]) -> Iterator[str]:
 
 def notes(outcome: Outcome, *, written: bool) -> Iterator[str]:
     """What goes to stderr, a line each: files that were not checked, comments to look at, and the baseline."""
-    yield from map(problem, [*outcome.problems, *outcome.warnings])
+    yield from map(problem, outcome.problems)
+    yield from (problem(one, "warning: ") for one in outcome.warnings if not _is_found(one, outcome.findings))
     if outcome.elsewhere:
         left = (
             f"{_count(outcome.elsewhere, 'finding')} left out, about hardware that the package's __init__.py rules out"
@@ -227,6 +244,13 @@ def notes(outcome: Outcome, *, written: bool) -> Iterator[str]:
         yield f"{outcome.baseline} lists {outcome.gone} {occurs}: --write-baseline takes them out"
 
 
+def no_fixes(findings: Sequence[Finding], what: str, *, unsafe: bool) -> str:
+    """What `--diff` says of findings none of which it fixes, `unsafe` fixes included or not."""
+    others = 0 if unsafe else sum(bool(one.suggestion and one.suggestion.edits) for one in findings)
+    more = f"; {others} with --unsafe-fixes" if others else ""
+    return f"No fixes to show for {_count(len(findings), what)}{more}. For the advice, run without --diff."
+
+
 def fixed_summary(done: str, fixed: Sequence[Fixed], what: str = "hazard") -> str:
     """`Fixed 3 hazards in 2 files.`"""
     return f"{done} {_count(sum(one.count for one in fixed), what)} in {_count(len(fixed), 'file')}."
@@ -236,7 +260,14 @@ def _count(number: int, noun: str, many: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {many or f'{noun}s'}"
 
 
-def problem(what: Problem) -> str:
-    """`path:line: does not parse: ...`."""
+def _is_found(warning: Problem, findings: Iterable[Finding]) -> bool:
+    """Whether a finding about the same comment says it too."""
+    place, said = (warning.path, warning.line), warning.message.split("`", 2)[-1].lstrip(": ")
+    idle = (one for one in findings if one.rule == UNUSED)
+    return any((one.location.path, one.location.line) == place and said in one.message for one in idle)
+
+
+def problem(what: Problem, kind: str = "") -> str:
+    """`path:line: does not parse: ...`, after the line of which `kind` it is."""
     where = spot(what.path, what.line) if what.line else what.path
-    return f"{where}: {message_of(what)}"
+    return f"{where}: {kind}{message_of(what)}"

@@ -35,3 +35,8 @@ def counted(number: int, one: str, many: str) -> str:
 def listed(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def named(cause: str) -> str:
+    """A cause as people are told it; JSON has the word "unknown"."""
+    return "no cause found" if cause == "unknown" else cause

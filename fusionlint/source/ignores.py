@@ -186,6 +186,6 @@ def _misplaced(comment: Ignore, finding: Finding) -> Finding:
 def _no_rule(name: str, known: Sequence[str]) -> str:
     import difflib  # nobody needs it who writes what there is
 
-    close = difflib.get_close_matches(name, known, 1)
+    close = difflib.get_close_matches(name.lower(), known, 1)
     hint = f"did you mean {close[0]!r}?" if close else "`fusionlint rule` lists them"
     return f"there is no rule {name!r}; {hint}"
