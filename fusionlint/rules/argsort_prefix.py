@@ -126,7 +126,13 @@ def sorted_for_some(barrier: Barrier, module: hlo.Module) -> str | None:
     length = sorted_to(barrier, module)
     if length is None or length < 2 or _are_values_for_a_sort(barrier, module):
         return None
-    return "lax.top_k instead of a part of a whole sort"
+    what = " of the mask as float32 (of a mask itself it is a sort)" if _is_of_a_mask(barrier, module) else ""
+    return f"lax.top_k{what} instead of a part of a whole sort"
+
+
+def _is_of_a_mask(barrier: Barrier, module: hlo.Module) -> bool:
+    keys = [step.shape.parts[0] if step.shape.parts else step.shape for step in sorts_of(barrier, module)]
+    return any(shape.dtype == "pred" for shape in keys)
 
 
 def _are_values_for_a_sort(barrier: Barrier, module: hlo.Module) -> bool:

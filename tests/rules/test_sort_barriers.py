@@ -60,3 +60,14 @@ SAID = {
 def test_only_an_end_of_a_sort_has_a_way_around(name: str, tmp_path: Path) -> None:
     reports = compilers.explained(compilers.written(CODE, SAID, tmp_path), name, all_rules())
     assert {call: compilers.told(report) for call, report in reports.items()} == SAID
+
+
+@pytest.mark.parametrize("name", ["h100", "cpu"])
+def test_of_a_mask_the_largest_are_taken_as_floats(name: str, tmp_path: Path) -> None:
+    code = "import jax.numpy as jnp\n\ndef hits(x):\n    return jnp.argsort(~(x > 0), axis=-1)[:, :8]\n"
+    calls = ["hits(f32[64,512])"]
+    (report,) = compilers.explained(compilers.written(code, calls, tmp_path), name, all_rules()).values()
+    advice = {one.advice for one in report.barriers if one.rule == "argsort-prefix"}
+    assert advice == {
+        "lax.top_k of the mask as float32 (of a mask itself it is a sort) instead of a part of a whole sort"
+    }
