@@ -92,4 +92,13 @@ def _instead(write: Write, source: Source) -> str:
         text = f"{array} {sign} {jnp}.where({place}, {value}, {neutral})"
     else:
         text = f"{jnp}.where({place}, {jnp}.{_CHOICES[write.method]}({array}, {value}), {array})"
-    return f"{text}, with `«i» = {jnp}.arange(«n»)` along that axis"
+    return f"{text}, with `«i» = {jnp}.arange(«n»){_axes_after(write)}` along that axis"
+
+
+def _axes_after(write: Write) -> str:
+    """What puts the numbers of an axis beside those that come after it, `[:, None]`: else they lie along the last."""
+    place = next(i for i, part in enumerate(write.index) if not is_whole(part))
+    behind = write.index[place + 1 :]
+    if any(isinstance(part, cst.Ellipsis) for part in behind):  # nobody says how many those are
+        return ""
+    return f"[:{', None' * len(behind)}]" if behind else ""

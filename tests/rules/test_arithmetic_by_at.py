@@ -31,7 +31,6 @@ def found(write: str) -> list[str]:
     [
         ("y.at[:, :3].divide(LIMIT)", "y / jnp.where(i < 3, LIMIT, 1)"),
         ("y.at[..., 0].multiply(-1.0)", "y * jnp.where(i == 0, -1.0, 1)"),
-        ("y.at[:, 2:5, :].add(0.5)", "y + jnp.where((i >= 2) & (i < 5), 0.5, 0)"),
         ("y.at[:, -2:].min(LIMIT)", "jnp.where(i >= n - 2, jnp.minimum(y, LIMIT), y)"),
         ("y.at[:, :k].power(2)", "y ** jnp.where(i < k, 2, 1)"),
         ("y.at[:, -k:].min(LIMIT)", "jnp.where(i >= n - k, jnp.minimum(y, LIMIT), y)"),
@@ -39,6 +38,15 @@ def found(write: str) -> list[str]:
 )
 def test_the_same_arithmetic_with_all_of_the_axis_is_written_out(write: str, instead: str) -> None:
     assert found(write) == [f"{instead}, with `i = jnp.arange(n)` along that axis"]
+
+
+@pytest.mark.parametrize(
+    ("write", "axes"),
+    [("[:, 2:5, :]", "[:, None]"), ("[..., 2:5, :, :]", "[:, None, None]"), ("[:, 2:5, ..., :]", "")],
+)
+def test_the_numbers_of_an_axis_stand_beside_those_of_the_axes_behind_it(write: str, axes: str) -> None:
+    instead = "y + jnp.where((i >= 2) & (i < 5), 0.5, 0)"
+    assert found(f"y.at{write}.add(0.5)") == [f"{instead}, with `i = jnp.arange(n){axes}` along that axis"]
 
 
 @pytest.mark.parametrize(
