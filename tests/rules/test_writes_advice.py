@@ -447,7 +447,13 @@ def moved(self, x, a, b, sets, low_filter, high_filter, pos, goal_pos, nodes):
     ("loops", "write", "expected"),
     [
         ("for i in range(0, 64, 8):", "x[i : i + 8, :].set(f(i))", "a list of the blocks, and one jnp.concatenate"),
-        ("for i in f(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks and of what stands between them, if any"),
+        ("for i in f(4):", "x[i : i + 8, :].set(f(i))", "a list of the blocks and of what stands around them, if any"),
+        ("for i in range(8, 64, 8):", "x[i : i + 8, :].set(f(i))", "the blocks and of what stands around them"),
+        (
+            "for i, at in enumerate(reversed(f.starts)):",
+            "x[:, at : at + f.size].set(f(i))",
+            "in the order of their places, and one jnp.concatenate(blocks, axis=1)",
+        ),
         ("for i in f(4):", "x[..., i : i + 8, i : i + 8].set(0)", "a mask of all blocks at once"),
         (
             "for i in range(4):\n        for j in f(i):",

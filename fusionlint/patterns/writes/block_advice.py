@@ -61,8 +61,18 @@ def advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
         return f"a mask of all blocks at once: {jnp}.arange of each axis compared with where they begin and end"
     if _is_tile(write, loop, source):
         return f"a list of blocks for each row of them, and one {jnp}.block(rows) after the loops"
-    between = "" if are_windows_apart(write, loop, source) else " and of what stands between them, if anything"
+    between = " and of what stands around them, if anything, in the order of their places"
+    if are_windows_apart(write, loop, source) and _starts_at_zero(loop):
+        between = ""
     return f"a list of the blocks{between}, and {_joined(write, loop, source)} of it after the loop"
+
+
+def _starts_at_zero(loop: cst.For) -> bool:
+    """`range(n)` and `range(0, n, w)`: nothing stands before the first block."""
+    match loop.iter:
+        case cst.Call(args=[_] | [cst.Arg(value=cst.Integer(value="0")), *_]):
+            return True
+    return False
 
 
 def _as_it_was(writes: Sequence[Write], source: Source) -> str:
