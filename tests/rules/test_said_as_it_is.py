@@ -476,6 +476,26 @@ def test_a_window_is_gathered_along_as_many_axes_as_are_seen(start: str, size: s
 
 
 @pytest.mark.parametrize(
+    "moved",
+    [
+        WINDOW.format(start="(at[0], at[1])", size="(8, 8)"),
+        WINDOW.format(start="(at[0], at[1], 0)", size="(8, 8, 3)"),
+        """
+def put(cache, rows, at):
+    return jax.vmap(lambda x, row, i: jax.lax.dynamic_update_slice(x, row, (i, 0)))(cache, rows, at)
+""",
+        """
+def put(cache, rows, at):
+    return jax.vmap(lambda x, row, i: jax.lax.dynamic_update_slice(x, row, (i, i)))(cache, rows, at)
+""",
+    ],
+)
+def test_where_a_window_begins_is_said_for_places_before_and_behind_the_array_too(moved: str) -> None:
+    clipped = "the start clipped to what fits (one below zero counts from the end first)"
+    assert advice("vmapped-dynamic-slice", moved).endswith(clipped)
+
+
+@pytest.mark.parametrize(
     ("among", "expected"),
     [
         ("xs", "xs[jax.lax.top_k(jax.random.uniform(key, (xs.shape[0],)), 3)[1]], or xs[jax.random.randint("),
