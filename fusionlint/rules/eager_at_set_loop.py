@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, inside
+from fusionlint.patterns.at import WRITES, Write, inside
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few, target_names
 from fusionlint.patterns.host import is_timed
@@ -54,6 +54,15 @@ def _is_drawn(loop: cst.For, source: Source) -> bool:
     return any((source.qualified_name(call.func) or "").startswith("matplotlib.") for call in calls(body))
 
 
+def _kept(write: Write, loop: cst.For, jnp: str) -> str:
+    """A stack of one value for each turn; of values for other places, `x.at[i, j]`, it would have another shape."""
+    match write.index:
+        case [cst.Name(value=name)] if name in target_names(loop) and write.method == "set":
+            return f"a list, and one {jnp}.stack"
+    twice = ", if no place comes twice" if write.method == "set" else ""  # nobody says which of two stays
+    return f"a list and one of their places, and one `.{write.method}` of all after the loop{twice}"
+
+
 @rule.source("For", calls=WRITES, where="host", in_loop=True)
 def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
     """The loop of a host function fills a new array of jax place by place."""
@@ -72,9 +81,10 @@ def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     array = found.arrays[0]
     more = f" and {len(found.arrays) - 1} more are" if len(found.arrays) > 1 else " is"
+    jnp = source.alias("jax.numpy") or "jnp"
     yield source.finding(
         found.writes[0].call,
         f"`{array}`{more} copied whole to write one place, in a dispatch of its own, in every iteration",
-        write=f"a numpy array, `{array}[i] = value` in the loop, and jnp.asarray({array}) after it; of values that jax "
-        "computes a list, and one jnp.stack",
+        write=f"a numpy array, `{array}[i] = value` in the loop, and {jnp}.asarray({array}) after it; of values that "
+        f"jax computes {_kept(found.writes[0], node, jnp)}",
     )

@@ -238,3 +238,30 @@ def test_what_an_object_does_when_it_is_made_is_done_once() -> None:
 def test_another_function_in_every_iteration_has_to_be_traced_for_itself(made: str, number: int) -> None:
     body = f"for i in range(n):\n    {made}\n    y = jax.grad(f)(xs[i])\n    print(y)"
     assert found("eager-control-flow", body) == number
+
+
+def test_what_to_write_calls_jax_numpy_as_the_file_does() -> None:
+    code = "from jax import numpy as np\ndef main(xs, n):\n    y = np.zeros(n)\n    for i in range(n):\n"
+    code += "        y = y.at[i].set(xs[i])\n    return y\n"
+    (finding,) = check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))
+    assert finding.suggestion is not None
+    assert "and np.asarray(y) after it; of values that jax computes a list, and one np.stack" in finding.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("place", "instead"),
+    [
+        ("i", "a list, and one jnp.stack"),
+        ("i, n", "a list and one of their places, and one `.set` of all after the loop, if no place comes twice"),
+        (
+            "xs.places[i]",
+            "a list and one of their places, and one `.set` of all after the loop, if no place comes twice",
+        ),
+    ],
+)
+def test_a_stack_is_of_values_that_stand_in_a_row(place: str, instead: str) -> None:
+    code = f"{HEAD}def main(xs, n):\n    y = jnp.zeros((n, n))\n    for i in range(n):\n"
+    code += f"        y = y.at[{place}].set(xs[i])\n    return y\n"
+    (finding,) = check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))
+    assert finding.suggestion is not None
+    assert finding.suggestion.text.endswith(f"of values that jax computes {instead}")
