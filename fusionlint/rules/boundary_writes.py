@@ -73,7 +73,10 @@ def _advice(writes: list[Write], source: Source) -> str:
         return f"{array} + {jnp}.where(«i» == 0, first, 0) + {jnp}.where(«i» == «n» - 1, last, 0) {along}"
     if any(write.method != "set" for write in writes):
         return masked(jnp, is_padded=False)
-    return f"{jnp}.where(«i» == 0, first, {jnp}.where(«i» == «n» - 1, last, {array})) {along}"
+    told = ["«i» == 0, first", "«i» == «n» - 1, last"]
+    end = edge(writes[-1])
+    outer, inner = told if end is not None and end[1] else reversed(told)  # of one element what is written last stays
+    return f"{jnp}.where({outer}, {jnp}.where({inner}, {array})) {along}"
 
 
 def _is_its_own(part: cst.Subscript, writes: Sequence[Write], source: Source) -> bool:

@@ -204,7 +204,8 @@ def edges(u, a, b):
 @pytest.mark.parametrize(
     ("one", "other", "first", "second", "expected"),
     [
-        ("0", "-1", "a", "b", "jnp.where(i == 0, first, jnp.where(i == n - 1, last, u)) with `i = jnp.arange(n)`"),
+        ("0", "-1", "a", "b", "jnp.where(i == n - 1, last, jnp.where(i == 0, first, u)) with `i = jnp.arange(n)`"),
+        ("-1", "0", "a", "b", "jnp.where(i == 0, first, jnp.where(i == n - 1, last, u)) with `i = jnp.arange(n)`"),
         (":, 0, :", ":, -1, :", "a", "b", "with `i = jnp.arange(n)` along axis 1"),
         ("0", "..., 0", "a", "b", "one jnp.where with a mask: "),
         ("0, 1:-1", "-1, 1:-1", "a", "b", "one jnp.where with a mask: "),
@@ -223,7 +224,7 @@ def test_edges_of_several_axes_are_no_case_of_one(one: str, other: str, first: s
 )
 def test_what_another_array_has_is_no_padding_of_this_one(first: str, second: str, is_padded: bool) -> None:
     text = advice("boundary-writes", EDGES.format(one="0", other="-1", first=first, second=second))
-    assert text.startswith("jnp.pad of the inner part" if is_padded else "jnp.where(i == 0, first, ")
+    assert text.startswith("jnp.pad of the inner part" if is_padded else "jnp.where(i == n - 1, last, ")
 
 
 @pytest.mark.parametrize(("step", "by"), [(":2", "jax.lax.pad, with as many rows between its own"), ("", "jnp.pad")])
