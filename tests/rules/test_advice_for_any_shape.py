@@ -76,3 +76,11 @@ def basis(x, y, z, base):
     return table
 """
     assert advice("columns-by-at-set", code) == f"one jnp.stack of the columns{rest}, axis=-1"
+
+
+def test_a_mask_without_a_hit_has_no_first() -> None:
+    code = "@jax.jit\ndef f(mask):\n    return mask & (jnp.cumsum(mask) == 1)\n"
+    assert (
+        advice("cumsum-to-find-first", code)
+        == "jnp.argmax(mask), and take that one, where there is any: without a hit it is 0"
+    )
