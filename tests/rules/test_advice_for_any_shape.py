@@ -84,3 +84,25 @@ def test_a_mask_without_a_hit_has_no_first() -> None:
         advice("cumsum-to-find-first", code)
         == "jnp.argmax(mask), and take that one, where there is any: without a hit it is 0"
     )
+
+
+@pytest.mark.parametrize(
+    ("join", "written"),
+    [
+        ("concatenate([x, new])", ".at[i + jnp.arange(n)].set(values)"),
+        ("concatenate([x, new], axis=1)", ".at[:, i + jnp.arange(n)].set(values)"),
+        ("concatenate((x, new), -1)", ".at[..., i + jnp.arange(n)].set(values)"),
+        ("concatenate((x, new), -2)", ".at[..., i + jnp.arange(n), :].set(values)"),
+        ("concatenate((x, new), axis)", ".at[i].set(value)"),
+        ("append(x, new)", ".at[i].set(value)"),
+    ],
+)
+def test_what_is_concatenated_is_written_along_its_axis(join: str, written: str) -> None:
+    code = f"""
+def main(env, axis):
+    x = env.reset()
+    while env.running:
+        new = jnp.tanh(x)[:1]
+        x = jnp.{join}
+"""
+    assert f"`{written}` in the loop" in advice("array-grown-in-loop", code)
