@@ -106,3 +106,34 @@ def main(env, axis):
         x = jnp.{join}
 """
     assert f"`{written}` in the loop" in advice("array-grown-in-loop", code)
+
+
+@pytest.mark.parametrize(
+    ("reduced", "start", "step", "end"),
+    [
+        ("ys.sum(0)", "zeros", "total + y", ""),
+        ("jnp.mean(ys, axis=0)", "zeros", "total + y", "; the mean is the total by the number of steps"),
+        ("ys.max(axis=0)", "the least there is", "jnp.maximum(most, y)", ""),
+        ("jnp.prod(ys, 0)", "ones", "product * y", ""),
+        ("ys.any(0)", "False", "jnp.logical_or(found, y)", ""),
+        ("ys[-1] + jnp.min(ys, 0)", "the most there is", "jnp.minimum(least, y)", ""),
+        ("jnp.sum(ys, 0) + ys.mean(0)", "zeros", "total + y", "; the mean is the total by the number of steps"),
+        (
+            "jnp.sum(ys, 0) + jnp.max(ys, 0)",
+            "zeros and the least there is",
+            "total + y, jnp.maximum(most, y)",
+            "",
+        ),
+    ],
+)
+def test_a_scan_accumulates_as_its_outputs_are_reduced(reduced: str, start: str, step: str, end: str) -> None:
+    code = f"""
+@jax.jit
+def f(x):
+    _, ys = jax.lax.scan(lambda x, _: (jnp.sin(x), jnp.exp(x)), x, None, length=9)
+    return {reduced}
+"""
+    assert advice("scan-keeps-all-outputs", code) == (
+        f"accumulate it in the carry, from {start} of the result's shape and dtype: the body returns "
+        f"`(carry, {step}), None`{end}"
+    )
