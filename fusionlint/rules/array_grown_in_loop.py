@@ -9,7 +9,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.concrete import is_concrete
@@ -30,7 +31,8 @@ _COMPUTES = ("jax.numpy.", "jax.nn.", "jax.scipy.", "jax.lax.")
 _KEEPS = regex(r"log|save|write|print|store|add|append|put|record|plot|render|check|set_", re.I)
 # So many names of parameters that a function can be handed are written out in one dict.
 _NAMES = 8
-_JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.column_stack")
+_CONCATENATE = "jax.numpy.concatenate"
+_JOINS = (_CONCATENATE, "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.column_stack")
 
 
 @rule.source("For", "While", calls=(*_APPENDS, *_JOINS), where="host", in_loop=True)
@@ -59,8 +61,8 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
             yield source.finding(
                 call,
                 f"`{name.value}` is longer in every iteration: what computes with it is compiled anew for each length",
-                write=f"an array as long as `{name.value}` will get, `.at[i].set(value)` in the loop, and a mask or "
-                "the length so far: one shape, which is compiled once",
+                write=f"an array as long as `{name.value}` will get, `{_written(call, source)}` in the loop, and a "
+                "mask or the length so far: one shape, which is compiled once",
                 pair=1,
             )
             return
@@ -101,6 +103,17 @@ def _of(join: cst.CSTNode, name: cst.Name) -> str:
             is_last = isinstance(parts[-1].value, cst.Name) and parts[-1].value.value == name.value
             return f"of `{name.value}[::-1]`, the newest first, " if is_last else ""
     return ""
+
+
+def _written(join: cst.CSTNode, source: Source) -> str:
+    """What writes a part in place: what is concatenated has as many axes as the array, and lies along one of them."""
+    given = argument(join, 1, "axis") if isinstance(join, cst.Call) else None
+    axis = constant(given) if given is not None else 0
+    if not source.calls(join, _CONCATENATE) or not isinstance(axis, int):
+        return ".at[i].set(value)"
+    places = f"i + {source.alias('jax.numpy') or 'jnp'}.arange(n)"
+    indices = f"{':, ' * axis}{places}" if axis >= 0 else f"..., {places}{', :' * (-axis - 1)}"
+    return f".at[{indices}].set(values)"
 
 
 def _reads_between(name: cst.Name, loop: cst.For | cst.While, source: Source) -> list[cst.Name] | None:

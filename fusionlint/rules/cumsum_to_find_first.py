@@ -33,7 +33,8 @@ def sums_of_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
     first = f"{argmax}({source.code(_bare(mask))}{where})"
     places = list(lands(node, source))
     if any(_keeps_first(place, mask, source) for place in places):
-        message, write, pair = "a running sum over all of a mask keeps its first hit", f"{first}, and take that one", 0
+        message, pair = "a running sum over all of a mask keeps its first hit", 0
+        write = f"{first}, and take that one, where there is any: without a hit it is 0"
     elif places and is_mask(mask, source, as_numbers=True) and all(_counts_before(place, source) for place in places):
         message = "a running sum over all of a mask counts what is before its first hit"
         write, pair = f"{first}, and the length where there is none", 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -23,11 +23,21 @@ rule = Rule(__name__, harm="fusion")
 
 _SCAN = "jax.lax.scan"
 _TREE_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "jax.tree_multimap")
-_REDUCTIONS = frozenset(("sum", "mean", "max", "min", "prod", "any", "all"))
+# What a reduction starts from, and what a step makes of it.
+_REDUCTIONS = {
+    "sum": ("zeros", "total + y"),
+    "mean": ("zeros", "total + y"),
+    "max": ("the least there is", "jnp.maximum(most, y)"),
+    "min": ("the most there is", "jnp.minimum(least, y)"),
+    "prod": ("ones", "product * y"),
+    "any": ("False", "jnp.logical_or(found, y)"),
+    "all": ("True", "jnp.logical_and(held, y)"),
+}
 # An attribute of an array is read of the stacked array, not of a field that holds one.
 _OF_ARRAYS = frozenset(("T", "mT", "shape", "dtype", "ndim", "size", "at", "real", "imag"))
 
-Part = Literal["last", "reduced"]
+# "last", or the name of a reduction.
+Part = str
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -36,14 +46,14 @@ def outputs_kept(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, _SCAN) or not source.is_traced(node):
         return
     parts = [_part(read, source) for read in _reads_of_outputs(node, source)]
-    if not parts or None in parts or (_is_written_out(node) and "reduced" not in parts):
+    if not parts or None in parts or (_is_written_out(node) and {*parts} == {"last"}):
         return
     bodies = bodies_of(node, source)
     if not bodies or not all(is_small(source.project, body) for body in bodies):
         return
-    if "reduced" in parts:
+    if {*parts} != {"last"}:
         message = "the output of every step is stored, only to be reduced afterwards"
-        write = "accumulate it in the carry: the body returns `(carry, total + y), None`"
+        write = _accumulated([part for part in parts if part is not None and part != "last"])
     else:
         message = "the output of every step is stored, and only the last is read"
         write = "keep it in the carry: the body returns `(carry, y), None`"
@@ -65,6 +75,14 @@ def stored_by_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
         if not (cut or summed):
             return None
     return "keep the last output, or the running sum, in the scan's carry instead of its outputs"
+
+
+def _accumulated(reductions: list[str]) -> str:
+    """How the scan itself reduces its outputs; a mean is a sum until the scan is over."""
+    starts, steps = zip(*dict.fromkeys(_REDUCTIONS[each] for each in reductions), strict=True)
+    mean = "; the mean is the total by the number of steps" if "mean" in reductions else ""
+    start = f"{' and '.join(starts)} of the result's shape and dtype"
+    return f"accumulate it in the carry, from {start}: the body returns `(carry, {', '.join(steps)}), None`{mean}"
 
 
 def _is_written_out(scan: cst.Call) -> bool:
@@ -106,9 +124,9 @@ def _part(read: cst.BaseExpression, source: Source) -> Part | None:
     match source.parent(node):
         case cst.Subscript(value=value) as above if value is node:
             return "last" if _is_last(above) else None
-        case cst.Attribute(attr=cst.Name(method)) as above if method in _REDUCTIONS:
+        case cst.Attribute(attr=cst.Name(method)) as above:
             call = source.parent(above)
-            return "reduced" if isinstance(call, cst.Call) and _is_zero(argument(call, 0, "axis")) else None
+            return _reduction(method, argument(call, 0, "axis")) if isinstance(call, cst.Call) else None
         case cst.Arg(keyword=None) as arg:
             call = source.parent(arg)
             return _handed_to(call, node, source) if isinstance(call, cst.Call) else None
@@ -139,15 +157,13 @@ def _handed_to(call: cst.Call, node: cst.BaseExpression, source: Source) -> Part
         return parts.pop() if len(parts) == 1 else None
     module, _, reduction = name.rpartition(".")
     is_first = call.args[0].value is node
-    if module == "jax.numpy" and reduction in _REDUCTIONS and is_first and _is_zero(argument(call, 1, "axis")):
-        return "reduced"
-    return None
+    return _reduction(reduction, argument(call, 1, "axis")) if module == "jax.numpy" and is_first else None
+
+
+def _reduction(name: str, axis: cst.BaseExpression | None) -> Part | None:
+    return name if name in _REDUCTIONS and axis is not None and constant(axis) == 0 else None
 
 
 def _is_last(subscript: cst.Subscript) -> bool:
     step, *others = elements(subscript.slice)
     return constant(step) == -1 and all(map(is_whole, others))
-
-
-def _is_zero(axis: cst.BaseExpression | None) -> bool:
-    return axis is not None and constant(axis) == 0

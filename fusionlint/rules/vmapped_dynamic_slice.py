@@ -25,19 +25,19 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
 _LONG = 30
-# As a dynamic_slice begins: one below zero counts from the end, and is clipped then.
-_CLIPPED = "the start clipped to what fits (one below zero counts from the end first)"
+# lax shifts a window back inside, and takes a number below 0 from the end.
+_FITS = "the start clipped to what fits, after the axis' length is added to one below 0"
 _GATHERS = {
-    1: f"x[start + jnp.arange(n)], {_CLIPPED}",
-    2: f"x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], {_CLIPPED}",
+    1: f"x[start + jnp.arange(n)], {_FITS}",
+    2: f"x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], {_FITS}",
 }
 _GATHER = (
     "one gather, x[...] with `start + jnp.arange(size)` along each axis in which the window moves, shaped to broadcast "
-    f"with one another, and `:size` along the others; {_CLIPPED}"
+    f"with one another, and `:size` along the others; {_FITS}"
 )
 _MASK = (
     "jnp.where with a mask: compare i = jnp.arange of each axis with where the piece begins and ends; there stands "
-    f"piece[jnp.clip(i - start, 0, size - 1)], along each axis; {_CLIPPED}"
+    f"piece[jnp.clip(i - start, 0, size - 1)], along each axis; {_FITS}"
 )
 
 
@@ -141,7 +141,7 @@ def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str |
     )
     jnp, (axis,) = source.alias("jax.numpy") or "jnp", free
     numbers = f"{brief(source.code(places[axis]), _LONG, 'start')} + {jnp}.arange({rows}.shape[{axis}])"
-    return f"{x}.at[{':, ' * axis}{numbers}].set({rows}), as far as {rows} is as wide as {x}; {_CLIPPED}"
+    return f"{x}.at[{':, ' * axis}{numbers}].set({rows}), as far as {rows} is as wide as {x}; {_FITS}"
 
 
 def _is_zero(place: cst.BaseExpression) -> bool:

@@ -76,3 +76,64 @@ def basis(x, y, z, base):
     return table
 """
     assert advice("columns-by-at-set", code) == f"one jnp.stack of the columns{rest}, axis=-1"
+
+
+def test_a_mask_without_a_hit_has_no_first() -> None:
+    code = "@jax.jit\ndef f(mask):\n    return mask & (jnp.cumsum(mask) == 1)\n"
+    assert (
+        advice("cumsum-to-find-first", code)
+        == "jnp.argmax(mask), and take that one, where there is any: without a hit it is 0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("join", "written"),
+    [
+        ("concatenate([x, new])", ".at[i + jnp.arange(n)].set(values)"),
+        ("concatenate([x, new], axis=1)", ".at[:, i + jnp.arange(n)].set(values)"),
+        ("concatenate((x, new), -1)", ".at[..., i + jnp.arange(n)].set(values)"),
+        ("concatenate((x, new), -2)", ".at[..., i + jnp.arange(n), :].set(values)"),
+        ("concatenate((x, new), axis)", ".at[i].set(value)"),
+        ("append(x, new)", ".at[i].set(value)"),
+    ],
+)
+def test_what_is_concatenated_is_written_along_its_axis(join: str, written: str) -> None:
+    code = f"""
+def main(env, axis):
+    x = env.reset()
+    while env.running:
+        new = jnp.tanh(x)[:1]
+        x = jnp.{join}
+"""
+    assert f"`{written}` in the loop" in advice("array-grown-in-loop", code)
+
+
+@pytest.mark.parametrize(
+    ("reduced", "start", "step", "end"),
+    [
+        ("ys.sum(0)", "zeros", "total + y", ""),
+        ("jnp.mean(ys, axis=0)", "zeros", "total + y", "; the mean is the total by the number of steps"),
+        ("ys.max(axis=0)", "the least there is", "jnp.maximum(most, y)", ""),
+        ("jnp.prod(ys, 0)", "ones", "product * y", ""),
+        ("ys.any(0)", "False", "jnp.logical_or(found, y)", ""),
+        ("ys[-1] + jnp.min(ys, 0)", "the most there is", "jnp.minimum(least, y)", ""),
+        ("jnp.sum(ys, 0) + ys.mean(0)", "zeros", "total + y", "; the mean is the total by the number of steps"),
+        (
+            "jnp.sum(ys, 0) + jnp.max(ys, 0)",
+            "zeros and the least there is",
+            "total + y, jnp.maximum(most, y)",
+            "",
+        ),
+    ],
+)
+def test_a_scan_accumulates_as_its_outputs_are_reduced(reduced: str, start: str, step: str, end: str) -> None:
+    code = f"""
+@jax.jit
+def f(x):
+    _, ys = jax.lax.scan(lambda x, _: (jnp.sin(x), jnp.exp(x)), x, None, length=9)
+    return {reduced}
+"""
+    assert advice("scan-keeps-all-outputs", code) == (
+        f"accumulate it in the carry, from {start} of the result's shape and dtype: the body returns "
+        f"`(carry, {step}), None`{end}"
+    )

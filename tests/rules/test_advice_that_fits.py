@@ -261,3 +261,20 @@ def scaled(shape: {said}, matrix: jax.Array, diagonal: jax.Array):
     return matrix.at[jnp.diag_indices(shape[0])].set(diagonal)
 """
     assert len(findings("write-on-diagonal", code)) == count
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "slice(x, (start,), (8,))",
+        "slice(x, (start, start), (8, 8))",
+        "slice(x, start, x.shape)",
+        "update_slice(x, x[:8], (start,))",
+        "update_slice(x, x[:8], (start, 0))",
+    ],
+)
+def test_a_window_that_moves_is_kept_inside_as_lax_does(moved: str) -> None:
+    code = f"def f(x, starts):\n    return jax.vmap(lambda start: jax.lax.dynamic_{moved})(starts)\n"
+    assert advice("vmapped-dynamic-slice", code).endswith(
+        "the start clipped to what fits, after the axis' length is added to one below 0"
+    )

@@ -491,7 +491,7 @@ def put(cache, rows, at):
     ],
 )
 def test_where_a_window_begins_is_said_for_places_before_and_behind_the_array_too(moved: str) -> None:
-    clipped = "the start clipped to what fits (one below zero counts from the end first)"
+    clipped = "the start clipped to what fits, after the axis' length is added to one below 0"
     assert advice("vmapped-dynamic-slice", moved).endswith(clipped)
 
 
