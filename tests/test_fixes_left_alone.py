@@ -531,7 +531,7 @@ def test_what_has_changed_since_is_not_advised_by_its_name(rule: str, made: str,
         (
             "boundary-writes",
             "i.at[0].set(a).at[-1].set(b)",
-            "jnp.where(i_ == 0, first, jnp.where(i_ == n - 1, last, i))",
+            "jnp.where(i_ == n - 1, last, jnp.where(i_ == 0, first, i))",
         ),
     ],
 )
