@@ -17,6 +17,12 @@ def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | N
     return None
 
 
+def call_of(node: cst.CSTNode, source: Source) -> cst.Call | None:
+    """The call whose function is the expression `node`: of `f` in `f(x)`, of `jax.vmap(f)` in `jax.vmap(f)(x)`."""
+    above = source.parent(node)
+    return above if isinstance(above, cst.Call) and above.func is node else None
+
+
 def hides_some(call: cst.Call) -> bool:
     """Whether `*args` or `**kwargs` hides which arguments are given."""
     return any(arg.star for arg in call.args)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.calls import call_of
 from fusionlint.source.tree import Source
 
 _NAMES = (
@@ -59,8 +60,7 @@ def _around(node: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
             call = source.parent(parent)
             return call if isinstance(call, cst.Call) and is_elementwise(call, source) else None
         case cst.Attribute(value=value, attr=cst.Name(method)) if value is node and method in _METHODS:
-            call = source.parent(parent)
-            return call if isinstance(call, cst.Call) and call.func is parent else None
+            return call_of(parent, source)
     return None
 
 

@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named, is_one_number
+from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.how_many import how_many
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.replaced import given_by_callers
@@ -323,8 +324,8 @@ def _is_returned(value: cst.CSTNode, source: Source, depth: int = _DEPTH) -> boo
         case cst.Subscript(value=whole) if whole is value:
             return _is_returned(above, source, depth)
         case cst.Attribute(value=whole, attr=cst.Name("get")) if whole is value:  # of what is kept under names
-            taken = source.parent(above)
-            return isinstance(taken, cst.Call) and taken.func is above and _is_returned(taken, source, depth)
+            taken = call_of(above, source)
+            return taken is not None and _is_returned(taken, source, depth)
         case cst.ListComp(elt=element) if element is value:
             return _is_returned(above, source, depth)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if depth:

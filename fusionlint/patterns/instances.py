@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.jit import value
 from fusionlint.source.answers import of_project, remembered
 from fusionlint.source.facts import RawValue, Value
@@ -55,8 +56,8 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
     for used in source.readers(made):
         match attribute := source.parent(used):
             case cst.Attribute(attr=cst.Name(value=method)) if attribute.value is used:
-                call = source.parent(attribute)
-                if isinstance(call, cst.Call) and call.func is attribute and _is_compiled(project, owner, method):
+                call = call_of(attribute, source)
+                if call is not None and _is_compiled(project, owner, method):
                     yield method, call
 
 

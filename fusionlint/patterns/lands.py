@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.calls import call_of
 from fusionlint.source.tree import Source
 
 # What hands an array on with the same elements, in another order or type at most.
@@ -55,8 +56,8 @@ def _same(value: cst.CSTNode, source: Source) -> cst.CSTNode:
             case cst.Arg() if (found := argument_of(value, source)) and found[1] == 0 and _hands_on(found[0], source):
                 value = found[0]
             case cst.Attribute(attr=cst.Name(method)) if method in _METHODS:
-                call = source.parent(above)
-                if not isinstance(call, cst.Call) or call.func is not above:
+                call = call_of(above, source)
+                if call is None:
                     return value
                 value = call
             case _:

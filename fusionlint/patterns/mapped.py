@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import annotated
 from fusionlint.patterns.at import TO_ARRAY
-from fusionlint.patterns.calls import argument, hides_some
+from fusionlint.patterns.calls import argument, call_of, hides_some
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies
@@ -95,7 +95,7 @@ def _handed(vmap: cst.CSTNode, position: int, source: Source) -> list[cst.BaseEx
     or mapped once more, `vmap(vmap(f))`."""
     decorated = _decorated(vmap, source)
     made = source.readers(vmap) if decorated is None else source.reads(decorated)
-    calls = [call for each in made if isinstance(call := source.parent(each), cst.Call) and call.func is each]
+    calls = [call for each in made if (call := call_of(each, source)) is not None]
     found = [given for call in calls if (given := argument(call, position, "")) is not None]
     outer = [call for each in made if (call := source.handed_to(each)) is not None and source.calls(call, "jax.vmap")]
     return found + [given for call in outer for given in _handed(call, position, source)]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.patterns.calls import call_of
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 
@@ -37,8 +38,7 @@ def reads_of(name: cst.Name, source: Source) -> Iterator[Read]:
             case cst.Arg():
                 yield from _by_a_call(above, part, source)
             case cst.Attribute(attr=cst.Name(method)) if method in _METHODS:
-                call = source.parent(above)
-                if isinstance(call, cst.Call) and call.func is above:
+                if (call := call_of(above, source)) is not None:
                     yield Read(call, source.code(part))
 
 
@@ -89,7 +89,7 @@ def _part(use: cst.Name, source: Source) -> cst.BaseExpression:
             case cst.Subscript() if above.value is part:
                 part = above
             case cst.Attribute(attr=cst.Name(name)) if above.value is part and name not in _KNOWN | _METHODS:
-                if isinstance(call := source.parent(above), cst.Call) and call.func is above:
+                if call_of(above, source) is not None:
                     return part
                 part = above
             case _:

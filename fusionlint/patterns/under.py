@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.calls import call_of
 from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
@@ -64,14 +65,11 @@ def _is_mapped_at_once(function: cst.CSTNode, source: Source) -> bool:
     made = source.handed_to(function)
     if made is None or not source.calls(made, *VMAPS) or source.context(made) != "host":
         return False
-    above = source.parent(made)
-    return isinstance(above, cst.Call) and above.func is made
+    return call_of(made, source) is not None
 
 
 def _is_called_at_the_top(made: cst.Call, source: Source) -> bool:
-    above = source.parent(made)
-    is_called = isinstance(above, cst.Call) and above.func is made
-    return is_called and not source.scope(made) and not source.in_loop(made)
+    return call_of(made, source) is not None and not source.scope(made) and not source.in_loop(made)
 
 
 def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> bool:

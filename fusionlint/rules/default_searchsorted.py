@@ -159,14 +159,14 @@ def _runs_again(node: cst.Call, source: Source) -> bool:
     return under_loop(node, source) or runs_often(source.project, source.place(node))
 
 
-def _same_searches(node: cst.Call, source: Source) -> tuple[int, int]:
-    """How many calls of the function around look up the same points in the same table, before `node` and behind it."""
+def _same_searches(node: cst.Call, source: Source) -> tuple[bool, int]:
+    """Whether a call before `node` looks up the same points in the same table, and how many behind it do."""
     function = source.function(node)
     others = [one for one in calls(function.body) if one is not node] if function is not None else []
     others = [one for one in others if source.calls(one, _INTERP) and not hides_some(one)]
     before = [one for one in others if source.order(one) < source.order(node)]
     behind = [one for one in others if one not in before]
-    return sum(_is_same(one, node, source) for one in before), sum(_is_same(node, one, source) for one in behind)
+    return any(_is_same(one, node, source) for one in before), sum(_is_same(node, one, source) for one in behind)
 
 
 def _is_same(first: cst.Call, then: cst.Call, source: Source) -> bool:

@@ -14,6 +14,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
+from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.host import is_counted, is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
@@ -193,11 +194,9 @@ def _goes_on(loop: Loop, source: Source) -> bool:
 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
-    parent = source.parent(node)
-    if isinstance(parent, cst.Call) and parent.func is node:
-        yield parent
+    if (call := call_of(node, source)) is not None:
+        yield call
     elif (name := source.assigned_name(node)) is not None:
         for read in source.reads(name):
-            parent = source.parent(read)
-            if isinstance(parent, cst.Call) and parent.func is read and source.value(read) is node:
-                yield parent
+            if (call := call_of(read, source)) is not None and source.value(read) is node:
+                yield call

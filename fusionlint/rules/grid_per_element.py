@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write, constant, inside, is_fresh, is_none
 from fusionlint.patterns.branches import Function, function_named, result_of
-from fusionlint.patterns.calls import argument, has_only
+from fusionlint.patterns.calls import argument, call_of, has_only
 from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
@@ -25,8 +25,8 @@ _ONE_WRITE = {"sum": "add", "any": "max", "max": "max"}
 @rule.source("Call", calls=VMAPS)
 def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A vmapped function returns an array with places written, and of the stack of them only a reduction is read."""
-    mapped = source.parent(node)
-    if not isinstance(mapped, cst.Call) or mapped.func is not node or not has_only(node, 2, "fun", "in_axes"):
+    mapped = call_of(node, source)
+    if mapped is None or not has_only(node, 2, "fun", "in_axes"):
         return
     if not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return

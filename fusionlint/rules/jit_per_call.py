@@ -13,6 +13,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import Function, function_named
 from fusionlint.patterns.callbacks import RETURNS
 from fusionlint.patterns.called_jitted import is_called_jitted
+from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.host import CLOCKS, is_gated_among
 from fusionlint.rule import Rule
@@ -133,16 +134,15 @@ def _is_laid_out_by(setting: cst.BaseExpression, calls: list[cst.Call], source: 
 
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
     """The calls of what `node` gives, where nothing but calls is done with it."""
-    parent = source.parent(node)
-    if isinstance(parent, cst.Call) and parent.func is node:
-        yield parent
+    if (call := call_of(node, source)) is not None:
+        yield call
     elif (name := source.assigned_name(node)) is not None:
         yield from _only_calls(name, source)
 
 
 def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
     reads = source.reads(name)
-    calls = [p for read in reads if isinstance(p := source.parent(read), cst.Call) and p.func is read]
+    calls = [call for read in reads if (call := call_of(read, source)) is not None]
     # What is `global` is kept.
     if len(calls) == len(reads) and all(source.scope(use.node) == source.scope(name) for use in source.uses(name)):
         yield from calls

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
-from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.calls import argument, brief, call_of
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.under import under_vmap
@@ -91,8 +91,7 @@ def _reducer(read: cst.CSTNode, source: Source) -> cst.Call | None:
             is_first = isinstance(call, cst.Call) and call.args[0] is arg
             return call if isinstance(call, cst.Call) and is_first and source.calls(call, *_REDUCTIONS) else None
         case cst.Attribute(attr=cst.Name(method)) as attribute if method in _METHODS:
-            call = source.parent(attribute)
-            return call if isinstance(call, cst.Call) and call.func is attribute else None
+            return call_of(attribute, source)
     return None
 
 

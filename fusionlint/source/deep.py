@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ast
 import sys
-import warnings
+
+from fusionlint.source.quietly import quietly
 
 # The calls that a level of the tree takes at least, in libcst as in our own walk.
 _CALLS = 2
@@ -31,8 +32,7 @@ def is_deep(text: str | bytes) -> bool:
 def _is_deeper(text: str | bytes, most: int) -> bool:
     """False as well where another Python has to read it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+        with quietly():
             level: list[ast.AST] = [ast.parse(text)]
     except (SyntaxError, ValueError):
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import codecs
 import difflib
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,6 +16,7 @@ from fusionlint.source.check import Result
 from fusionlint.source.deep import refuse_what_is_too_deep
 from fusionlint.source.fix import apply, fixes, split_lines
 from fusionlint.source.judging import check_text
+from fusionlint.source.quietly import quietly
 from fusionlint.source.read import as_older
 from fusionlint.source.scope import Scope
 from fusionlint.source.texts import is_notebook, text_of
@@ -128,8 +128,7 @@ def _compiles_as(before: bytes, after: bytes, flags: int = 0) -> bool:
 def _compiles(text: bytes | str, flags: int) -> bool:
     """Not ast.parse, which takes `f(a=1, a=1)`."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+        with quietly():
             compile(text, "fixed", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):
         return False

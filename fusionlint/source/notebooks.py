@@ -11,12 +11,12 @@ import ast
 import itertools
 import json
 import re
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from fusionlint.source.quietly import quietly
 from fusionlint.source.read import as_older, why_not
 
 _BEGINS = "# %% fusionlint: cell "
@@ -178,8 +178,7 @@ def _line_as_typed(line: str) -> str:
 def _error(source: str) -> tuple[int, str] | None:
     """The line that does not parse, 0 where none is to blame, and why; None where all do."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+        with quietly():
             ast.parse(source)
     except SyntaxError as error:
         return error.lineno or 0, why_not(error)

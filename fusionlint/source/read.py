@@ -7,7 +7,6 @@ import codecs
 import itertools
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -16,6 +15,7 @@ from fusionlint.lazily import regex
 from fusionlint.source.facts import Facts, Raw
 from fusionlint.source.files import stand
 from fusionlint.source.fix import split_lines
+from fusionlint.source.quietly import quietly
 from fusionlint.source.reading import read_raw
 
 # `def f[T](x)`, `class C[T]` and `type X[T] = ...` of Python 3.12, up to brackets in brackets.
@@ -58,8 +58,7 @@ def why_not(error: SyntaxError) -> str:
 
 
 def _read(data: bytes, path: str) -> Raw:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a user's invalid escape is not our warning
+    with quietly():
         try:
             return read_raw(data, path)
         except SyntaxError as error:
