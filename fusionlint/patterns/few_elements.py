@@ -13,18 +13,24 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import is_literal, names_read
+from fusionlint.patterns.at import constant, elements, is_literal, names_read
 from fusionlint.patterns.collected import FEW, is_few
 from fusionlint.patterns.gated import is_known_early
 from fusionlint.patterns.handed_settings import is_constant
-from fusionlint.patterns.host import is_short
+from fusionlint.patterns.host import MOST_OF_FEW, is_short
 from fusionlint.patterns.made_once import is_for_constructors, is_made_once, is_of_a_factory
+from fusionlint.patterns.options import default_given
 from fusionlint.patterns.pictures import is_plot
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _NUMPY = "jax.numpy."
+# What is gone through is seldom made further away than this.
+_NEAR = 6
+# What a loop goes over another by, an element at a time.
+_GOES_OVER = ("enumerate", "zip", "reversed")
 _MAKES_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 # What writes down what came of something, analyzes it, or looks at a setting.
 _REPORTS = regex(
@@ -41,6 +47,7 @@ def are_few_or_once(loop: Loop, iterated: cst.BaseExpression, source: Source) ->
     return (
         is_few(iterated, source)
         or _is_said_to_be_short(iterated, source)
+        or _is_a_short_part(iterated, source)
         or _is_a_key(iterated, source)
         or _is_a_shape(loop, source)
         or _is_written_out(iterated, source)
@@ -56,6 +63,43 @@ def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
     """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
     axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
     return bool(axes and axes[0].isdigit() and int(axes[0]) <= FEW)
+
+
+def _is_a_short_part(iterated: cst.BaseExpression, source: Source, depth: int = _NEAR) -> bool:
+    """Whether the loop goes over few elements of an array, each once: `order[:5]`, `jnp.argsort(x)[-k:][::-1]` where
+    `k=5` is a parameter, or what `lax.top_k(x, k)` gives."""
+    if depth == 0:
+        return False  # a variable may be made of itself, `x = x[::-1]`
+    made = source.meant(iterated)
+    if isinstance(made, cst.Name):
+        made = unpacked(source.written(made), source) or made
+    match made:
+        case cst.Call(args=[_, cst.Arg(value=count), *_]) if source.calls(made, "jax.lax.top_k"):
+            return _is_a_small(count, source)
+        case cst.Call(args=args) if source.calls(made, *_GOES_OVER):
+            return any(_is_a_short_part(arg.value, source, depth - 1) for arg in args)
+        case cst.Subscript(value=inner, slice=slices):
+            match elements(slices):
+                case [cst.Slice() as part]:
+                    return _is_short_slice(part, source) or _is_a_short_part(inner, source, depth - 1)
+    return False
+
+
+def _is_short_slice(part: cst.Slice, source: Source) -> bool:
+    """`:5`, or `-k:` where `k=5` is a parameter."""
+    match part:
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as count):
+            return _is_a_small(count, source)
+        case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=count), upper=None):
+            return _is_a_small(count, source)
+    return False
+
+
+def _is_a_small(count: cst.BaseExpression, source: Source) -> bool:
+    given = default_given(count, source) if isinstance(count, cst.Name) else None
+    meant = given or source.meant(count)
+    number = constant(meant) if isinstance(meant, cst.BaseExpression) else None
+    return number is not None and 0 <= number <= MOST_OF_FEW
 
 
 def _is_once(loop: Loop, source: Source) -> bool:

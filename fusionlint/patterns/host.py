@@ -18,7 +18,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
 # Up to so many iterations nobody writes a scan.
-_FEW = 10
+MOST_OF_FEW = 10
 # What computes on the host.
 _ON_THE_HOST = "scipy."
 
@@ -50,7 +50,7 @@ _WAITS = frozenset(
 _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
 
-def is_short(loop: Loop, source: Source, most: int = _FEW) -> bool:
+def is_short(loop: Loop, source: Source, most: int = MOST_OF_FEW) -> bool:
     """Whether the loop is seen to run `most` times at most: `range(3)`, or `range(n)` of a parameter `n=3`; or once,
     `[5.0]`."""
     if runs_once(loop):

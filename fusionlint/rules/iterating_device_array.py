@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -71,7 +71,8 @@ def _may_read_an_element(name: str | None, call: tuple[Any, ...], scope: str, fa
 
 @rule.source("For", "ListComp", "GeneratorExp", "SetComp", "DictComp", where="host", when=_reading_in_a_loop)
 def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
-    """The first element that the loop reads of an array of the device that it does not change."""
+    """What the loop reads element by element of arrays of the device that it does not change: of those that are cut in
+    each iteration all, else the one that it goes over."""
     target, iterated, body = _parts(loop)
     if are_few_or_once(loop, iterated, source):
         return
@@ -81,21 +82,24 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     targets = {name.value for name in inside(target) if isinstance(name, cst.Name)}
     varying = Carry(loop).varying if isinstance(loop, cst.For) else frozenset(targets)
-    for part in body:
-        for call in calls_in(part):
-            what = _read_by(call, source)
-            if what is None or source.loop(call) is not loop or is_told(call, source):
-                continue
-            array = _array_of(what, targets, varying)
-            if array is not None and is_of_a_list(array, source):
-                return
-            if array is not None and (kind(array, source) == "array" or _is_output(array, call, source)):
-                yield _dispatched(call, array, source)
-                return
-            whole = _iterated_for(what, target, iterated, source)
-            if whole is not None and not is_of_a_list(whole, source):
-                yield _waited_for(call, whole, source)
-                return
+    read = [
+        (call, what)
+        for part in body
+        for call in calls_in(part)
+        if (what := _read_by(call, source)) is not None and source.loop(call) is loop and not is_told(call, source)
+    ]
+    cut = [(call, array) for call, what in read if (array := _array_of(what, targets, varying)) is not None]
+    if any(is_of_a_list(array, source) for _, array in cut):
+        return
+    cut = [(call, array) for call, array in cut if kind(array, source) == "array" or _is_output(array, call, source)]
+    if cut:
+        yield _dispatched(cut[0][0], list(dict.fromkeys(array.value for _, array in cut)), source)
+        return
+    for call, what in read:
+        whole = _iterated_for(what, target, iterated, source)
+        if whole is not None and not is_of_a_list(whole, source):
+            yield _waited_for(call, whole, source)
+            return
 
 
 @rule.source("Call", calls=_DRAWS, where="host")
@@ -145,11 +149,13 @@ def _takes(part: cst.Subscript, target: cst.BaseExpression) -> bool:
     return False
 
 
-def _dispatched(call: cst.Call, array: cst.Name, source: Source) -> Finding:
+def _dispatched(call: cst.Call, arrays: Sequence[str], source: Source) -> Finding:
+    names, got = " and of ".join(f"`{name}`" for name in arrays), ", ".join(arrays)
+    got, those = (got, "that") if len(arrays) == 1 else (f"({got})", "those")
     return source.finding(
         call,
-        f"every element of `{array.value}` is cut out by a program of its own, and waited for",
-        write=f"jax.device_get({array.value}) once, before the loop, and in it the elements of that",
+        f"every element of {names} is cut out by a program of its own, and waited for",
+        write=f"jax.device_get({got}) once, before the loop, and in it the elements of {those}",
     )
 
 

@@ -278,3 +278,29 @@ def test_a_window_that_moves_is_kept_inside_as_lax_does(moved: str) -> None:
     assert advice("vmapped-dynamic-slice", code).endswith(
         "the start clipped to what fits, after the axis' length is added to one below 0"
     )
+
+
+TABLE = """
+def rows(x, names):
+    {made}
+    return [(names[i], {read}) for i in range(len(names))]
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "expected"),
+    [
+        (
+            "low = jnp.sort(x)",
+            "float(low[i])",
+            "jax.device_get(low) once, before the loop, and in it the elements of that",
+        ),
+        (
+            "low, high = jnp.sort(x), jnp.exp(x)",
+            "float(low[i]), float(low[i]) - high[i].item()",
+            "jax.device_get((low, high)) once, before the loop, and in it the elements of those",
+        ),
+    ],
+)
+def test_all_arrays_whose_elements_a_loop_reads_are_fetched_at_once(made: str, read: str, expected: str) -> None:
+    assert advice("iterating-device-array", TABLE.format(made=made, read=read)) == expected
