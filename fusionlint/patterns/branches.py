@@ -37,6 +37,14 @@ _OPTAX = frozenset(
     ("optax.incremental_update", "optax.periodic_update", "optax.tree.zeros_like", "optax.tree_utils.tree_zeros_like")
 )
 _METHODS = frozenset(("astype", "clip", "round", "conj", "replace", "_replace", "reshape"))
+# What positive numbers alone have, and what numbers between -1 and 1 have or all others: elsewhere the gradient is NaN.
+_OF_POSITIVE_NUMBERS = tuple(
+    f"jax.{name}"
+    for name in ("numpy.sqrt", "numpy.log", "numpy.log2", "numpy.log10", "lax.rsqrt", "lax.sqrt", "lax.log")
+)
+_OF_SOME_NUMBERS = tuple(
+    f"jax.numpy.{name}" for name in ("arccos", "arcsin", "arccosh", "arctanh", "acos", "asin", "acosh", "atanh")
+)
 FINITENESS = frozenset(("jax.numpy.isfinite", "jax.numpy.isnan", "jax.numpy.isinf"))
 # A helper of a branch is seldom further away than this.
 _DEPTH = 3
@@ -262,10 +270,10 @@ def _is_of_a_shape(side: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def guards_a_division(found: Conditional, source: Source) -> bool:
-    """Whether a branch divides by what is asked about or, where that is compared, by what it is made of, or multiplies
-    with what may be infinite, `cond(isinf(n), limit, lambda a, n: a * n)`: both done, the gradient of the one not taken
-    is NaN."""
+def guards_against_nans(found: Conditional, source: Source) -> bool:
+    """Whether a branch divides by what is asked about or, where that is compared, by what it is made of, takes a root
+    or a logarithm of that, multiplies with what may be infinite, `cond(isinf(n), limit, lambda a, n: a * n)`, or takes
+    an arccosine, which not all numbers have: both done, the gradient of the one not taken is NaN."""
     asked = set(_variables(found.test, source))
     compared = source.meant(found.test)
     if isinstance(compared, cst.Comparison):
@@ -277,6 +285,11 @@ def guards_a_division(found: Conditional, source: Source) -> bool:
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
                     if not asked.isdisjoint(_variables(divisor, source)):
+                        return True
+                case cst.Call() if source.calls(part, *_OF_SOME_NUMBERS):
+                    return True
+                case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(part, *_OF_POSITIVE_NUMBERS):
+                    if not asked.isdisjoint(_variables(inner, source)):
                         return True
                 case cst.BinaryOperation(operator=cst.Multiply() | cst.Power()) if is_infinite:
                     sides = [set(_variables(side, source)) for side in (part.left, part.right)]

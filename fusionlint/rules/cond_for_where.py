@@ -20,7 +20,7 @@ from fusionlint.patterns.branches import (
     conditional,
     counts_steps,
     depends_on_input,
-    guards_a_division,
+    guards_against_nans,
     is_cheap,
     is_nothing,
     is_static_test,
@@ -83,7 +83,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # a choice would move all of it every time: cond-around-a-write says what to do
     # An optimizer's update is compiled, and nobody differentiates it.
     is_update = in_an_update(node, source)
-    if guards_a_division(found, source) and not is_update:
+    if guards_against_nans(found, source) and not is_update:
         return
     # Whoever calls a library's function may map it, and under a `vmap` it is a choice: the trace has to be seen, but
     # for a number that is chosen by another one, both of which the function has computed: seldom a map is meant there.
