@@ -95,6 +95,8 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
     if cut:
         yield _dispatched(cut[0][0], list(dict.fromkeys(array.value for _, array in cut)), source)
         return
+    if any(_waits_itself(part, source) for part in body):
+        return
     for call, what in read:
         whole = _iterated_for(what, target, iterated, source)
         if whole is not None and not is_of_a_list(whole, source):
