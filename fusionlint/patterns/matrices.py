@@ -42,17 +42,12 @@ def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.Ba
     return None
 
 
-def is_lower_factor(matrix: cst.BaseExpression, source: Source) -> bool:
-    """Whether a matrix is the lower factor of Cholesky."""
-    return side_of_factor(matrix, source) == "lower"
-
-
 def side_of_factor(matrix: cst.BaseExpression, source: Source) -> Literal["lower", "upper"] | None:
     """Which half of a matrix a factor of Cholesky is; None for what is not seen to be one, or which."""
     made = source.value(matrix) if isinstance(matrix, cst.Name) else matrix
     if not isinstance(made, cst.Call):
         return None
-    if source.calls(made, "jax.numpy.linalg.cholesky"):
+    if source.calls(made, "jax.numpy.linalg.cholesky", "jax.lax.linalg.cholesky"):
         return "lower" if has_only(made, 1) else None
     if not source.calls(made, "jax.scipy.linalg.cholesky") or hides_some(made):
         return None

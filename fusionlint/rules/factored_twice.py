@@ -1,19 +1,22 @@
-"""One matrix solved with several times: `jnp.linalg.solve(m, a), jnp.linalg.solve(m.T, b)`."""
+"""One matrix factored several times: `jnp.linalg.solve(m, a), jnp.linalg.solve(m.T, b)`, or by Cholesky and then by a
+general solve, `jnp.linalg.solve(jnp.linalg.cholesky(m), b)`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.matrices import TRANSPOSES, is_lower_factor
+from fusionlint.patterns.calls import argument, as_argument, has_only
+from fusionlint.patterns.matrices import TRANSPOSES, side_of_factor
+from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
@@ -21,8 +24,7 @@ _SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 # Two triangular solves each; of one alone, `solve_triangular`, putting the sides together costs what it saves.
 _BY_FACTOR = ("jax.scipy.linalg.cho_solve",)
 _BOTH_WAYS = "factors = lu_factor(m) of jax.scipy.linalg, and lu_solve(factors, b, trans=1) for the transpose"
-# A factor of Cholesky is not factored again.
-_BY_ITSELF = "solve_triangular(l, b, lower=True) of jax.scipy.linalg, with trans=1 for l.T; both in a row are cho_solve"
+_SCIPY = "jax.scipy.linalg"
 _SIDE_BY_SIDE = (
     "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), a vector as b[..., None], "
     "split after it"
@@ -71,6 +73,80 @@ def solved_by_factors_several_times(body: Body, source: Source) -> Iterator[Find
             )
 
 
+@rule.source("Call", calls=_SOLVES)
+def factor_solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The matrix is a factor of Cholesky, or the transpose of one; of two in a row, which solve with what was factored,
+    the outer one is told."""
+    found = _by_a_factor(node, source)
+    if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    around = source.handed_to(_read_once(node, source))
+    if around is not None and _undoes(_by_a_factor(around, source), found, source):
+        return
+    inner = source.meant(found.right)
+    before = _by_a_factor(inner, source) if isinstance(inner, cst.Call) else None
+    if before is not None and not (
+        _undoes(found, before, source) and source.handed_to(_read_once(inner, source)) is node
+    ):
+        before = None
+    text = _by_one(found, source) if before is None else _by_both(before, source)
+    again = "is" if before is None else "and its transpose, triangular both, are"
+    yield source.finding(
+        node,
+        f"a factor of Cholesky {again} factored once more, by elimination with pivots",
+        write=text,
+        edits=() if holds_comment(node) or isinstance(inner, cst.Call) else (source.replace(node, text),),
+        pair=4 if before is None else 3,
+    )
+
+
+class _ByFactor(NamedTuple):
+    """A general solve with a factor of Cholesky, which half that is, and whether it is turned."""
+
+    factor: cst.BaseExpression
+    is_lower: bool
+    is_turned: bool
+    right: cst.BaseExpression
+
+
+def _by_a_factor(node: cst.CSTNode, source: Source) -> _ByFactor | None:
+    if (
+        not isinstance(node, cst.Call)
+        or not source.calls(node, *_SOLVES)
+        or not has_only(node, 2)
+        or len(node.args) != 2
+    ):
+        return None
+    matrix, right = node.args[0].value, node.args[1].value
+    is_turned = isinstance(matrix, cst.Attribute) and matrix.attr.value in TRANSPOSES
+    factor = matrix.value if isinstance(matrix, cst.Attribute) and is_turned else matrix
+    side = side_of_factor(factor, source)
+    return None if side is None else _ByFactor(factor, side == "lower", is_turned, right)
+
+
+def _read_once(node: cst.CSTNode, source: Source) -> cst.CSTNode:
+    """`node`, or the one read of the name it gets."""
+    name = source.assigned_name(node)
+    reads = source.reads(name) if name is not None else ()
+    return reads[0] if len(reads) == 1 else node
+
+
+def _undoes(outer: _ByFactor | None, inner: _ByFactor, source: Source) -> bool:
+    """Whether both in a row solve with the matrix that was factored: `solve(l.T, solve(l, b))`."""
+    if outer is None or outer.is_turned is not outer.is_lower or inner.is_turned is outer.is_turned:
+        return False
+    return is_unchanged_between(inner.factor, outer.factor, source)
+
+
+def _by_both(inner: _ByFactor, source: Source) -> str:
+    return f"{_SCIPY}.cho_solve(({source.code(inner.factor)}, {inner.is_lower}), {as_argument(inner.right, source)})"
+
+
+def _by_one(found: _ByFactor, source: Source) -> str:
+    options = ", trans=1" * found.is_turned + ", lower=True" * found.is_lower
+    return f"{_SCIPY}.solve_triangular({source.code(found.factor)}, {as_argument(found.right, source)}{options})"
+
+
 def _written_in(factor: cst.BaseExpression, source: Source) -> tuple[cst.Name, ...]:
     """The writes of the variables that a factor is told by, `(l, True)` or `l.T`; nothing where one is not seen."""
     match factor:
@@ -87,13 +163,13 @@ def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Findi
     later = [(call, turned) for call, turned in solves[1:] if not source.apart(first, call)]
     turned = [call for call, other in later if other != flipped]
     beside = [call for call, other in later if other == flipped and _is_another(call, first, source)]
-    matrix, _ = _matrix(first)
+    if _by_a_factor(first, source) is not None:
+        return  # told one by one: no solve of these has anything to factor
     if turned:
-        is_factor = matrix is not None and is_lower_factor(matrix, source)
         yield source.finding(
             turned[0],
             "the matrix and its transpose are factored apart, with a chain of library calls each",
-            write=_BY_ITSELF if is_factor else _BOTH_WAYS,
+            write=_BOTH_WAYS,
             pair=1,
         )
     elif beside:

@@ -40,10 +40,42 @@ def test_xla_makes_one_of_calls_that_are_the_same(first: str, between: str, seco
     assert len(check_text(code.encode(), "m.py", Scope(("factored-twice",)))) == count
 
 
-def test_a_factor_of_cholesky_is_not_factored_again() -> None:
-    code = CODE.format(
-        first="jnp.linalg.solve(l, a)", between="y = jnp.linalg.solve(l, b)", second="jnp.linalg.solve(l.T, y)"
-    ).replace("    x = ", "    l = jnp.linalg.cholesky(m)\n    x = ")
-    (found,) = check_text(code.encode(), "m.py", Scope(("factored-twice",)))
-    assert found.suggestion is not None
-    assert found.suggestion.text.startswith("solve_triangular(l, b, lower=True)")
+FACTORED = """
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+
+@jax.jit
+def solved(m, a, b):
+    l, u = jnp.linalg.cholesky(m), jsl.cholesky(m)
+    y = {first}
+    return {second}
+"""
+ONE, BOTH = "jax.scipy.linalg.solve_triangular", "jax.scipy.linalg.cho_solve"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "advice"),
+    [
+        ("jnp.linalg.solve(l, a)", "jnp.linalg.solve(l.T, y)", [f"{BOTH}((l, True), a)"]),
+        ("jnp.linalg.solve(u.T, a)", "jnp.linalg.solve(u, y)", [f"{BOTH}((u, False), a)"]),
+        ("a", "jnp.linalg.solve(l.T, jnp.linalg.solve(l, y))", [f"{BOTH}((l, True), y)"]),
+        # The half-way result is wanted too, or it is another matrix that is solved with.
+        (
+            "jnp.linalg.solve(l, a)",
+            "y, jnp.linalg.solve(l.T, y)",
+            [f"{ONE}(l, a, lower=True)", f"{ONE}(l, y, trans=1, lower=True)"],
+        ),
+        (
+            "jnp.linalg.solve(l.T, a)",
+            "jnp.linalg.solve(l, y)",
+            [f"{ONE}(l, a, trans=1, lower=True)", f"{ONE}(l, y, lower=True)"],
+        ),
+        ("jnp.linalg.solve(u, a)", "jnp.linalg.solve(m, y)", [f"{ONE}(u, a)"]),
+        ("jsl.solve(l, a, assume_a='pos')", "jsl.solve_triangular(l, y, lower=True)", []),
+    ],
+)
+def test_a_factor_of_cholesky_is_not_factored_again(first: str, second: str, advice: list[str]) -> None:
+    code = FACTORED.format(first=first, second=second)
+    found = check_text(code.encode(), "m.py", Scope(("factored-twice",)))
+    assert [each.suggestion.text for each in found if each.suggestion is not None] == advice
