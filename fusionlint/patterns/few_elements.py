@@ -106,12 +106,14 @@ def _is_once(loop: Loop, source: Source) -> bool:
     """Whether so many elements are read once as there are names of parameters, layers or settings: what makes
     something, or writes down what came of it, goes through a row of them. A table is many all the same."""
     place = source.place(loop)
+    if _is_by_name(loop):
+        return True  # few names are told apart, and what is computed of them each time is more than that
     if source.in_loop(loop):
         return False
     if last_name(place.scope) in CONSTRUCTORS or is_for_constructors(source.project, place):
         return True
     is_report = _REPORTS.search(last_name(place.scope)) is not None
-    return is_report or _is_by_name(loop) or is_made_once(source.project, source.contexts, place)
+    return is_report or is_made_once(source.project, source.contexts, place)
 
 
 def _is_by_name(loop: Loop) -> bool:

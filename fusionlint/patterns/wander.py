@@ -62,7 +62,7 @@ def halves(body: Body, source: Source) -> bool:
 
 
 def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
-    """`i << 1`, `2 * i`, `i // 2`, `(i + 1) // 2`."""
+    """`i << 1`, `2 * i`, `i // 2`, `(i + 1) // 2`; of the step of a line search `0.5 * t`, `t / 2.0`."""
     match part:
         case cst.BinaryOperation(
             left=cst.BinaryOperation(left=cst.Name(place), operator=cst.Add(), right=cst.Integer()),
@@ -73,10 +73,10 @@ def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
         case (
             cst.BinaryOperation(
                 left=cst.Name(place),
-                operator=cst.LeftShift() | cst.RightShift() | cst.Multiply() | cst.FloorDivide(),
-                right=cst.Integer(),
+                operator=cst.LeftShift() | cst.RightShift() | cst.Multiply() | cst.FloorDivide() | cst.Divide(),
+                right=cst.Integer() | cst.Float(),
             )
-            | cst.BinaryOperation(left=cst.Integer(), operator=cst.Multiply(), right=cst.Name(place))
+            | cst.BinaryOperation(left=cst.Integer() | cst.Float(), operator=cst.Multiply(), right=cst.Name(place))
         ):
             return place in names
     return False

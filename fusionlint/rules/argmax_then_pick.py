@@ -14,12 +14,14 @@ from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.picked import picks
 from fusionlint.patterns.same import is_unchanged_between
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
+_LOOPS = ("jax.lax.map", "jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop")
 _LONG = 40
 # The page's pair about an array that is there already.
 _THERE = 1
@@ -42,7 +44,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     found = [pick for pick in sure if is_unchanged_between(array, pick.array, source)]
     if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
-    is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and source.parameter(array) is not None)
+    is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and _is_in_memory(array, source))
     shown = brief(source.code(array), _LONG, "an array")
     for pick in found:
         text = _reduced(node, array, axis, source, is_kept=is_kept or pick.is_kept)
@@ -56,6 +58,12 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
             edits=_edits(pick.node, text, source),
             pair=_THERE if is_there else 0,
         )
+
+
+def _is_in_memory(array: cst.Name, source: Source) -> bool:
+    """Whether an array is handed in, or a loop gave it back."""
+    made = unpacked(source.written(array), source) or source.value(array)
+    return source.parameter(array) is not None or (made is not None and source.calls(made, *_LOOPS))
 
 
 def _edits(pick: cst.Subscript | cst.Call, text: str, source: Source) -> tuple[Edit, ...]:
