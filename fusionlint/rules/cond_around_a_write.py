@@ -15,6 +15,7 @@ from fusionlint.patterns.branches import (
     Function,
     conditional,
     function_named,
+    is_static_test,
     is_unchanged,
     writes,
 )
@@ -23,6 +24,7 @@ from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
@@ -40,6 +42,8 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
     """One branch writes, the other does nothing, and a loop runs this step by step."""
     found = conditional(node, source)
     if found is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+        return
+    if is_static_test(found, source) or is_of_python(found.test, source):
         return
     if not any(map(is_unchanged, found.branches)) or not any(_writes_little(b, source) for b in found.branches):
         return

@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write, constant, elements, is_literal
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -17,6 +18,8 @@ rule = Rule(__name__, harm="fusion")
 
 _ROLL = "jax.numpy.roll"
 _LONG = 30
+# The page's pair of what arithmetic alone reads, moved along its first axis.
+_READ = 2
 _IN_A_ROW = ", where the array has one axis: without `axis=` a roll moves all elements in a row"
 _MAKERS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "concatenate"))
 _WITH_AXES = ("jax.numpy.expand_dims", "jax.numpy.concatenate")
@@ -35,6 +38,7 @@ def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]
         "the array is moved by one kernel, and the end that came round is written over by another",
         until=write.call,
         write=_joined(node, write, source),
+        pair=_READ if len(write.index) == 1 and is_worked_on_alone(write.call, source) else 0,
     )
 
 
