@@ -289,12 +289,20 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
                 case cst.Call() if source.calls(part, *_OF_SOME_NUMBERS):
                     return True
                 case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(part, *_OF_POSITIVE_NUMBERS):
-                    if not asked.isdisjoint(_variables(inner, source)):
+                    if not (_is_off_zero(inner) or asked.isdisjoint(_variables(inner, source))):
                         return True
                 case cst.BinaryOperation(operator=cst.Multiply() | cst.Power()) if is_infinite:
                     sides = [set(_variables(side, source)) for side in (part.left, part.right)]
                     if all(sides) and any(not asked.isdisjoint(side) for side in sides):
                         return True
+    return False
+
+
+def _is_off_zero(inner: cst.BaseExpression) -> bool:
+    """`1.0 + x`."""
+    match inner:
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            return is_literal(left) or is_literal(right)
     return False
 
 

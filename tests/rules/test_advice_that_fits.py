@@ -304,3 +304,68 @@ def rows(x, names):
 )
 def test_all_arrays_whose_elements_a_loop_reads_are_fetched_at_once(made: str, read: str, expected: str) -> None:
     assert advice("iterating-device-array", TABLE.format(made=made, read=read)) == expected
+
+
+JOINED = """
+def joined(seen, missing, observed, guessed):
+    {before}
+    values = jnp.zeros(n)
+    return values.at[seen].set(observed).at[missing].set(guessed)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "advice_starts"),
+    [("n = 9", "jnp.stack"), ("n = seen.shape[0] + missing.shape[0]", "one `values.at[...].set(...)`")],
+)
+def test_places_that_are_counted_are_arrays_and_joined(before: str, advice_starts: str) -> None:
+    assert advice("chained-at-set", JOINED.format(before=before)).startswith(advice_starts)
+
+
+TRAINED = """
+import optax
+
+def train(loss, params, batches):
+    solver = {optimizer}
+
+    @jax.jit
+    def step(params, opt_state, batch):
+        updates, opt_state = solver.update(jax.grad(loss)(params, batch), opt_state, params)
+        return optax.apply_updates(params, updates), opt_state
+
+    params = jax.tree.map(jnp.copy, params)
+    opt_state = solver.init(params)
+    for batch in batches:
+        params, opt_state = step(params, opt_state, batch)
+    return params
+"""
+
+
+@pytest.mark.parametrize(("optimizer", "is_copied"), [("optax.lbfgs()", True), ("optax.adam(1e-3)", False)])
+def test_an_optimizer_whose_first_state_holds_arrays_twice_is_named(optimizer: str, is_copied: bool) -> None:
+    text = advice("update-without-donation", TRAINED.format(optimizer=optimizer))
+    assert ("the first state of optax.lbfgs holds arrays twice" in text) is is_copied
+
+
+@pytest.mark.parametrize(("ridge", "count"), [("ridge", 1), ("ridge=1.0", 1), ("ridge=1e-8", 0)])
+def test_a_ridge_that_rounding_swallows_by_default_is_no_case_for_cholesky(ridge: str, count: int) -> None:
+    code = f"def fit(x, y, {ridge}):\n    return jnp.linalg.solve(x.T @ x + ridge * jnp.eye(9), x.T @ y)\n"
+    assert len(findings("solve-for-cholesky", code)) == count
+
+
+FILLED = """
+def run(xs, {flag}):
+    def body(i, table):
+        {test}
+        return lax.cond(keeps, lambda t: t.at[i].set(xs[i]), lambda t: t, table)
+
+    return lax.fori_loop(0, 100, body, jnp.zeros((100, 9)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "test", "count"),
+    [("cut", "keeps = xs[i, 0] > cut", 1), ("keeps: bool = True", "pass", 0), ("mode", "keeps = mode == 'all'", 0)],
+)
+def test_a_write_behind_what_python_knows_copies_nothing(flag: str, test: str, count: int) -> None:
+    assert len(findings("cond-around-a-write", FILLED.format(flag=flag, test=test))) == count

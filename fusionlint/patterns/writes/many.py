@@ -127,7 +127,7 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return source.calls(made, *RANGES) or _is_an_array_of_places(made, source)
         case cst.Name() if value is not None and is_literal(value):
             return False
-        case cst.Name() as name if _has_axes(name, source) or _is_a_column(value):
+        case cst.Name() as name if _has_axes(name, source) or _is_a_column(value) or _is_measured(name, source):
             return True
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
             return bool(_MANY.search(name))
@@ -138,6 +138,12 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
         case cst.Subscript(slice=slices):  # locations[:, 0]
             return any(isinstance(each.slice, cst.Slice) for each in slices)
     return False
+
+
+def _is_measured(name: cst.Name, source: Source) -> bool:
+    """Whether somebody asks how many there are, `places.shape[0]`: one number has no length."""
+    above = [source.parent(read.node) for read in source.uses(name) if not read.is_write]
+    return any(isinstance(each, cst.Attribute) and each.attr.value in ("shape", "size") for each in above)
 
 
 def _is_a_column(value: cst.BaseExpression | None) -> bool:
