@@ -112,7 +112,12 @@ def _rest(places: Sequence[int], array: cst.BaseExpression, source: Source) -> s
 
 
 def _width(made: cst.BaseExpression, source: Source) -> int | None:
-    """How many columns a new array is seen to have."""
+    """How many columns a new array is seen to have: 4, of `jnp.zeros((n, 4))` and `jnp.zeros(x.shape + (4,))`."""
+    match made:
+        case cst.Call(
+            args=[cst.Arg(value=cst.BinaryOperation(operator=cst.Add(), right=cst.Tuple(elements=[*_, last]))), *_]
+        ) if is_fresh(made, source):
+            return constant(last.value)
     shape = _shape(made, source)
     return constant(shape[-1]) if shape else None
 

@@ -219,6 +219,7 @@ def bounded(u, a, b):
         ("jnp.zeros((8, 4))", "-1", "0", "one jnp.stack of the columns, and of the others, in their order, axis=1"),
         ("jnp.zeros((8, 4))", "1", "0", "jnp.stack([b, a, what is left as it was], axis=1), each as long as a column"),
         ("jnp.zeros((8, 2))", "-1", "0", "jnp.stack([b, a], axis=1), each as long as a column"),
+        ("jnp.zeros(u.shape + (2,))", "1", "0", "jnp.stack([b, a], axis=1), each as long as a column"),
     ],
 )
 def test_columns_are_put_where_they_stand(array: str, one: str, other: str, expected: str) -> None:

@@ -1052,3 +1052,26 @@ def merged(x, n):
     text = advice(code)
     assert text.startswith("x.at[jnp.array([i, j])].set(jnp.array([x[i] + x[j], 0.0]))") == is_scattered
     assert text.startswith("jnp.where(k == j, 0.0, ") != is_scattered
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        (".at[:k].set(a).at[k:].set(b)", "[a, b], axis=0), each in the shape of its part"),
+        (
+            ".at[1:-1].set(b).at[0].set(a).at[-1].set(a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6])",
+            "[jnp.expand_dims(a, 0), b, jnp.expand_dims(part_3, 0)], axis=0), each in the shape of its part",
+        ),
+        (
+            ".at[:-1].set(b).at[0].set(a).at[-1].set(a)",
+            "b[1:], jnp.expand_dims(a, 0)], axis=0), each in the shape of its part",
+        ),
+        (".at[1:-1].set(b).at[-1].set(a)", "each in the shape of its part, with jnp.zeros where nothing is written"),
+        (".at[:k].set(a).at[n:].set(b)", "each in the shape of its part, with jnp.zeros where nothing is written"),
+    ],
+)
+def test_of_blocks_that_are_all_there_is_nothing_else_is_told(writes: str, expected: str) -> None:
+    code = f"def f(n, m, k, a, b):\n    return jnp.zeros(m){writes}\n"
+    (found,) = check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.endswith(expected)

@@ -27,7 +27,7 @@ from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import is_added, root
 from fusionlint.patterns.writes.fused import axis_of
 from fusionlint.patterns.writes.loop import are_windows_apart
-from fusionlint.patterns.writes.pieces import pieces, read_back
+from fusionlint.patterns.writes.pieces import are_all, pieces, read_back
 from fusionlint.patterns.writes.places import is_slice
 from fusionlint.patterns.writes.seen import see
 from fusionlint.patterns.writes.words import masked
@@ -123,12 +123,16 @@ def _concatenated(writes: Sequence[Write], axis: int, source: Source) -> str | N
     if in_order is None:
         return None
     jnp, rest = source.alias("jax.numpy") or "jnp", _filled(writes, source)
-    joined = ", ".join(_piece(writes[piece.number], parts[piece.number], axis, piece.cut, source) for piece in in_order)
+    joined = ", ".join(
+        _piece(writes[piece.number], parts[piece.number], axis, piece.cut, f"part_{i}", source)
+        for i, piece in enumerate(in_order, 1)
+    )
     is_block = any(
         isinstance(part, cst.Slice) and not _is_filled(w, source) for part, w in zip(parts, writes, strict=True)
     )
     shaped = ", each in the shape of its part" if is_block else ""
-    return f"{jnp}.concatenate([{joined}], axis={axis}){shaped}, with {jnp}.{rest} where nothing is written"
+    between = "" if are_all(parts, in_order, source) else f", with {jnp}.{rest} where nothing is written"
+    return f"{jnp}.concatenate([{joined}], axis={axis}){shaped}{between}"
 
 
 def _is_filled(write: Write, source: Source) -> bool:
@@ -192,16 +196,17 @@ def is_vector(array: cst.Name, source: Source) -> bool:
     return any(made is not None and _is_of_one_axis(made, source) for made in before)
 
 
-def _piece(write: Write, part: Part, axis: int, cut: str, source: Source) -> str:
-    """What is joined: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a number all of them."""
-    jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source)
+def _piece(write: Write, part: Part, axis: int, cut: str, name: str, source: Source) -> str:
+    """What is joined, long code under a `name`: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a
+    number all of them."""
+    jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source, name)
     if _is_filled(write, source):
         return f"{jnp}.full(..., {shown})"
     if cut:
         before = [":"] * axis if axis >= 0 else ["..."]
         index = ", ".join([*before, cut, *[":"] * (-axis - 1)])
         is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
-        return f"{shown}[{index}]" if is_one and shown != "..." else f"({shown})[{index}]"
+        return f"{shown}[{index}]" if is_one or shown == name else f"({shown})[{index}]"
     if isinstance(part, cst.Slice) or write.value is None:
         return shown
     return f"{jnp}.expand_dims({shown}, {axis})"
@@ -272,6 +277,6 @@ def _goes_on(first: cst.Slice, second: cst.Slice, source: Source) -> bool:
     return source.code(first.upper) == source.code(second.lower)
 
 
-def _shown(write: Write, source: Source) -> str:
-    text = source.code(write.value) if write.value is not None else "..."
-    return brief(text, _LONG)
+def _shown(write: Write, source: Source, otherwise: str = "...") -> str:
+    text = source.code(write.value) if write.value is not None else otherwise
+    return brief(text, _LONG, otherwise)

@@ -55,6 +55,18 @@ def pieces(parts: Sequence[Part], source: Source) -> list[Piece] | None:
     return sorted(left, key=lambda piece: (*_begin(parts[piece.number]), piece.without_first))
 
 
+def are_all(parts: Sequence[Part], in_order: Sequence[Piece], source: Source) -> bool:
+    """Whether the pieces are seen to leave nothing of the axis: each begins where the one before it ends."""
+    spans = [_left(_span(parts[piece.number], source), piece) for piece in in_order]
+    ends = [(_START, 0), *(end for _, end in spans)]
+    return ends == [*(begin for begin, _ in spans), (_END, 0)]
+
+
+def _left(span: tuple[_Bound, _Bound], piece: Piece) -> tuple[_Bound, _Bound]:
+    (begins, first), (ends, behind) = span
+    return (begins, first + piece.without_first), (ends, behind - piece.without_last)
+
+
 def _span(part: Part, source: Source) -> tuple[_Bound, _Bound]:
     """Where a part of an index begins, and what is the first behind it."""
     if isinstance(part, cst.Slice):
