@@ -36,6 +36,10 @@ def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _
             return is_a_number(left, source, depth) and is_a_number(right, source, depth)
         case cst.UnaryOperation(expression=inner):
             return is_a_number(inner, source, depth)
+        case cst.Subscript(
+            value=cst.Attribute(attr=cst.Name("shape")), slice=[cst.SubscriptElement(slice=cst.Index())]
+        ):
+            return True
         case cst.Call(func=cst.Attribute(attr=cst.Name(method)) as function, args=[]):
             return method in _METHODS and source.qualified_name(function) is None
         case cst.Call(args=[cst.Arg(value=one)]):

@@ -11,7 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_one_of_several
 from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import is_none
+from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, side_of_factor, small_matrix
@@ -71,7 +71,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     matrix = node.args[0].value
     if small_matrix(matrix, source) is not None or _is_said_to_be_small(matrix, source):
         return  # solving is no less than inverting: small-linear-algebra says what is
-    if not found.is_right and _is_of_points(found.other, source):
+    if _is_of_rows(found, source) if found.is_right else _is_of_points(found.other, source):
         return
     if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
         return  # beside finding those eigenvectors no clock sees it, and a solve is not more exact
@@ -147,6 +147,40 @@ def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
     made = source.meant(other)
     rows = argument(made, 0, "arrays") if isinstance(made, cst.Call) and source.calls(made, *_STACKS) else None
     return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
+
+
+def _is_of_rows(found: _Product, source: Source) -> bool:
+    """Whether the left factor is a batch of rows, `points @ inverse`: its length is asked for, or the product is
+    reduced along its rows. Of these there are many more than the matrix has."""
+    if not isinstance(found.other, cst.Name):
+        return False
+    above = [source.parent(use.node) for use in source.uses(found.other) if not use.is_write]
+    if any(isinstance(each, cst.Attribute) and _asks_for_rows(source.parent(each)) for each in above):
+        return True
+    name = source.assigned_name(found.whole)
+    calls = (source.handed_to(read) for read in (source.reads(name) if name is not None else ()))
+    return any(call is not None and _goes_along_rows(call) for call in calls)
+
+
+def _asks_for_rows(node: cst.CSTNode | None) -> bool:
+    """`x.shape[:1]`, `x.shape[:-1]`, `x.shape[0]`."""
+    match node:
+        case cst.Subscript(
+            value=cst.Attribute(attr=cst.Name("shape")), slice=[cst.SubscriptElement(slice=cst.Slice(lower=None))]
+        ):
+            return True
+        case cst.Subscript(
+            value=cst.Attribute(attr=cst.Name("shape")),
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(value="0")))],
+        ):
+            return True
+    return False
+
+
+def _goes_along_rows(call: cst.Call) -> bool:
+    """`jnp.sum(x, axis=1)`."""
+    axis = argument(call, 1, "axis")
+    return axis is not None and constant(axis) in (1, -1)
 
 
 def _is_spread(other: cst.BaseExpression) -> bool:
