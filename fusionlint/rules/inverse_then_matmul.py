@@ -158,8 +158,7 @@ def _is_of_rows(found: _Product, source: Source) -> bool:
     if any(isinstance(each, cst.Attribute) and _asks_for_rows(source.parent(each)) for each in above):
         return True
     name = source.assigned_name(found.whole)
-    calls = (source.handed_to(read) for read in (source.reads(name) if name is not None else ()))
-    return any(call is not None and _goes_along_rows(call) for call in calls)
+    return any(_goes_along_rows(read, source) for read in (source.reads(name) if name is not None else ()))
 
 
 def _asks_for_rows(node: cst.CSTNode | None) -> bool:
@@ -177,9 +176,10 @@ def _asks_for_rows(node: cst.CSTNode | None) -> bool:
     return False
 
 
-def _goes_along_rows(call: cst.Call) -> bool:
-    """`jnp.sum(x, axis=1)`."""
-    axis = argument(call, 1, "axis")
+def _goes_along_rows(read: cst.CSTNode, source: Source) -> bool:
+    """`jnp.all(x >= 0, axis=1)`."""
+    call = next((above for above in source.ancestors(read) if isinstance(above, cst.Call)), None)
+    axis = argument(call, 1, "axis") if call is not None else None
     return axis is not None and constant(axis) in (1, -1)
 
 
