@@ -8,6 +8,7 @@ followed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 import libcst as cst
@@ -53,16 +54,22 @@ def is_dead(parents: Parents, node: cst.CSTNode) -> bool:
     around it never takes its branch."""
     for above, child in _steps(parents, node):
         match above:
-            case cst.IndentedBlock():
-                before = above.body[: next(number for number, line in enumerate(above.body) if line is child)]
-                if any(isinstance(line, cst.SimpleStatementLine) and _ends(line) for line in before):
-                    return True
+            case cst.IndentedBlock() if child in _unreached(above):
+                return True
             case cst.If(test=test, body=body, orelse=orelse) | cst.IfExp(test=test, body=body, orelse=orelse):
                 if (child is body and _always(test) is False) or (child is orelse and _always(test) is True):
                     return True
             case cst.FunctionDef() | cst.Lambda():
                 return False
     return False
+
+
+@lru_cache(maxsize=256)
+def _unreached(block: cst.IndentedBlock) -> frozenset[cst.CSTNode]:
+    """The lines of a block behind one that raises or returns."""
+    lines = list(block.body)
+    ends = (i for i, line in enumerate(lines, 1) if isinstance(line, cst.SimpleStatementLine) and _ends(line))
+    return frozenset(lines[next(ends, len(lines)) :])
 
 
 def _always(test: cst.BaseExpression) -> bool | None:

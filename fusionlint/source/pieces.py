@@ -8,7 +8,6 @@ say where to cut.
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 from bisect import bisect_right
 from collections import defaultdict
@@ -19,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.source.deep import refuse_what_is_too_deep
 from fusionlint.source.facts import Raw
 from fusionlint.source.fix import split_lines
@@ -27,6 +27,9 @@ from fusionlint.source.fix import split_lines
 # class that it is cut out of, from 1 on: 0 is all of a statement, or what is left of a class. MODULE is the rest.
 Piece: TypeAlias = tuple[int, int]
 MODULE: Piece = (-1, 0)
+_WORD = regex(r"\w+")
+# What stands behind `global`, on lines that go on too.
+_GLOBALS = regex(r"\bglobal[ \t\\]+((?:\\\n|[^\n#;])*)")
 
 
 class Statement(NamedTuple):
@@ -64,6 +67,7 @@ class Pieces:
         self._statements = raw.statements
         self._first_lines = [first for first, *_ in raw.statements]
         self._cuts: dict[int, _Cut | None] = {}
+        self._said: dict[Piece, frozenset[str]] = {}
 
     def __iter__(self) -> Iterator[Piece]:
         for number, (_, _, is_definition, *_) in enumerate(self._statements):
@@ -95,16 +99,13 @@ class Pieces:
 
     def mentioning(self, name: str) -> Iterator[Piece]:
         """The pieces that could use a variable of the file's own level."""
-        word = _word(name)
-        return (piece for piece in self if piece == MODULE or word.search(self._text(piece)))
+        return (piece for piece in self if piece == MODULE or name in self._words(piece))
 
     def writing(self, name: str) -> Iterator[Piece]:
         """The pieces that could write to a variable of the file's own level."""
         homes = {MODULE, self.of_scope(name)}
         yield from homes
-        if self._with_globals:
-            globally = re.compile(rf"\bglobal\b.*\b{re.escape(name)}\b", re.DOTALL)
-            yield from (p for p in self._with_globals - homes if globally.search(self._text(p)))
+        yield from (piece for piece, names in self._globals if name in names and piece not in homes)
 
     @cached_property
     def has_global(self) -> bool:
@@ -117,8 +118,7 @@ class Pieces:
         home = self.of_scope(scope)
         yield home
         if scope in self._raw.classes and "." not in scope:
-            word = _word(name)
-            yield from (part for part in self._parts(home[0]) if word.search(self._text(part)))
+            yield from (part for part in self._parts(home[0]) if name in self._words(part))
 
     def parse(self, piece: Piece) -> Iterator[Statement]:
         """The statements of a piece. cst.ParserSyntaxError when it does not parse."""
@@ -170,11 +170,16 @@ class Pieces:
             ) from error
 
     @cached_property
-    def _with_globals(self) -> frozenset[Piece]:
-        """The pieces that could say `global`: of few files is there any."""
-        if not self.has_global:
-            return frozenset()
-        return frozenset(piece for piece in self if piece != MODULE and "global" in self._text(piece))
+    def _globals(self) -> tuple[tuple[Piece, frozenset[str]], ...]:
+        """The pieces that say `global`, each with the words behind it: of few files is there any."""
+        said = ((p, _GLOBALS.findall(self._text(p))) for p in self if p != MODULE) if self.has_global else ()
+        return tuple((piece, frozenset(_WORD.findall(" ".join(names)))) for piece, names in said if names)
+
+    def _words(self, piece: Piece) -> frozenset[str]:
+        """All words of a piece: asked for many names, each of which is a search of its own otherwise."""
+        if piece not in self._said:
+            self._said[piece] = frozenset(_WORD.findall(self._text(piece)))
+        return self._said[piece]
 
     def _text(self, piece: Piece) -> str:
         number, part = piece
@@ -265,7 +270,3 @@ def block_of(node: cst.CSTNode) -> cst.IndentedBlock:
 def statements_in(node: cst.CSTNode) -> int:
     """How many statements a node of a block is: several may share a line."""
     return len(node.body) if isinstance(node, cst.SimpleStatementLine) else 1
-
-
-def _word(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(name)}\b")

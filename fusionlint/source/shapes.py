@@ -18,13 +18,15 @@ def shapes_of_loop(loop: ast.For | ast.AsyncFor) -> Iterator[Shape]:
     """What is seen of a loop's own statements: that a call in it is handed first what it replaces, `x = layer(x)`,
     `x, state = layer(x, state)`, or what is taken out of what it returns, `out = layer(x)` with `x = out[0]`; and that
     it is handed rows besides, `x = layer(x, w[i])`."""
+    taken: dict[str, set[str]] | None = None
     for statement in () if _is_written_out(loop.iter) else loop.body:
         match statement:
             case ast.Assign(
                 targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_], value=ast.Call() as call
             ) if call.args or call.keywords:
                 handed, *_ = (*call.args, *(keyword.value for keyword in call.keywords))
-                if names_in(handed).isdisjoint({name, *_taken_out(name, loop.body)}):
+                taken = _taken_out(loop.body) if taken is None else taken
+                if names_in(handed).isdisjoint({name, *taken.get(name, ())}):
                     continue
                 yield "handed on in a loop"
                 if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
@@ -49,10 +51,11 @@ def _is_written_out(iterated: ast.expr) -> bool:
     return isinstance(iterated, ast.List | ast.Tuple)
 
 
-def _taken_out(name: str, statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """What is assigned the variable `name` or an element of it, somewhere in the statements."""
+def _taken_out(statements: Iterable[ast.stmt]) -> dict[str, set[str]]:
+    """What is assigned each variable, or an element of it, somewhere in the statements."""
+    found: dict[str, set[str]] = {}
     for node in (node for statement in statements for node in ast.walk(statement)):
         match node:
             case ast.Assign(targets=[ast.Name(taken)], value=ast.Name(whole) | ast.Subscript(value=ast.Name(whole))):
-                if whole == name:
-                    yield taken
+                found.setdefault(whole, set()).add(taken)
+    return found

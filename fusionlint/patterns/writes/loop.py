@@ -179,7 +179,7 @@ def _carried(write: Write, loop: cst.For, source: Source) -> cst.Name | cst.Attr
         case (
             cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value)
             | cst.AnnAssign(target=cst.Name(name), value=cst.BaseExpression() as value)
-        ) if statement in inside(loop.body):
+        ) if loop.body in source.ancestors(statement):
             kept = array.value == name if isinstance(array, cst.Name) else _is_replaced(name, array, value, source)
             return array if kept else None
     return None

@@ -33,7 +33,7 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
     if all(_is_a_rectangle(write) for write in found.writes):
         return True
     counted = counted_by(loop)
-    if any(_is_counted_off(part, loop, counted, source) for write in found.writes for part in write.index):
+    if source.calls(loop.iter, "range") and _are_counted_off(found, loop, counted, source):
         return True
     return any(_is_of_its_own(part, write, counted, source) for write in found.writes for part in write.index)
 
@@ -75,15 +75,14 @@ def _is_a_rectangle(write: Write) -> bool:
     return len(sides) > 1 and not all(side.deep_equals(sides[0]) for side in sides)
 
 
-def _is_counted_off(part: Part, loop: cst.For, counted: set[str], source: Source) -> bool:
-    """Whether each turn makes its places by a range of another length than the last: `j + jnp.arange(n - j)`,
+def _are_counted_off(found: Piecewise, loop: cst.For, counted: set[str], source: Source) -> bool:
+    """Whether each turn makes some places by a range of another length than the last: `j + jnp.arange(n - j)`,
     `n + jnp.arange(-j, j + 1)`, under names of their own too."""
-    if not source.calls(loop.iter, "range"):
-        return False
-    names = {name.value for name in names_read(part)}
-    assigned = [node for node in inside(loop.body) if isinstance(node, cst.Assign)]
-    made: list[cst.CSTNode] = [part, *(node.value for node in assigned if any(_is_set(name, node) for name in names))]
-    ranges = [node for value in made for node in inside(value) if source.calls(node, *RANGES)]
+    places = [part for write in found.writes for part in write.index]
+    names = {name.value for part in places for name in names_read(part)}
+    assigned = (node for node in inside(loop.body) if isinstance(node, cst.Assign))
+    made = (node.value for node in assigned if any(_is_set(name, node) for name in names))
+    ranges = (node for value in (*places, *made) for node in inside(value) if source.calls(node, *RANGES))
     return any(isinstance(one, cst.Call) and _is_of_another_length(one, counted, source) for one in ranges)
 
 
