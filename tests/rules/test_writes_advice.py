@@ -214,7 +214,13 @@ def test_lines_along_several_axes_are_told_by_a_mask(writes: str, is_masked: boo
             "[i + k]",
             "set",
             "one jnp.where inside the other: jnp.where(k == second, ..., jnp.where(k == first, ..., x)), "
-            "with `k = jnp.arange(n)`",
+            "with `k = jnp.arange(n)` along that axis",
+        ),
+        (
+            "[:, i + k]",
+            "set",
+            "one jnp.where inside the other: jnp.where(k == second, ..., jnp.where(k == first, ..., x)), "
+            "with `k = jnp.arange(n)` along that axis; of an array jnp.expand_dims(value, 1)",
         ),
         ("[i, k]", "add", "x.at[all the indices].add(all the values)"),
         (

@@ -18,6 +18,7 @@ from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,
+    behind,
     fuses_on_a_gpu,
     is_called_a_slice,
     leaves,
@@ -291,7 +292,8 @@ def _outline(told: _Told) -> str:
     if seen.are_elements and along_one_axis(told.writes) is not None:
         chosen = f"{jnp}.where(«k» == second, ..., {jnp}.where(«k» == first, ..., {told.array}))"
         unless = "" if seen.are_numbers else ", where each place is one number"
-        return f"one {jnp}.where inside the other: {chosen}, with `«k» = {jnp}.arange(«n»)`{unless}"
+        along = f"`«k» = {jnp}.arange(«n»)` along that axis{behind(told.writes[0], told.source, jnp)}"
+        return f"one {jnp}.where inside the other: {chosen}, with {along}{unless}"
     if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
         return f"one sum of them, each brought to its place by {jnp}.pad"
     if seen.lie_side_by_side or seen.are_a_matrix:
