@@ -15,13 +15,14 @@ from itertools import chain, takewhile
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import DOTS, OF_A_SLICE, REDUCES, Blame, Cause, Crossing, blame
+from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost, Taken, made_with
 from fusionlint.hlo.verdicts import Verdict
-from fusionlint.hlo.work import IN_PLACE, bytes_touched, made, updates_in_place, used, value_shape
+from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
 
 @dataclass(frozen=True, slots=True)

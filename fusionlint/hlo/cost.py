@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from fusionlint.hlo import parse as hlo
 
-_SLICES = frozenset(["slice", "slice-start", "dynamic-slice", "gather"])
-_UPDATES = frozenset(["dynamic-update-slice", "scatter"])
+# What reads a part of its first operand, and what writes to a part of it.
+PARTIAL_READS = frozenset({"dynamic-slice", "slice", "slice-start", "gather"})
+IN_PLACE = frozenset({"dynamic-update-slice", "scatter"})
 # Which part of an asynchronous start's result is the value; the others are its operands and its context.
 _RESULT_PART = {
     "copy-start": 0,
@@ -69,9 +70,9 @@ def _users(body: hlo.Computation, value: hlo.Instruction) -> Iterator[tuple[str,
 def _touched(value: hlo.Instruction, name: str, user: hlo.Instruction) -> int:
     """Bytes of `value`, known to `user` as `name`, that `user` reads."""
     others = user.operands[1:]
-    if user.opcode in _SLICES and name not in others:
+    if user.opcode in PARTIAL_READS and name not in others:
         return result_shape(user).nbytes
-    if user.opcode in _UPDATES and name in _buffers(user) and name not in user.operands[len(_buffers(user)) :]:
+    if user.opcode in IN_PLACE and name in _buffers(user) and name not in user.operands[len(_buffers(user)) :]:
         return 0
     return value.shape.nbytes
 
@@ -98,7 +99,7 @@ def _written(computation: hlo.Computation, result: hlo.Instruction, fused: bool)
         return sum(_written(computation, items[name], fused) for name in result.operands)
     if fused and result.opcode in _SAME_VALUE:
         return _written(computation, items[result.operands[0]], fused)
-    if result.opcode in _UPDATES:
+    if result.opcode in IN_PLACE:
         buffers = _buffers(result)
         if not fused or all(_is_given(computation, name) for name in buffers):
             return sum(items[name].shape.nbytes for name in _updates(result))

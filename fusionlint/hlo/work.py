@@ -9,13 +9,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.cost import result_shape
+from fusionlint.hlo.cost import IN_PLACE, PARTIAL_READS, result_shape
 from fusionlint.hlo.flow import SAME_VALUE, Node, Path, element
 
 NO_WORK = SAME_VALUE | {"parameter", "constant", "tuple", "get-tuple-element"}
-# They read, or write, a part of their first operand where it stands.
-PARTIAL_READS = frozenset({"dynamic-slice", "slice", "slice-start", "gather"})
-IN_PLACE = frozenset({"dynamic-update-slice", "scatter"})
 
 
 # Their operands from here on only say where.
