@@ -10,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.collected import is_few
+from fusionlint.patterns.concrete import asks_for_values
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -56,9 +57,13 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
             pair=1,
         )
     elif _is_pairwise(inner, one, other, source) and not (is_few(outer.iter, source) and is_few(inner.iter, source)):
+        function = source.function(outer)
+        is_eager = isinstance(function, cst.FunctionDef) and asks_for_values(function, source)
         yield source.finding(
             outer,
-            "nested Python loops write the computation for one pair into the program once per pair",
+            "nested Python loops compute each pair by dispatches of its own"
+            if is_eager
+            else "nested Python loops write the computation for one pair into the program once per pair",
             write="all pairs at once: `x[:, None]` against `y[None, :]`, or jax.vmap of jax.vmap",
         )
 

@@ -370,3 +370,25 @@ def run(xs, {flag}):
 )
 def test_a_write_behind_what_python_knows_copies_nothing(flag: str, test: str, count: int) -> None:
     assert len(findings("cond-around-a-write", FILLED.format(flag=flag, test=test))) == count
+
+
+PAIRS = """
+def alignments(heads, n):
+    found = []
+    for i in range(n):
+        for j in range(i + 1, n):
+            found.append({made})
+    return found
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("jnp.sum(heads[i] * heads[j])", "write the computation for one pair into the program once per pair"),
+        ("float(jnp.sum(heads[i] * heads[j]))", "compute each pair by dispatches of its own"),
+    ],
+)
+def test_pairs_whose_numbers_the_host_reads_are_written_into_no_program(made: str, said: str) -> None:
+    (found,) = findings("pairwise-loop", PAIRS.format(made=made))
+    assert found.message.endswith(said)
