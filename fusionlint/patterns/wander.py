@@ -17,6 +17,9 @@ from fusionlint.source.tree import Source
 
 # A helper of a turn is seldom further away than this.
 _HELPERS = 2
+# A choice seldom stands in more choices than this.
+_CHOICES = 4
+_CHOOSES = ("jax.numpy.where", "jax.lax.select")
 
 
 def follows(body: Body, source: Source) -> bool:
@@ -27,7 +30,7 @@ def follows(body: Body, source: Source) -> bool:
 def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> bool:
     meant = source.meant(value)
     match meant:
-        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, "jax.numpy.where"):
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, *_CHOOSES):
             return any(_is_read_at(part, place, source) for part in (one, other))
         case cst.Call(func=called) if (function := function_named(called, source)) is not None:
             returned = result(function)
@@ -56,16 +59,29 @@ def descends(test: Body, body: Body, source: Source) -> bool:
 
 
 def halves(body: Body, source: Source) -> bool:
-    """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`: as many turns as that takes
-    are few, and nearly as many for all."""
-    return any(_is_of_a_level(source.meant(value), {place.value}) for place, value in handed_on(body, source))
+    """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`, or may be: as many turns as
+    that takes are few, and nearly as many for all; or it is a walk up and down a tree."""
+    return any(
+        _is_of_a_level(one, {place.value}) for place, value in handed_on(body, source) for one in _chosen(value, source)
+    )
+
+
+def _chosen(value: cst.BaseExpression, source: Source, depth: int = _CHOICES) -> Iterator[cst.BaseExpression]:
+    """What `value` may be: both sides of a choice, and of those in it."""
+    meant = source.meant(value)
+    match meant:
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if depth and source.calls(meant, *_CHOOSES):
+            yield from _chosen(one, source, depth - 1)
+            yield from _chosen(other, source, depth - 1)
+        case _:
+            yield meant
 
 
 def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
-    """`i << 1`, `2 * i`, `i // 2`, `(i + 1) // 2`; of the step of a line search `0.5 * t`, `t / 2.0`."""
+    """`i << 1`, `2 * i`, `i // 2`, `(i - 1) // 2`; of the step of a line search `0.5 * t`, `t / 2.0`."""
     match part:
         case cst.BinaryOperation(
-            left=cst.BinaryOperation(left=cst.Name(place), operator=cst.Add(), right=cst.Integer()),
+            left=cst.BinaryOperation(left=cst.Name(place), operator=cst.Add() | cst.Subtract(), right=cst.Integer()),
             operator=cst.FloorDivide() | cst.RightShift(),
             right=cst.Integer(),
         ):

@@ -167,6 +167,8 @@ def _is_a_share(count: cst.BaseExpression | None, source: Source, depth: int = _
     if isinstance(count, cst.Name) and depth:
         value = source.value(count)
         return value is not None and _is_a_share(value, source, depth - 1)
+    if isinstance(count, cst.Call) and source.calls(count, "max", "min"):
+        return any(_is_a_share(arg.value, source, depth) for arg in count.args)
     parts = list(inside(count)) if count is not None else []
     is_part = any(
         isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply | cst.Divide | cst.FloorDivide)

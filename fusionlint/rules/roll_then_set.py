@@ -72,7 +72,7 @@ def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:
     # Without an axis all elements move in a row: rows of the first axis, where the shift is as long as one.
     rolled = 0 if axis is None or axis == "None" else constant(axis)
     at, at_start = place
-    is_last = rolled == -1 and at == len(write.index) - 1
+    is_last = rolled == -1 and 0 < at == len(write.index) - 1  # of `x.at[0]` nobody sees that it is the last axis
     return (rolled == at or is_last) and at_start is not isinstance(shift, cst.UnaryOperation)
 
 

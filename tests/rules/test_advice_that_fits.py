@@ -392,3 +392,47 @@ def alignments(heads, n):
 def test_pairs_whose_numbers_the_host_reads_are_written_into_no_program(made: str, said: str) -> None:
     (found,) = findings("pairwise-loop", PAIRS.format(made=made))
     assert found.message.endswith(said)
+
+
+def test_what_is_added_at_one_place_under_one_name_is_not_said_twice() -> None:
+    code = "def f(x, s, w):\n    d = w[0]\n    x = x.at[s].add(d)\n    d = w[1]\n    x = x.at[s].add(d)\n    return x\n"
+    assert advice("chained-at-set", code).startswith(
+        "compute the values first, each into a name of its own; then one `.set`"
+    )
+    assert "x[s] + d + e" in advice(
+        "chained-at-set", code.replace("d = w[1]", "e = w[1]").replace("add(d)\n    r", "add(e)\n    r")
+    )
+
+
+@pytest.mark.parametrize(("place", "is_mapped"), [("s, s", False), ("..., s, s", True)])
+def test_blocks_on_the_diagonals_of_many_matrices_are_put_there_under_a_vmap(place: str, is_mapped: bool) -> None:
+    code = f"""
+def inverted(p, sizes):
+    out = jnp.zeros_like(p)
+    start = 0
+    for size in sizes:
+        stop = start + int(size)
+        s = slice(start, stop)
+        out = out.at[{place}].set(jnp.linalg.inv(p[{place}]))
+        start = stop
+    return out
+
+@jax.jit
+def use(p):
+    return inverted(p, (3, 4))
+"""
+    text = advice("chained-at-set", code)
+    assert "jax.scipy.linalg.block_diag(*blocks)" in text
+    assert ("under jax.vmap for the axes before" in text) is is_mapped
+
+
+@pytest.mark.parametrize(("axis", "place", "count"), [("0", "0", 1), ("-1", "0", 0), ("-1", ":, 0", 1)])
+def test_the_last_axis_of_a_roll_is_not_the_first_of_a_write(axis: str, place: str, count: int) -> None:
+    code = f"def f(x):\n    return jnp.cumsum(jnp.roll(x, 1, axis={axis}).at[{place}].set(1.0))\n"
+    assert len(findings("roll-then-set", code)) == count
+
+
+@pytest.mark.parametrize(("count", "told"), [("k", 1), ("max(2, int(x.shape[0] * 0.1))", 0)])
+def test_of_a_share_top_k_is_a_sort_however_small_it_may_be(count: str, told: int) -> None:
+    code = f"def f(x, k):\n    n = {count}\n    return jnp.mean(jnp.sort(x)[-n:])\n"
+    assert len(findings("argsort-prefix", code)) == told

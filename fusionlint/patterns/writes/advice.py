@@ -31,7 +31,7 @@ from fusionlint.patterns.writes.interleaved import interleaved
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.writes.needed import may_need
-from fusionlint.patterns.writes.one_place import written_once
+from fusionlint.patterns.writes.one_place import are_rebound, written_once
 from fusionlint.patterns.writes.seen import Seen, are_apart, see
 from fusionlint.patterns.writes.stack import begins_a_list, stack
 from fusionlint.patterns.writes.stands import Stands, holds_slices
@@ -78,7 +78,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
-        return Advice(written_once(writes, told.array, source), _pair(told))
+        first = _FIRST if are_rebound(writes, source) else ""
+        return Advice(f"{first}{written_once(writes, told.array, source)}", _pair(told))
     if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"{_FIRST}{line or _outline(told)}{again}", _pair(told))

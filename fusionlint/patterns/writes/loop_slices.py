@@ -27,7 +27,8 @@ def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, 
         return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
     if are_rectangles(pieces, source):
         if all(_is_on_a_diagonal(piece, source) for piece in pieces):
-            whole = f"jax.scipy.linalg.block_diag(*blocks), brought to the size of all by {jnp}.pad"
+            mapped = ", under jax.vmap for the axes before," if any(len(piece.index) > 2 for piece in pieces) else ","
+            whole = f"jax.scipy.linalg.block_diag(*blocks){mapped} brought to the size of all by {jnp}.pad"
             if is_fresh_before(write, loop, source) and write.method == "set":
                 return f"a list of the blocks, and one {whole}, after the loop"
             if write.method == "add" or all(is_added(piece, source) for piece in pieces):
