@@ -449,6 +449,22 @@ def test_a_worker_that_dies_costs_its_own_job_alone(tmp_path: Path) -> None:
     assert "going" in exits.stderr
 
 
+def test_the_last_words_of_a_worker_are_what_it_died_of(tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text(
+        "import os, sys\ndef f(x):\n"
+        "    print('F1126 20:22:50.1 7 rewriter.cc:1] Unsupported f64', file=sys.stderr)\n"
+        "    print('E1126 20:22:50.2 7 signals.cc:1] Raising signal 6', file=sys.stderr, flush=True)\n    os.abort()\n"
+    )
+    assert str(fails("dies:f(f32[4])")).endswith("its last words: F1126 20:22:50.1 7 rewriter.cc:1] Unsupported f64")
+
+
+def test_metadata_of_a_package_that_is_not_installed_is_no_missing_module(tmp_path: Path) -> None:
+    (tmp_path / "uninstalled").mkdir()
+    (tmp_path / "uninstalled" / "__init__.py").write_text("from importlib.metadata import version\nversion(__name__)\n")
+    (tmp_path / "uninstalled" / "m.py").write_text("def f(x): return x\n")
+    assert "uninstalled.m could not be imported: PackageNotFoundError" in str(fails("uninstalled.m:f(f32[4])"))
+
+
 def test_a_job_has_a_time_limit_and_says_how_far_it_came(tmp_path: Path) -> None:
     (tmp_path / "hangs.py").write_text("import time\ntime.sleep(600)\n")
     error = fails("hangs:f(f32[4])", timeout=3)

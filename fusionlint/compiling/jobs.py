@@ -178,9 +178,10 @@ def _death(job: Job, target: Target, status: int | None, timeout: float, folder:
         hint = _not_lowered(job) if job.kind == "compile" and not (folder / "stablehlo.txt").exists() else _NOT_COMPILED
         message = f"{name} took more than {timeout:g} s for {target.name}: raise the time limit, or {hint}"
         return CompileError("timeout", message, "", said)
-    # XLA's information and warnings (I1121 06:56:18 ...) are no last words.
+    # XLA's information and warnings (I1121 06:56:18 ...) are no last words. What it dies of it says first, then how.
     words = [line.strip() for line in said.splitlines() if line.strip() and not re.match(r"[IW]\d{4} ", line)]
-    last = words[-1] if words else "none"
+    fatal = [line for line in words if re.match(r"F\d{4} ", line)]
+    last = (*words, *fatal)[-1] if words else "none"
     message = f"the worker that had {name} for {target.name} {_end(status)}; its last words: {last[:300]}"
     return CompileError("crash", message, "", said)
 

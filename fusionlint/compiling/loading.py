@@ -47,8 +47,13 @@ def module(entry: Entry) -> ModuleType:
     try:
         return importlib.import_module(entry.module)
     except ModuleNotFoundError as error:
-        # The module that the SPEC names, or a package above it; a missing import inside it is the user's own error.
-        if error.name is None or not f"{entry.module}.".startswith(f"{error.name}."):
+        # The module that the SPEC names, or a package above it; a missing import inside it is the user's own error, and
+        # so is the metadata of a package that is not installed, which errors of a subclass miss.
+        if (
+            type(error) is not ModuleNotFoundError
+            or error.name is None
+            or not f"{entry.module}.".startswith(f"{error.name}.")
+        ):
             raise
         raise AbsentError(_no_module(entry.module, error.name)) from None
 

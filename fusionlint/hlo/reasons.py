@@ -24,8 +24,8 @@ _IN_PLACE = "the reader writes into that memory in place: fused, it could overwr
 _NOT_IN_TRITON = "one side is a kernel that Triton compiles, a product or a softmax, and Triton has no such operation"
 # Of four caches that a scan carries and attends to, a stack in each step moves 705 MB instead of 437, a tuple 103.
 _AT_ONCE = (
-    "write all places at once: one .at[indices].set(values), or jnp.stack of the parts; of what a loop carries, a "
-    "tuple of the parts"
+    "write all places at once: of known places jnp.stack of the parts, or one jnp.where with a mask of the places, of "
+    "places that are arrays one .at[indices].set(values); of what a loop carries, a tuple of the parts"
 )
 _ONE_READER = "read the value in one place, or let every reader make it anew from what it is made of"
 
@@ -132,7 +132,7 @@ CONSUMERS = {
     "optimization-barrier": "an optimization barrier holds it",
     "triangular-solve": "a triangular solve reads it",
     "cholesky": "a Cholesky decomposition reads it",
-    "fusion": "a kernel reads it that is no loop over elements: a sort, a dot, Triton",
+    "fusion": "what reads it is no loop over elements: a sort, a dot, Triton, or one of the two results of an argmax",
 }
 _ASK_THE_CONSUMERS = ("the consumer is not fusible", "only bitcast users")
 
