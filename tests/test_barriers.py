@@ -575,6 +575,24 @@ def test_a_buffer_that_a_loop_fills_and_reads_crosses_by_what_it_reads() -> None
     assert (barrier.cause, barrier.bytes, barrier.readers) == ("in-place update", 4, ("u",))
 
 
+@pytest.mark.parametrize(
+    ("made_by", "written_by", "cause"),
+    [
+        ("closed_call/add", "jit(dynamic_update_index_in_dim)/dynamic_update_slice", "loop carry"),
+        ("closed_call/add", "dynamic_update_slice", "loop carry"),
+        ("closed_call/add", "closed_call/dynamic_update_slice", "in-place update"),
+    ],
+)
+def test_what_a_scan_stacks_is_no_update_of_the_users(made_by: str, written_by: str, cause: str) -> None:
+    made, written = (f'metadata={{op_name="jit(f)/while/body/{name}"}}' for name in (made_by, written_by))
+    lines = (
+        f"%new = f32[64]{{0}} sine(%old), {made}",
+        "%all = f32[64]{0} constant({...})",
+        f"%z = f32[64]{{0}} dynamic-update-slice(%all, %new, %i), {written}",
+    )
+    assert by_value(loop(*lines))["new"].cause == cause
+
+
 def test_a_copy_is_made_whole_whatever_is_written_to_it() -> None:
     """Of 256 bytes that are copied to write 16 of them in place, 16 were told."""
     lines = "%u = f32[4]{0} constant({1, 2, 3, 4})", "%i = s32[] constant(3)"

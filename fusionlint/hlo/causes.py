@@ -91,6 +91,9 @@ RANDOM = re.compile(
     r"normal\w*|randint|gumbel|bernoulli|truncated_normal|exponential|shuffle|permutation|categorical|laplace|cauchy|"
     r"gamma\w*|beta|dirichlet|poisson\w*|choice|logistic|rademacher|multivariate_normal|t|bits|split)\)"
 )
+# The write by which a scan stacks its outputs. What its body writes stands in a closed_call; before jax 0.7 a
+# lax.dynamic_update_slice of the user's is called no otherwise.
+_STACKS = re.compile(r"(^|/)while/body/(jit\(dynamic_update_index_in_dim\)/)?dynamic_update_slice$")
 RANDOM_OPCODES = frozenset({"rng", "rng-bit-generator", "rng-get-and-update-state"})
 
 
@@ -171,7 +174,10 @@ def _scatter(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 def _in_place_update(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     """Not the outputs that a scan stacks: a loop writes them this way whatever the user does."""
-    return None if crossing.left else _first(crossing, frozenset({"dynamic-update-slice"}))
+    if crossing.left:
+        return None
+    steps = (step for step in (*crossing.made, *crossing.used) if step.opcode == "dynamic-update-slice")
+    return next((("", step) for step in steps if not _STACKS.search(step.op_name)), None)
 
 
 def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
