@@ -45,7 +45,10 @@ What was read first is the honest figure for code that fusionlint has not met: r
 that what is still found is right more often than it will be in yours. Readers differ: of the 70 findings of round 34
 one who measured by the labels of the project's owner called 51 right, and one who was asked to be sceptical 29 (whose
 verdicts, in sceptic34.jsonl, are not in the tables). Round 38 read 120 findings of six projects whose places the owner
-had labelled before: of the 29 that its readers call wrong those labels call 10 hazards.
+had labelled before: of the 29 that its readers call wrong those labels call 10 hazards. Rounds 39 and 40 took
+at most three findings at a time of each of 156 packages of PyPI: of the 100 that are wrong there 63 are of code that
+runs once, is dead or a demonstration, or is tiny beside the work around it, and 37 are not so or advice that does not
+fit.
 
 {tables}
 """
