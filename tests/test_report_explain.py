@@ -261,6 +261,8 @@ def test_each_of_several_loops_has_its_own_steps() -> None:
     inner = Loop("u", "body", 4, "while", None, 63, 0)
     both = replace(report(), loops=(*loops, inner), totals=Totals(1844, 0, 64, 0))
     assert "\n4 steps x 267 launches + 32 steps x 22 + 2 steps x 5 + 62 = 1844 launches, 64 B;" in report_text(both)
+    twins = replace(both, loops=(known, known, *loops, inner), totals=Totals(3978, 0, 64, 0))
+    assert "\n3 x 4 steps x 267 launches + 32 steps x 22 + 2 steps x 5 + 60 = 3978 launches" in report_text(twins)
     in_branches = replace(both, totals=Totals(1100, 0, 64, 0))
     assert "\n4 steps x 267 launches + 32 = 1100 launches" in report_text(in_branches)
 

@@ -52,7 +52,7 @@ def _are_blocks(joined: hlo.Instruction, body: Mapping[str, hlo.Instruction]) ->
     if joined.opcode == "pad":
         wide = zip(parts[0].shape.dims, joined.shape.dims, strict=True)
         return joined.op_name.rpartition("/")[2] != "stack" and any(1 < part < whole for part, whole in wide)
-    (axis,) = _axes(joined)
+    (axis,) = axes_joined(joined)
     computed = {part.name for part in parts if not _is_constant(part, body)}
     return len(computed) > 1 and any(part.shape.dims[axis] > 1 for part in parts)
 
@@ -94,7 +94,7 @@ def _parts(joined: hlo.Instruction, body: hlo.Computation) -> Iterator[tuple[str
         dims = zip(body.instructions[name].shape.dims, joined.shape.dims, around, strict=True)
         yield from ((name, axis, int(low)) for axis, (part, whole, low) in enumerate(dims) if part < whole)
         return
-    (axis,) = _axes(joined)
+    (axis,) = axes_joined(joined)
     place = 0
     for name in joined.operands:
         yield name, axis, place
@@ -123,7 +123,8 @@ def fills(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     return any(step.opcode == "dynamic-update-slice" for step in module.work_of(computation.instructions[name]))
 
 
-def _axes(joined: hlo.Instruction) -> tuple[int, ...]:
+def axes_joined(joined: hlo.Instruction) -> tuple[int, ...]:
+    """The axes along which a concatenate joins."""
     return tuple(int(number) for number in re.findall(r"\d+", joined.attributes["dimensions"]))
 
 

@@ -12,7 +12,7 @@ from fusionlint.report.units import counted, duration, size
 # What names a target: where no command line does.
 IN_PYTHON = 'target="h100"'
 IN_PYTEST = "--fusionlint-target"
-_LOOPS = 3  # those that launch most are told apart
+_LOOPS = 3  # so many kinds, those that launch most, are told apart
 
 
 def head(report: Report, option: str = "--target") -> Iterator[str]:
@@ -39,22 +39,31 @@ def brief(report: Report) -> str:
 
 
 def _launches(report: Report) -> str:
-    """`1000 steps x 4 launches + 20 steps x 3 + 6 = 4066 launches`: the loops that launch most, and the rest."""
+    """`1000 steps x 4 launches + 2 x 20 steps x 3 + 6 = 4126 launches`: the loops that launch most, like ones together,
+    and the rest."""
     totals = report.totals
     whole = counted(totals.launches, "launch", "launches")
     if totals.launches_per_iteration:
         again = counted(totals.launches_per_iteration, "launch", "launches")
         return f"{whole} and {again} {_of_each(report)}"
     outer = [loop for loop in report.loops if loop.parent is None and 0 < _loop_launches(loop) <= totals.launches]
-    shown = sorted(outer, key=_loop_launches, reverse=True)[:_LOOPS]
+    outer.sort(key=_loop_launches, reverse=True)
+    kinds = [*dict.fromkeys(map(_kind, outer))][:_LOOPS]
+    shown = [loop for loop in outer if _kind(loop) in kinds]
     # Of a conditional's branches the dearest counts: not all of their loops are in the totals.
     while sum(map(_loop_launches, shown)) > totals.launches:
         shown.pop()
     if not shown:
         return whole
-    parts = [f"{loop.trip_count} steps x {loop.launches_per_iteration}" for loop in shown]
+    alike = Counter(map(_kind, shown))
+    parts = [f"{f'{alike[kind]} x ' if alike[kind] > 1 else ''}{kind[0]} steps x {kind[1]}" for kind in alike]
     parts[0] += " launch" if shown[0].launches_per_iteration == 1 else " launches"
     return f"{' + '.join(parts)} + {totals.launches - sum(map(_loop_launches, shown))} = {whole}"
+
+
+def _kind(loop: Loop) -> tuple[int, int]:
+    """How many steps a loop has, and how many launches each."""
+    return loop.trip_count or 0, loop.launches_per_iteration
 
 
 def _of_each(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -12,6 +12,7 @@ from fusionlint.patterns.at import constant, inside, is_literal
 from fusionlint.patterns.calls import argument, as_argument, beside, has_only
 from fusionlint.patterns.layout import Called, Part, in_place_of
 from fusionlint.patterns.of_jax import is_of_jax
+from fusionlint.patterns.round import axes_joined
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -71,9 +72,18 @@ def stacked_conditions(barrier: Barrier, module: hlo.Module) -> str | None:
 
 
 def _finds_first(module: hlo.Module, fusion: hlo.Instruction) -> bool:
-    body = module.work_of(fusion)
-    stacks = any(i.opcode == "concatenate" and i.shape.dtype == "pred" for i in body)
-    return stacks and any(i.opcode == "reduce" and [p.dtype for p in i.shape.parts] == ["pred", "s32"] for i in body)
+    body = module.body(fusion)
+    work = body.instructions if body is not None else {}
+    stacks = any(_stacks_conditions(step, work) for step in work.values())
+    reduced = (step for step in work.values() if step.opcode == "reduce")
+    return stacks and any([part.dtype for part in step.shape.parts] == ["pred", "s32"] for step in reduced)
+
+
+def _stacks_conditions(step: hlo.Instruction, work: Mapping[str, hlo.Instruction]) -> bool:
+    """Whether truth values are put side by side one by one: an argmax of longer ones, joined, is the user's own."""
+    if step.opcode != "concatenate" or step.shape.dtype != "pred":
+        return False
+    return all(work[name].shape.dims[axis] == 1 for name in step.operands for axis in axes_joined(step))
 
 
 class _Choice(NamedTuple):

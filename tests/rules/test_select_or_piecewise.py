@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
+from fusionlint.hlo import parse as hlo
+from fusionlint.rules.select_or_piecewise import stacked_conditions
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
+
+if TYPE_CHECKING:
+    from fusionlint.hlo.barriers import Barrier
 
 HEAD = "import jax.numpy as jnp\n\ndef f(x, y, c):\n    return "
 
@@ -61,3 +69,38 @@ def test_unsafe_where_values_may_meet_on_the_way_to_their_dtype(call: str) -> No
 )
 def test_no_fix(call: str) -> None:
     assert fix(call) is None
+
+
+FIRST = """HloModule jit_f, is_scheduled=true
+
+%larger (a: pred[], i: s32[], b: pred[], j: s32[]) -> (pred[], s32[]) {{
+  %a = pred[] parameter(0)
+  %i = s32[] parameter(1)
+  %b = pred[] parameter(2)
+  %j = s32[] parameter(3)
+  ROOT %both = (pred[], s32[]) tuple(%a, %i)
+}}
+
+%first (p: pred[{size},64], q: pred[{size},64]) -> (pred[64], s32[64]) {{
+  %p = pred[{size},64]{{1,0}} parameter(0)
+  %q = pred[{size},64]{{1,0}} parameter(1)
+  %joined = pred[{whole},64]{{1,0}} concatenate(%p, %q), dimensions={{0}}
+  %places = s32[{whole},64]{{1,0}} iota(), iota_dimension=0
+  %no = pred[] constant(false)
+  %zero = s32[] constant(0)
+  ROOT %reduced = (pred[64]{{0}}, s32[64]{{0}}) reduce(%joined, %places, %no, %zero), dimensions={{0}}, to_apply=%larger
+}}
+
+ENTRY %main (p: pred[{size},64], q: pred[{size},64]) -> (pred[64], s32[64]) {{
+  %p = pred[{size},64]{{1,0}} parameter(0)
+  %q = pred[{size},64]{{1,0}} parameter(1)
+  ROOT %fusion = (pred[64]{{0}}, s32[64]{{0}}) fusion(%p, %q), kind=kLoop, calls=%first
+}}
+"""
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(1, True), (20, False)])
+def test_the_first_of_longer_truth_values_is_no_select(size: int, is_told: bool) -> None:
+    module = hlo.parse(FIRST.format(size=size, whole=2 * size))
+    barrier = cast("Barrier", SimpleNamespace(computation="main", writer="fusion"))
+    assert (stacked_conditions(barrier, module) is not None) is is_told
