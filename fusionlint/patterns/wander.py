@@ -59,11 +59,18 @@ def descends(test: Body, body: Body, source: Source) -> bool:
 
 
 def halves(body: Body, source: Source) -> bool:
-    """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`, or may be: as many turns as
-    that takes are few, and nearly as many for all; or it is a walk up and down a tree."""
-    return any(
-        _is_of_a_level(one, {place.value}) for place, value in handed_on(body, source) for one in _chosen(value, source)
-    )
+    """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`: as many turns as that takes
+    are few, and nearly as many for all. Or it may be halved: a walk up and down a tree, as long as it gets."""
+    for place, value in handed_on(body, source):
+        if _is_of_a_level(source.meant(value), {place.value}):
+            return True
+        if any(_goes_up(one) and _is_of_a_level(one, {place.value}) for one in _chosen(value, source)):
+            return True
+    return False
+
+
+def _goes_up(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.FloorDivide | cst.RightShift)
 
 
 def _chosen(value: cst.BaseExpression, source: Source, depth: int = _CHOICES) -> Iterator[cst.BaseExpression]:
