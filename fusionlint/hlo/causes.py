@@ -8,7 +8,7 @@ weighed, then what is left. The first that applies is the cause.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -176,7 +176,7 @@ def _in_place_update(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     """Not the outputs that a scan stacks: a loop writes them this way whatever the user does."""
     if crossing.left:
         return None
-    steps = (step for step in (*crossing.made, *crossing.used) if step.opcode == "dynamic-update-slice")
+    steps = _steps(crossing, frozenset({"dynamic-update-slice"}))
     return next((("", step) for step in steps if not _STACKS.search(step.op_name)), None)
 
 
@@ -279,7 +279,12 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
 
 def _first(crossing: Crossing, opcodes: frozenset[str]) -> tuple[str, hlo.Instruction] | None:
     """The writer's step with one of `opcodes`, else the readers'."""
-    return next((("", step) for step in (*crossing.made, *crossing.used) if step.opcode in opcodes), None)
+    return next((("", step) for step in _steps(crossing, opcodes)), None)
+
+
+def _steps(crossing: Crossing, opcodes: frozenset[str]) -> Iterator[hlo.Instruction]:
+    """The writer's steps with one of `opcodes`, then the readers'."""
+    return (step for step in (*crossing.made, *crossing.used) if step.opcode in opcodes)
 
 
 def _concatenates(step: hlo.Instruction) -> bool:

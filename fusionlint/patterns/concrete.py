@@ -22,6 +22,7 @@ from fusionlint.patterns.given import is_given_no_array
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
+from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.returned import returned_by
 from fusionlint.patterns.values import kind
 from fusionlint.source.hosts import AS_LONG_AS_IT_GETS, WHERE
@@ -168,8 +169,7 @@ def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:
     """`x[i]`, of a variable that `x.at[...]` writes: numpy has no `at`."""
     match value:
         case cst.Subscript(value=cst.Name() as whole):
-            above = (source.parent(use.node) for use in source.uses(whole) if not use.is_write)
-            return any(isinstance(read, cst.Attribute) and read.attr.value == "at" for read in above)
+            return any(each.attr.value == "at" for each in attributes_of(whole, source))
     return False
 
 

@@ -19,7 +19,7 @@ from fusionlint.patterns.gated import is_known_early
 from fusionlint.patterns.handed_settings import is_constant
 from fusionlint.patterns.host import MOST_OF_FEW, is_short
 from fusionlint.patterns.made_once import is_for_constructors, is_made_once, is_of_a_factory
-from fusionlint.patterns.options import default_given
+from fusionlint.patterns.options import as_given
 from fusionlint.patterns.pictures import is_plot
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.facts import CONSTRUCTORS, last_name
@@ -96,9 +96,7 @@ def _is_short_slice(part: cst.Slice, source: Source) -> bool:
 
 
 def _is_a_small(count: cst.BaseExpression, source: Source) -> bool:
-    given = default_given(count, source) if isinstance(count, cst.Name) else None
-    meant = given or source.meant(count)
-    number = constant(meant) if isinstance(meant, cst.BaseExpression) else None
+    number = constant(as_given(count, source))
     return number is not None and 0 <= number <= MOST_OF_FEW
 
 

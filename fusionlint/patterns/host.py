@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.options import default_given
+from fusionlint.patterns.options import as_given
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
@@ -59,8 +59,7 @@ def is_short(loop: Loop, source: Source, most: int = MOST_OF_FEW) -> bool:
         return False
     match loop.iter.args:
         case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
-            given = default_given(value, source) if isinstance(value, cst.Name) else None
-            count = given or source.meant(value)
+            count = as_given(value, source)
             return isinstance(count, cst.Integer) and count.evaluated_value <= most
     return False
 

@@ -59,6 +59,13 @@ def default_given(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     return None
 
 
+def as_given(value: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """What a value is where nobody says otherwise: the default of the parameter that a name is, else what it stands
+    for."""
+    given = default_given(value, source) if isinstance(value, cst.Name) else None
+    return source.meant(value) if given is None else given
+
+
 def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpression | None:
     """The default of the field `name`: of the class around a read of `self.name`, else of the one class of the file
     that has it."""

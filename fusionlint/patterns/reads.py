@@ -81,6 +81,12 @@ def _is_method(function: cst.BaseExpression) -> bool:
     return isinstance(function, cst.Attribute) and function.attr.value in _METHODS
 
 
+def attributes_of(name: cst.Name, source: Source) -> Iterator[cst.Attribute]:
+    """What is asked of the variable that `name` names, wherever that is: `x.shape`, `x.at`."""
+    above = (source.parent(use.node) for use in source.uses(name) if not use.is_write)
+    return (each for each in above if isinstance(each, cst.Attribute))
+
+
 def _part(use: cst.Name, source: Source) -> cst.BaseExpression:
     """`metrics["loss"]`, where `use` is the name in it."""
     part: cst.BaseExpression = use

@@ -16,7 +16,7 @@ from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.masks import is_mask
-from fusionlint.patterns.options import default_given, default_of
+from fusionlint.patterns.options import as_given, default_of
 from fusionlint.patterns.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.sort import (
     SORTS,
@@ -187,7 +187,7 @@ def _is_at_most(limit: int, count: cst.BaseExpression | None, source: Source) ->
     """Whether no more are read, by what is written, given a name, or the default of a parameter or a field."""
     match count:
         case cst.Name():
-            count = default_given(count, source) or source.meant(count)
+            count = as_given(count, source)
         case cst.Attribute(attr=cst.Name(field)):
             count = default_of(field, count, source)
     number = constant(count) if count is not None else None

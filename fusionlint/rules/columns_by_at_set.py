@@ -20,6 +20,7 @@ from fusionlint.patterns.writes.between import reads_back
 from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.heavy import is_beside_a_solver
+from fusionlint.patterns.writes.words import FIRST
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -69,7 +70,7 @@ def entries_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     if not are_entries(writes, source) or is_concrete(node, source):
         return
     name, jnp = source.assigned_name(node), source.alias("jax.numpy") or "jnp"
-    first = "compute the values first, each into a name of its own; then " if reads_back(writes, source) else ""
+    first = FIRST if reads_back(writes, source) else ""
     stack = f"one {jnp}.stack of the entries of each row, axis=-1, zeros too, and one of the rows, axis=-2"
     yield source.finding(
         writes[0].call,

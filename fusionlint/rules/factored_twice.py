@@ -80,14 +80,11 @@ def factor_solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Fin
     found = _by_a_factor(node, source)
     if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
-    around = source.handed_to(_read_once(node, source))
-    if around is not None and _undoes(_by_a_factor(around, source), found, source):
+    if _undone_by(node, found, source) is not None:
         return
     inner = source.meant(found.right)
-    before = _by_a_factor(inner, source) if isinstance(inner, cst.Call) else None
-    if before is not None and not (
-        _undoes(found, before, source) and source.handed_to(_read_once(inner, source)) is node
-    ):
+    before = _by_a_factor(inner, source)
+    if before is not None and _undone_by(inner, before, source) is not node:
         before = None
     text = _by_one(found, source) if before is None else _by_both(before, source)
     again = "is" if before is None else "and its transpose, triangular both, are"
@@ -109,7 +106,7 @@ class _ByFactor(NamedTuple):
     right: cst.BaseExpression
 
 
-def _by_a_factor(node: cst.CSTNode, source: Source) -> _ByFactor | None:
+def _by_a_factor(node: cst.CSTNode | None, source: Source) -> _ByFactor | None:
     if (
         not isinstance(node, cst.Call)
         or not source.calls(node, *_SOLVES)
@@ -117,25 +114,21 @@ def _by_a_factor(node: cst.CSTNode, source: Source) -> _ByFactor | None:
         or len(node.args) != 2
     ):
         return None
-    matrix, right = node.args[0].value, node.args[1].value
-    is_turned = isinstance(matrix, cst.Attribute) and matrix.attr.value in TRANSPOSES
-    factor = matrix.value if isinstance(matrix, cst.Attribute) and is_turned else matrix
+    factor, is_turned = _untransposed(node.args[0].value)
     side = side_of_factor(factor, source)
-    return None if side is None else _ByFactor(factor, side == "lower", is_turned, right)
+    return None if side is None else _ByFactor(factor, side == "lower", is_turned, node.args[1].value)
 
 
-def _read_once(node: cst.CSTNode, source: Source) -> cst.CSTNode:
-    """`node`, or the one read of the name it gets."""
+def _undone_by(node: cst.CSTNode, inner: _ByFactor, source: Source) -> cst.Call | None:
+    """The solve that takes what `node` gives, and it alone, where both in a row solve with the matrix that was
+    factored: `solve(l.T, solve(l, b))`."""
     name = source.assigned_name(node)
     reads = source.reads(name) if name is not None else ()
-    return reads[0] if len(reads) == 1 else node
-
-
-def _undoes(outer: _ByFactor | None, inner: _ByFactor, source: Source) -> bool:
-    """Whether both in a row solve with the matrix that was factored: `solve(l.T, solve(l, b))`."""
+    around = source.handed_to(reads[0] if len(reads) == 1 else node)
+    outer = _by_a_factor(around, source)
     if outer is None or outer.is_turned is not outer.is_lower or inner.is_turned is outer.is_turned:
-        return False
-    return is_unchanged_between(inner.factor, outer.factor, source)
+        return None
+    return around if is_unchanged_between(inner.factor, outer.factor, source) else None
 
 
 def _by_both(inner: _ByFactor, source: Source) -> str:
@@ -160,11 +153,11 @@ def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Findi
     first, flipped = solves[0]
     if not source.is_traced(first) or is_idle(source.project, source.place(first)):
         return
+    if _by_a_factor(first, source) is not None:
+        return  # told one by one: no solve of these has anything to factor
     later = [(call, turned) for call, turned in solves[1:] if not source.apart(first, call)]
     turned = [call for call, other in later if other != flipped]
     beside = [call for call, other in later if other == flipped and _is_another(call, first, source)]
-    if _by_a_factor(first, source) is not None:
-        return  # told one by one: no solve of these has anything to factor
     if turned:
         yield source.finding(
             turned[0],
@@ -187,12 +180,17 @@ def _options(call: cst.Call, source: Source) -> tuple[str, ...]:
 
 def _matrix(call: cst.Call) -> tuple[cst.Name | None, bool]:
     """The name of the matrix, and whether it is transposed."""
-    match argument(call, 0, "a"):
-        case cst.Name() as name:
-            return name, False
-        case cst.Attribute(value=cst.Name() as name, attr=cst.Name(attr)) if attr in TRANSPOSES:
-            return name, True
-    return None, False
+    given = argument(call, 0, "a")
+    matrix, is_turned = _untransposed(given) if given is not None else (None, False)
+    return (matrix, is_turned) if isinstance(matrix, cst.Name) else (None, False)
+
+
+def _untransposed(matrix: cst.BaseExpression) -> tuple[cst.BaseExpression, bool]:
+    """x, of `x` and of `x.T`, and whether it is transposed."""
+    match matrix:
+        case cst.Attribute(value=inner, attr=cst.Name(attr)) if attr in TRANSPOSES:
+            return inner, True
+    return matrix, False
 
 
 def _is_another(call: cst.Call, first: cst.Call, source: Source) -> bool:

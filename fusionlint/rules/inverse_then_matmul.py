@@ -15,6 +15,7 @@ from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, side_of_factor, small_matrix
+from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.values import kind
@@ -154,8 +155,7 @@ def _is_of_rows(found: _Product, source: Source) -> bool:
     reduced along its rows. Of these there are many more than the matrix has."""
     if not isinstance(found.other, cst.Name):
         return False
-    above = [source.parent(use.node) for use in source.uses(found.other) if not use.is_write]
-    if any(isinstance(each, cst.Attribute) and _asks_for_rows(source.parent(each)) for each in above):
+    if any(_asks_for_rows(source.parent(each)) for each in attributes_of(found.other, source)):
         return True
     name = source.assigned_name(found.whole)
     return any(_goes_along_rows(read, source) for read in (source.reads(name) if name is not None else ()))

@@ -14,7 +14,7 @@ from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, small_matrix
-from fusionlint.patterns.options import default_given
+from fusionlint.patterns.options import as_given
 from fusionlint.patterns.quadratic import is_of, is_quadratic
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -159,8 +159,7 @@ def _may_be_negative(factor: cst.BaseExpression, source: Source) -> bool:
 def _is_tiny(factor: cst.BaseExpression, source: Source) -> bool:
     """Whether a factor may be as small as the rounding of a float32 matrix, `1e-6`, `jnp.maximum(damping, 1e-6)` or a
     parameter `ridge=1e-8`: what that leaves of a Gram matrix need not be definite, of which Cholesky makes NaN."""
-    given = default_given(factor, source) if isinstance(factor, cst.Name) else None
-    match given or source.meant(factor):
+    match as_given(factor, source):
         case cst.Float() as number:
             return number.evaluated_value < _ROUNDED
         case cst.Call(args=[_, cst.Arg(value=cst.Float() as number)]) as call:

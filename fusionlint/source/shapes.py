@@ -18,19 +18,26 @@ def shapes_of_loop(loop: ast.For | ast.AsyncFor) -> Iterator[Shape]:
     """What is seen of a loop's own statements: that a call in it is handed first what it replaces, `x = layer(x)`,
     `x, state = layer(x, state)`, or what is taken out of what it returns, `out = layer(x)` with `x = out[0]`; and that
     it is handed rows besides, `x = layer(x, w[i])`."""
-    taken: dict[str, set[str]] | None = None
-    for statement in () if _is_written_out(loop.iter) else loop.body:
+    stored = [] if _is_written_out(loop.iter) else [*_calls_stored(loop.body)]
+    taken = _taken_out(loop.body) if stored else {}
+    for name, call in stored:
+        handed, *_ = (*call.args, *(keyword.value for keyword in call.keywords))
+        if names_in(handed).isdisjoint({name, *taken.get(name, ())}):
+            continue
+        yield "handed on in a loop"
+        if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
+            yield "handed on with rows in a loop"
+
+
+def _calls_stored(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.Call]]:
+    """The calls with arguments whose result, or the first part of it, is all that a statement stores, each with its
+    name."""
+    for statement in statements:
         match statement:
             case ast.Assign(
                 targets=[ast.Name(name) | ast.Tuple(elts=[ast.Name(name), *_]), *_], value=ast.Call() as call
             ) if call.args or call.keywords:
-                handed, *_ = (*call.args, *(keyword.value for keyword in call.keywords))
-                taken = _taken_out(loop.body) if taken is None else taken
-                if names_in(handed).isdisjoint({name, *taken.get(name, ())}):
-                    continue
-                yield "handed on in a loop"
-                if call.args[1:] and all(isinstance(other, ast.Subscript) for other in call.args[1:]):
-                    yield "handed on with rows in a loop"
+                yield name, call
 
 
 def is_few(node: ast.expr) -> bool:

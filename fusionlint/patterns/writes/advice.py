@@ -18,10 +18,10 @@ from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,
-    behind,
     fuses_on_a_gpu,
     is_called_a_slice,
     leaves,
+    numbers_along,
     said_along,
 )
 from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
@@ -31,11 +31,11 @@ from fusionlint.patterns.writes.interleaved import interleaved
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.writes.needed import may_need
-from fusionlint.patterns.writes.one_place import are_rebound, written_once
+from fusionlint.patterns.writes.one_place import written_once
 from fusionlint.patterns.writes.seen import Seen, are_apart, see
 from fusionlint.patterns.writes.stack import begins_a_list, stack
 from fusionlint.patterns.writes.stands import Stands, holds_slices
-from fusionlint.patterns.writes.words import masked
+from fusionlint.patterns.writes.words import FIRST, masked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -43,7 +43,6 @@ from fusionlint.source.walk import dotted
 _LONG = 60
 # So many elements are listed one by one: three by three by three.
 _FEW = 27
-_FIRST = "compute the values first, each into a name of its own; then "
 _OF_THE_EARLIER = "; if two places may be equal, make the later value from the earlier one"
 _UNLESS = (
     "; not where two places may be equal, of which a scatter leaves open which value stays: there {jnp}.where, "
@@ -78,11 +77,10 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
-        first = _FIRST if are_rebound(writes, source) else ""
-        return Advice(f"{first}{written_once(writes, told.array, source)}", _pair(told))
+        return Advice(written_once(writes, told.array, source), _pair(told))
     if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
-        return Advice(f"{_FIRST}{line or _outline(told)}{again}", _pair(told))
+        return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told))
     if line is not None:
         return Advice(line, ALONG)
     if begins_a_list(writes, source):
@@ -293,7 +291,7 @@ def _outline(told: _Told) -> str:
     if seen.are_elements and along_one_axis(told.writes) is not None:
         chosen = f"{jnp}.where(«k» == second, ..., {jnp}.where(«k» == first, ..., {told.array}))"
         unless = "" if seen.are_numbers else ", where each place is one number"
-        along = f"`«k» = {jnp}.arange(«n»)` along that axis{behind(told.writes[0], told.source, jnp)}"
+        along = numbers_along(told.writes[0], told.source, jnp)
         return f"one {jnp}.where inside the other: {chosen}, with {along}{unless}"
     if seen.are_sums and seen.is_known and Stands.SLICE in seen.stand:
         return f"one sum of them, each brought to its place by {jnp}.pad"

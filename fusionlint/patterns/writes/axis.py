@@ -140,7 +140,6 @@ def _of_arrays(writes: Sequence[Write]) -> str:
 
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
     """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
-    along = f"`«k» = {jnp}.arange(«n»)` along that axis{behind(writes[0], source, jnp)}"
     methods = {write.method for write in writes}
     told = [(as_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
     text = array
@@ -154,10 +153,15 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
         text = f"{array} {sign} {jnp}.where(«k» == «i», value, {nothing}), one for each place,"
     elif len(methods) > 1 or not (sign or methods == {"set"}) or is_long:
         text = f"{jnp}.where(«k» == «i», value, {array}), one inside the other,"
-    return f"{text} with {along}"
+    return f"{text} with {numbers_along(writes[0], source, jnp)}"
 
 
-def behind(write: Write, source: Source, jnp: str) -> str:
+def numbers_along(write: Write, source: Source, jnp: str) -> str:
+    """The places that a `where` over one axis compares, and how its values stand beside them."""
+    return f"`«k» = {jnp}.arange(«n»)` along that axis{_behind(write, source, jnp)}"
+
+
+def _behind(write: Write, source: Source, jnp: str) -> str:
     """What an array among the values needs to stand in a `where`, if other axes come before the one of the places."""
     axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
     if axis == 0 or write.value is None or is_literal(write.value) or kind(write.value, source) == "scalar":

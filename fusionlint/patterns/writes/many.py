@@ -23,6 +23,7 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
+from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import root
@@ -142,8 +143,7 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
 
 def _is_measured(name: cst.Name, source: Source) -> bool:
     """Whether somebody asks how many there are, `places.shape[0]`: one number has no length."""
-    above = [source.parent(read.node) for read in source.uses(name) if not read.is_write]
-    return any(isinstance(each, cst.Attribute) and each.attr.value in ("shape", "size") for each in above)
+    return any(each.attr.value in ("shape", "size") for each in attributes_of(name, source))
 
 
 def _is_a_column(value: cst.BaseExpression | None) -> bool:

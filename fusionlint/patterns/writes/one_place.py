@@ -13,6 +13,7 @@ from fusionlint.patterns.at import Part, Write, constant, place_of
 from fusionlint.patterns.calls import as_operand, brief
 from fusionlint.patterns.writes.axis import is_called_a_slice
 from fusionlint.patterns.writes.between import is_rebound, reads_back
+from fusionlint.patterns.writes.words import FIRST
 from fusionlint.source.tree import Source
 
 _OPERATORS = {"add": "+", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/"}
@@ -29,16 +30,16 @@ def written_once(writes: Sequence[Write], array: str, source: Source) -> str:
     """What one write has to say to do what all of `writes` do, one after the other, to the array that is called so."""
     place = place_of(writes[0], source)
     there = f"{array}[{place}]"
-    is_told_apart = reads_back(writes, source) or are_rebound(writes, source)
-    made = None if is_told_apart else _made(writes, there, source)
+    first = FIRST if _are_rebound(writes, source) else ""
+    made = None if first or reads_back(writes, source) else _made(writes, there, source)
     once = f"{array}.at[{place}].set({made})" if made is not None else ""
     shown = brief(once, _LONG, "") or f"one `.set` of what the writes make of {brief(there, _LONG, f'{array}[...]')}"
     # What is multiplied at a place that is named twice is multiplied twice; set, once.
     is_sure = writes[-1].method == "set" or all(map(_is_once, writes[0].index))
-    return shown if is_sure else f"{shown}, where the index names no place twice"
+    return f"{first}{shown}" if is_sure else f"{first}{shown}, where the index names no place twice"
 
 
-def are_rebound(writes: Sequence[Write], source: Source) -> bool:
+def _are_rebound(writes: Sequence[Write], source: Source) -> bool:
     """Whether what stays of the writes is said by names that mean something else at one than at another: what is set
     leaves nothing of those before."""
     last = max((i for i, write in enumerate(writes) if write.method == "set"), default=0)

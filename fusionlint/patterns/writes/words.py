@@ -5,6 +5,8 @@ In: what jax.numpy is called, and whether a value is more than one number. Out: 
 
 from __future__ import annotations
 
+# Where a value is not what its name says at the last write.
+FIRST = "compute the values first, each into a name of its own; then "
 # Where one path through `if`s writes again and again.
 BEHIND_IFS = "behind the `if`s, which choose the places and the values: "
 
