@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names, is_cpu_log
 from fusionlint.stages import Stages, stages
 
 if TYPE_CHECKING:
-    from fusionlint.rule import Rule
+    from fusionlint.rule import BarrierCheck, Rule
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -149,7 +149,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
     after = at_their_calls(after, before) if before else after
     platform, rates = _platform(artifacts.target)
-    speaking = [rule for rule in rules if rule.barrier_sensors and _speaks_for(rule, platform)]
+    speaking = [*_sensors(rules, platform)]
     every = _kernels(artifacts, after, platform, rates)
     found = barriers(after, _verdicts(artifacts, after), lost(before) if before else Lost())
     by_name = {kernel.name: kernel for kernel in every}
@@ -199,11 +199,15 @@ def _platform(name: str) -> tuple[Platform, Rates | None]:
     return target.platform, Rates(target.memory_bandwidth, target.launch_us or 0.0, target.clock_hz)
 
 
-def _speaks_for(rule: Rule, platform: Platform) -> bool:
-    """Whether the first table of the rule's page shows harm on the hardware of that platform: what helps a GPU may cost
-    a CPU, and a sensor recognises what the page begins with."""
+def _sensors(rules: Sequence[Rule], platform: Platform) -> Iterator[tuple[str, BarrierCheck]]:
+    """The barrier sensors that speak for the hardware of that platform, each with its rule's name: those that
+    recognise a pair of the page whose table shows harm there. What helps a GPU may cost a CPU."""
     measured_as = next(target.measured_as for target in TARGETS if target.platform == platform)
-    return any(not {"any", measured_as}.isdisjoint(on) for on in rule.page.targets_of[:1])
+    for rule in rules:
+        harmed = rule.page.targets_of if rule.barrier_sensors else ()
+        for check, pair in rule.barrier_sensors:
+            if not {"any", measured_as}.isdisjoint(harmed[pair] if pair < len(harmed) else ()):
+                yield rule.name, check
 
 
 def _kernels(artifacts: Artifacts, module: hlo.Module, platform: Platform, rates: Rates | None) -> tuple[Kernel, ...]:
@@ -257,10 +261,11 @@ def _dearest_first(explained: ExplainedBarrier) -> tuple[float, int, int]:
     return -(price.moving + price.launching if price else 0.0), -barrier.bytes * barrier.crossings, -barrier.launches
 
 
-def _explained(barrier: Barrier, module: hlo.Module, rules: Sequence[Rule], cost: Price | None) -> ExplainedBarrier:
-    for rule in rules:
-        for sensor in rule.barrier_sensors:
-            advice = sensor(barrier, module)
-            if advice is not None:
-                return ExplainedBarrier(barrier, rule.name, advice, cost)
+def _explained(
+    barrier: Barrier, module: hlo.Module, sensors: Iterable[tuple[str, BarrierCheck]], cost: Price | None
+) -> ExplainedBarrier:
+    for name, check in sensors:
+        advice = check(barrier, module)
+        if advice is not None:
+            return ExplainedBarrier(barrier, name, advice, cost)
     return ExplainedBarrier(barrier, "", "", cost)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from fusionlint.installed import entry_points, version
 from fusionlint.page import Page, pages_folder, read_page
@@ -88,6 +88,13 @@ class SourceSensor(NamedTuple):
         return source.runs(place.scope, self.where) and (self.like is None or self.like(source.whole(call)))
 
 
+class BarrierSensor(NamedTuple):
+    """What a check of the compiled program is asked about, and the number of the page's pair that it recognises."""
+
+    check: BarrierCheck
+    pair: int = 0
+
+
 @dataclass(slots=True)
 class Rule:
     """One cause of harm. A rule module holds `rule = Rule(__name__, harm=...)` and decorates free functions with
@@ -96,7 +103,7 @@ class Rule:
     module: str
     harm: Harm
     source_sensors: list[SourceSensor] = field(default_factory=list)
-    barrier_sensors: list[BarrierCheck] = field(default_factory=list)
+    barrier_sensors: list[BarrierSensor] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -141,10 +148,21 @@ class Rule:
 
         return register
 
-    def barrier(self, check: BarrierCheck) -> BarrierCheck:
-        """Ask the decorated `(barrier, module) -> advice or None` about every barrier of a compiled program."""
-        self.barrier_sensors.append(check)
-        return check
+    @overload
+    def barrier(self, check: BarrierCheck) -> BarrierCheck: ...
+
+    @overload
+    def barrier(self, *, pair: int) -> Callable[[BarrierCheck], BarrierCheck]: ...
+
+    def barrier(self, check: BarrierCheck | None = None, *, pair: int = 0) -> Any:
+        """Ask the decorated `(barrier, module) -> advice or None` about every barrier of a compiled program, on the
+        targets for which the page's pair of that number shows harm."""
+
+        def register(check: BarrierCheck) -> BarrierCheck:
+            self.barrier_sensors.append(BarrierSensor(check, pair))
+            return check
+
+        return register if check is None else register(check)
 
 
 class Catalogue(NamedTuple):

@@ -25,23 +25,36 @@ def writer_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
     return module.computations[barrier.computation].instructions[barrier.writer]
 
 
+def readers_of(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
+    """The kernels that read the value, in program order."""
+    for name in barrier.readers:
+        yield next(c.instructions[name] for c in module.computations.values() if name in c.instructions)
+
+
 def first_uses(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
     """The instructions that the value goes into: of a fusion those that use it, or, where it came from elsewhere, by a
     loop for one, what has its shape."""
     shape = value_of(barrier, module).shape
     here = module.computations[barrier.computation].instructions
     names = {*_names(barrier.value, here)}
-    for name in barrier.readers:
-        reader = next(c.instructions[name] for c in module.computations.values() if name in c.instructions)
+    for reader in readers_of(barrier, module):
         body = module.body(reader)
         if body is None:
             yield reader
             continue
-        given = [one in names for one in reader.operands] if name in here else []
+        given = [one in names for one in reader.operands] if reader.name in here else []
         alike = [one.shape.dims == shape.dims and one.shape.dtype == shape.dtype for one in body.parameters]
         for is_it, parameter in zip(given if any(given) else alike, body.parameters, strict=True):
             if is_it:
                 yield from (body.instructions[user] for user in parameter.users)
+
+
+def is_handed_out(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is, as it is, a result of the computation that makes it."""
+    here = module.computations[barrier.computation]
+    root = here.instructions[here.root]
+    results = set(root.operands) if root.opcode == "tuple" else {root.name}
+    return not results.isdisjoint(_names(barrier.value, here.instructions))
 
 
 def _names(value: str, here: Mapping[str, hlo.Instruction]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -22,6 +23,7 @@ from fusionlint.patterns.choice import (
     written_shape,
 )
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.searches import searched_for
 from fusionlint.patterns.softmax import SOFTMAX
 from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.values import kind
@@ -29,6 +31,10 @@ from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -70,6 +76,17 @@ def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]
             write=_few(made, made.p, source),
             pair=2,
         )
+
+
+@rule.barrier
+def drawn_by_a_search(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in the loop by which a choice looks its draws up in the sums of the probabilities."""
+    if searched_for(barrier, module) != "choice":
+        return None
+    return (
+        "jax.random.categorical(key, jnp.log(p)) instead of choice(p=p): other draws for a key, without a loop; many "
+        'draws from many values: jnp.searchsorted of their sums with method="scan_unrolled"'
+    )
 
 
 def _is_beside_a_factorization(node: cst.Call, source: Source) -> bool:

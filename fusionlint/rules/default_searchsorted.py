@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -18,6 +19,7 @@ from fusionlint.patterns.loop_bodies import is_body_of_a_loop
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_unchanged_between
+from fusionlint.patterns.searches import searched_for
 from fusionlint.patterns.under import VMAPS, is_mapped_by_the_host, under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
@@ -25,6 +27,10 @@ from fusionlint.source.names import JIT
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -119,6 +125,22 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
             'method="compare_all"), and the line between the two neighbours, as on the page',
             pair=2,
         )
+
+
+@rule.barrier
+def searched_in_a_loop(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in the loop of a search."""
+    if searched_for(barrier, module) != "search":
+        return None
+    return f"jnp.searchsorted(..., {_METHOD}): the same search without a loop"
+
+
+@rule.barrier(pair=1)
+def interpolated_by_a_loop(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in the loop by which jnp.interp searches."""
+    if searched_for(barrier, module) != "interp":
+        return None
+    return f"write jnp.interp out around jnp.searchsorted(..., {_METHOD}): by itself it searches in a loop"
 
 
 def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:

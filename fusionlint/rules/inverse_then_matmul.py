@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.factored import is_inverse_for_a_product, rows_factored
 from fusionlint.patterns.matrices import PRODUCTS, side_of_factor, small_matrix
 from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.same import is_same_at
@@ -22,6 +23,10 @@ from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -98,6 +103,14 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
     write = f"{solve}({shown}, {other or _shown(found.other, source)})"
     yield source.finding(node, message, write=write, edits=edits)
+
+
+@rule.barrier
+def inverse_written_for_a_product(barrier: Barrier, module: hlo.Module) -> str | None:
+    """An inverse that one product reads: of two or three rows small-linear-algebra speaks."""
+    if not is_inverse_for_a_product(barrier, module) or (rows_factored(barrier, module) or 0) <= _AXES:
+        return None
+    return "jnp.linalg.solve(a, b) instead of jnp.linalg.inv(a) @ b: no whole inverse, and no product behind it"
 
 
 def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> tuple[str, str, int] | None:

@@ -88,16 +88,32 @@ def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
     writer = writer_of(barrier, module)
     inside = module.body(writer)
     steps = (writer, *(inside.instructions.values() if inside else ()))
-    made = any(_is_made_in_a_loop(step, module) for step in steps)
-    return "split the key once before the loop and scan over the keys" if made else None
+    loops = {loop for step in steps if (loop := _loop_around_the_split(step, module))}
+    is_counted = any(_is_of_known_length(loop, barrier.computation, module) for loop in loops)
+    return "split the key once before the loop and scan over the keys" if is_counted else None
 
 
-def _is_made_in_a_loop(step: hlo.Instruction, module: hlo.Module) -> bool:
-    """Whether a split stands in a loop of the user's: jax.random.gamma has one of its own, whose keys are nobody's."""
+def _loop_around_the_split(step: hlo.Instruction, module: hlo.Module) -> str | None:
+    """The op_name of the user's loop in whose body a split stands, None without one: jax.random.gamma has one of its
+    own, whose keys are nobody's."""
     name = next((name for name in _MAKES_KEYS if name in step.op_name), None)
     before = step.op_name.partition(name)[0] if name else ""
     loop, inside, _ = before.rpartition("/body")
-    return bool(inside) and not is_path_of_jax(before, step.stack) and not is_loop_of_jax(loop, step, module)
+    is_theirs = inside and not is_path_of_jax(before, step.stack) and not is_loop_of_jax(loop, step, module)
+    return loop if is_theirs else None
+
+
+def _is_of_known_length(op_name: str, computation: str, module: hlo.Module) -> bool:
+    """Whether the loop of that op_name around a computation has a length: of one that ends when it ends nobody knows
+    how many keys to split before."""
+    from fusionlint.hlo.trips import trip_count
+
+    for name, caller in module.callers(computation):
+        if caller.opcode == "while" and caller.op_name == op_name:
+            return trip_count(module, module.computations[name], caller) is not None
+        if _is_of_known_length(op_name, name, module):
+            return True
+    return False
 
 
 def _is_small_step(place: Place, source: Source) -> bool:

@@ -4,6 +4,7 @@ numbers that go through an array for a product: `x, y = jnp.dot(jnp.array([[a, b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,12 +12,17 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.choice import listed
 from fusionlint.patterns.elementwise import is_worked_on, worked_on
+from fusionlint.patterns.factored import rows_factored
 from fusionlint.patterns.matrices import PRODUCTS, small_matrix
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -40,6 +46,16 @@ def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"a {n} by {n} matrix goes through a library's factorization: several launches for a few products",
         write=_written_out(rows, source) if n == 2 else "the cofactors by jnp.cross of the rows, over the determinant",
     )
+
+
+@rule.barrier
+def part_of_a_small_factorization(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory around the factorization of a matrix of two or three rows."""
+    rows = rows_factored(barrier, module)
+    if rows not in (2, 3):
+        return None
+    by = "the adjugate" if rows == 2 else "the cofactors, by jnp.cross of its rows,"
+    return f"write the inverse of the {rows} by {rows} matrix out, {by} over the determinant: arithmetic that fuses"
 
 
 def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:
