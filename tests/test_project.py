@@ -441,3 +441,18 @@ def test_a_folder_whose_name_cannot_be_imported_is_no_package(tmp_path: Path) ->
         folder.mkdir()
         (folder / "__init__.py").touch()
     assert stand(tmp_path / "jax-md" / "jax_md" / "space.py").module == "jax_md.space"
+
+
+def test_a_package_in_a_namespace_is_found_by_both_names() -> None:
+    texts = {
+        "cloud/sim/env.py": ("sim.env", "def step(x): ..."),
+        "python/cloud/__init__.py": ("cloud", "version = 1"),
+        "cloud/sim/run.py": ("sim.run", "import cloud.sim.env\nfrom cloud.sim import env\nfrom sim.env import step"),
+    }
+    facts = {
+        path: read_facts(text, path, module, is_package=path.endswith("__init__.py"))
+        for path, (module, text) in texts.items()
+    }
+    project = Project(facts)
+    for name in ("cloud.sim.env.step", "env.step", "step"):
+        assert qualified(project, "cloud/sim/run.py", "", name) == "sim.env:step"

@@ -31,15 +31,17 @@ _NEUTRAL = {
 }  # fmt: skip
 _CHOICES = {"max": "maximum", "min": "minimum"}
 _LONG = 30
-# The measured pairs of the page: what a scatter changes, what is divided by ones, and what a GPU fuses all the same.
-_CHANGED, _BY_ONES, _FUSED = range(3)
+# The measured pairs of the page: what a scatter changes, what is divided by ones, what a GPU fuses all the same, and
+# what is changed in steps.
+_CHANGED, _BY_ONES, _FUSED, _IN_STEPS = range(4)
 
 
 @rule.source("Call", calls=tuple(f".at.{method}" for method in (*_NEUTRAL, *_CHOICES)))
 def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """One number, and places along a later axis that are written out: no other write goes before or follows."""
+    """One number, and places along a later axis that are written out, or every so many along any: no other write goes
+    before or follows."""
     write = at_write(node)
-    if write is None or not _is_along_a_later_axis(write) or not source.is_traced(node):
+    if write is None or not (_is_along_a_later_axis(write) or _is_in_steps(write)) or not source.is_traced(node):
         return
     if not is_for_traces(node, source):
         return
@@ -54,7 +56,11 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     if is_for_a_picture(source.project, source.place(node)):
         return
     is_fused, is_by_ones = is_at_an_end(write) or has_three_axes(write), write.method in BY_ONES
-    if is_fused and is_by_ones:
+    if is_by_ones and (is_fused or _is_in_steps(write)):
+        return
+    if _is_in_steps(write):
+        what = "every other part is read, changed and written back by a scatter, which fuses with nothing"
+        yield source.finding(node, what, write=_instead(write, source), pair=_IN_STEPS)
         return
     what, pair = "a part of each row is read, changed and written back by a scatter", _FUSED
     if is_by_ones:  # which is how jax does that
@@ -70,6 +76,15 @@ def _is_along_a_later_axis(write: Write) -> bool:
     rows are changed in place."""
     parts = [part for part in write.index if not is_whole(part)]
     return len(parts) == 1 and is_whole(write.index[0]) and _is_written_out(parts[0])
+
+
+def _is_in_steps(write: Write) -> bool:
+    """`.at[1::2]`, `.at[:, ::2]`: numbers that are written out, and no end."""
+    match [part for part in write.index if not is_whole(part)]:
+        case [cst.Slice(lower=first, upper=None, step=cst.Integer() as step)]:
+            begin = 0 if first is None else constant(first)
+            return begin is not None and 0 <= begin < step.evaluated_value
+    return False
 
 
 def _is_written_out(part: Part) -> bool:

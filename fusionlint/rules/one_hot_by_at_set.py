@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.lazily import regex
 from fusionlint.patterns.at import (
     WRITES,
     Part,
@@ -15,72 +14,96 @@ from fusionlint.patterns.at import (
     at_write,
     constant,
     elements,
-    inside,
-    is_none,
+    is_literal,
     is_static,
     is_whole,
 )
-from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.calls import argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.mapped import counts_elements
+from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
+from fusionlint.patterns.writes.into_new import axes_of, fill_of, is_of_truths, is_one, may_be_one, place_among_ranges
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
-_ZEROS = ("jax.numpy.zeros", "jax.numpy.zeros_like")
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _CHOICES = ("jax.lax.select", "jax.numpy.where")
 _LONG = 40
-# What calls itself so is one number, the length of an axis.
-_LENGTH = regex(r"(^|[._])(n|num|dim|size|len|length|count|n_?\w+|num_\w+|\w+_(dim|size|len|length|count|p))$")
 
 
 @rule.source("Call", calls=WRITES)
 def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The literal 1 set at one place of each row or column of zeros, or at one place of a plane of zeros; or, under a
-    vmap, any number at one place of a vector of zeros, or in one row."""
+    """A write into a new array that nothing else reads, at one place of each row or column, or at one place in all."""
     write = at_write(node)
     if write is None or write.method != "set" or write.value is None or not source.is_traced(node):
         return
-    if not (_is_one(write.value) or (_is_of_one_axis(write, source) and under_vmap(node, source))):
+    if not _is_new(write, source) or diagonal(write, source) is not None:
         return
-    if not _is_zeros(write, source) or diagonal(write, source) is not None:
-        return
-    if is_folded([write], source) or (_is_one(write.value) and all(map(_is_known, write.index))):
+    if is_folded([write], source) or all(map(_is_known, write.index)):
         return
     if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
         return  # of several writes chained-at-set speaks
-    if is_concrete(node, source):
-        return
+    if not is_concrete(node, source):
+        yield from _of_ones(write, source) or _of_values(write, source)
+
+
+def _of_ones(write: Write, source: Source) -> list[Finding]:
+    """The literal 1 set at one place of each row or column of zeros, or at one place of a plane of zeros; or, under a
+    vmap, any number at one place of a vector of zeros, or in one row."""
+    node, is_mapped = write.call, under_vmap(write.call, source)
+    if fill_of(write, source) != "0" or not (_is_one(write.value) or (_is_of_one_axis(write, source) and is_mapped)):
+        return []
     if _is_of_rows(write, source):
-        yield source.finding(
-            node,
-            "a scatter writes the one of each row into an array of zeros",
-            write=_one_hot(write.index[1], _length(write, 1, source), "", source),
-            edits=_fix(write, source),
-        )
-    elif _is_of_columns(write, source):
-        yield source.finding(
-            node,
-            "a scatter writes the one of each column into an array of zeros",
-            write=_one_hot(write.index[0], _length(write, 0, source), ", axis=0", source),
-        )
-    elif _is_probe(node, source) or are_few_firsts([write], source):
-        return
-    elif _is_of_a_plane(write, source) or (_is_of_a_row(write, source) and under_vmap(node, source)):
-        single = "a single one" if _is_one(write.value) else "a single number"
-        yield source.finding(
-            node, f"a scatter writes {single} into an array of zeros", write=_compared(write, source), pair=1
-        )
+        what, instead = "row", _one_hot(write.index[1], _length(write, 1, source), "", source)
+        return [_of_each(write, what, instead, 0, source, _fix(write, source))]
+    if _is_of_columns(write, source):
+        instead = _one_hot(write.index[0], _length(write, 0, source), ", axis=0", source)
+        return [_of_each(write, "column", instead, 0, source)]
+    if _is_probe(node, source) or are_few_firsts([write], source):
+        return []
+    if not (_is_of_a_plane(write, source) or (_is_of_a_row(write, source) and is_mapped)):
+        return []
+    return [_of_one(write, source)]
+
+
+def _of_values(write: Write, source: Source) -> list[Finding]:
+    """Whatever is set at one place of each row of zeros; or at one place of a new array, in code that a vmap makes a
+    scatter of."""
+    node = write.call
+    among = place_among_ranges(write, source)
+    if among is not None and fill_of(write, source) == "0" and axes_of(write, source) == len(write.index):
+        return [_of_each(write, "row", _chosen(write, among, source), 2, source)]
+    if source.in_loop(node) or _is_probe(node, source) or are_few_firsts([write], source):
+        return []
+    if not (under_vmap(node, source) or in_environment(node, source)) or axes_of(write, source) != len(write.index):
+        return []
+    places = [part for part in write.index if not _is_known(part)]
+    if not all(may_be_one(part, source) for part in places) or not any(is_one(part, source) for part in places):
+        return []
+    return [] if is_for_a_picture(source.project, source.place(node)) else [_of_one(write, source)]
+
+
+def _of_each(write: Write, what: str, instead: str, pair: int, source: Source, edits: tuple[Edit, ...] = ()) -> Finding:
+    value = "the one" if _is_one(write.value) else "the number"
+    message = f"a scatter writes {value} of each {what} into an array of zeros"
+    return source.finding(write.call, message, write=instead, edits=edits, pair=pair)
+
+
+def _of_one(write: Write, source: Source) -> Finding:
+    single = "a single one" if _is_one(write.value) else "a single number"
+    of = {"0": "zeros", "1": "ones"}.get(fill_of(write, source) or "", "one value")
+    message = f"a scatter writes {single} into an array of {of}"
+    return source.finding(write.call, message, write=_compared(write, source), pair=1)
 
 
 def _is_known(part: Part) -> bool:
@@ -93,29 +116,22 @@ def _is_known(part: Part) -> bool:
 
 
 def _is_probe(node: cst.Call, source: Source) -> bool:
-    """Whether the one goes straight into a function of somebody: `operator(zeros.at[i].set(1))`, to see a column of it.
-    What that does is most of the work."""
-    call = source.handed_to(node)
-    return call is not None and not (source.qualified_name(call.func) or "").startswith("jax.")
+    """Whether all of it goes into a function of somebody: `operator(zeros.at[i].set(1))`, which is most of the work."""
+    name = source.assigned_name(node)
+    calls = [source.handed_to(read) for read in (source.reads(name) if name is not None else [node])]
+    return bool(calls) and all(
+        call is not None and not (source.qualified_name(call.func) or "").startswith("jax.") for call in calls
+    )
 
 
 def _is_of_rows(write: Write, source: Source) -> bool:
     """`.at[arange(n), i]`."""
-    return len(write.index) == 2 and _are_for_each(*write.index[::-1], source)
+    return len(write.index) == 2 and place_among_ranges(write, source) == 1
 
 
 def _is_of_columns(write: Write, source: Source) -> bool:
     """`.at[i, arange(n)]`."""
-    return len(write.index) == 2 and _are_for_each(*write.index, source)
-
-
-def _are_for_each(places: Part, counted: Part, source: Source) -> bool:
-    """Whether there is a place for each number that `counted` counts up to."""
-    every, places = meant(counted, source), meant(places, source)
-    is_arange = isinstance(every, cst.Call) and source.calls(every, "jax.numpy.arange") and len(every.args) == 1
-    if not is_arange or isinstance(places, cst.BaseSlice | cst.Integer | cst.UnaryOperation):
-        return False
-    return not is_a_number(places, source) and not any(map(is_none, inside(places)))  # one for all of them
+    return len(write.index) == 2 and place_among_ranges(write, source) == 0
 
 
 def _is_of_a_plane(write: Write, source: Source) -> bool:
@@ -147,18 +163,7 @@ def _is_counted(part: Part, source: Source) -> bool:
 
 def _is_a_vector(write: Write, source: Source) -> bool:
     """Whether the zeros are seen to have one axis, on which one place is written: what is written is a number."""
-    fresh = meant(root(write), source)
-    shape = argument(fresh, 0, "shape") if isinstance(fresh, cst.Call) else None
-    if len(write.index) != 1 or not source.calls(fresh, "jax.numpy.zeros"):
-        return False
-    match shape:
-        case cst.Tuple(elements=[_]) | cst.Integer():
-            return True
-        case cst.Name() | cst.Attribute():
-            return bool(_LENGTH.search(dotted(shape)))
-        case cst.Call():
-            return source.calls(shape, "len")
-    return False
+    return len(write.index) == 1 and axes_of(write, source) == 1
 
 
 def _is_place(part: Part, source: Source) -> bool:
@@ -179,15 +184,14 @@ def _is_place(part: Part, source: Source) -> bool:
     return False
 
 
-def _is_zeros(write: Write, source: Source) -> bool:
-    """Whether the array is new, of zeros, and used for nothing else."""
+def _is_new(write: Write, source: Source) -> bool:
+    """Whether the array is new, of one value, and used for nothing else."""
     array = root(write)
     if isinstance(array, cst.Name):
         stored = source.written(array)
         if stored is None or len(source.reads(stored)) != 1:
             return False
-    fresh = meant(array, source)
-    return isinstance(fresh, cst.Call) and source.calls(fresh, *_ZEROS)
+    return fill_of(write, source) is not None
 
 
 def _is_written_on(node: cst.Call, source: Source) -> bool:
@@ -224,7 +228,7 @@ def _length(write: Write, axis: int, source: Source) -> str | None:
     if not isinstance(fresh, cst.Call) or not source.calls(fresh, "jax.numpy.zeros"):
         return None
     match argument(fresh, 0, "shape"):
-        case cst.Tuple(elements=[_, _] as lengths) | cst.List(elements=[_, _] as lengths):
+        case cst.Tuple(elements=lengths) | cst.List(elements=lengths) if len(lengths) == len(write.index):
             asked = lengths[axis]
             return source.code(asked.value) if isinstance(asked, cst.Element) else None
     return None
@@ -254,19 +258,42 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
 
 
 def _compared(write: Write, source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp, fill = source.alias("jax.numpy") or "jnp", fill_of(write, source) or "0"
+    fill = {"0": "False", "1": "True"}.get(fill, fill) if is_of_truths(write, source) else fill
+    value = _shown(write.value, source) if write.value is not None else "1"
+    is_plain = fill in ("0", "False") and _is_one(write.value)
     parts = [_shown(part, source) for part in write.index]
     match parts:
         case [one, ":"]:
-            value = _shown(write.value, source) if write.value is not None else "1"
-            return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, 0)"
-        case [one] if not _is_one(write.value) and write.value is not None:
-            return f"{jnp}.where({jnp}.arange(«n») == {one}, {_shown(write.value, source)}, 0)"
+            return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, {fill})"
+        case [one] if not is_plain:
+            return f"{jnp}.where({jnp}.arange(«n») == {one}, {value}, {fill})"
+        case [row, column] if not is_plain:
+            here = f"({jnp}.arange(«h»)[:, None] == {row}) & ({jnp}.arange(«w») == {column})"
+            return f"{jnp}.where({here}, {value}, {fill})"
         case [one] if not source.calls(write.index[0], "tuple"):
             return f"{jnp}.arange(«n») == {one}"
         case [row, column]:
             return f"({jnp}.arange(«h»)[:, None] == {row}) & ({jnp}.arange(«w») == {column})"
     return f"comparisons of {jnp}.arange with the place on each axis, one with the other by `&`"
+
+
+def _chosen(write: Write, among: int, source: Source) -> str:
+    """`jnp.where(jnp.arange(k) == i[..., None], v[..., None], 0)`."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    place, value = _operand(write.index[among], source), write.value
+    if among < len(write.index) - 1:
+        return f"a comparison of {jnp}.arange along that axis with {place}, and {jnp}.where(..., values, 0)"
+    length = _length(write, among, source) or "«k»"
+    one = value is not None and (is_literal(value) or is_a_number(value, source))
+    shown = "values" if value is None else _shown(value, source) if one else f"{_operand(value, source)}[..., None]"
+    unless = "" if one else ", without the second `[..., None]` where it is a number"
+    return f"{jnp}.where({jnp}.arange({length}) == {place}[..., None], {shown}, 0){unless}"
+
+
+def _operand(node: Part, source: Source) -> str:
+    shown = _shown(node, source)
+    return as_operand(node, shown) if isinstance(node, cst.BaseExpression) else shown
 
 
 def _shown(node: Part, source: Source) -> str:

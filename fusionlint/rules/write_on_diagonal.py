@@ -30,7 +30,7 @@ from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import chain, is_last
-from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, meant
+from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -57,7 +57,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
-    if source.calls(meant(length, source), "min") or _is_of_two(length, source):
+    if _is_of_two(length, source):
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
@@ -100,6 +100,11 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
+def _is_the_shorter(length: cst.BaseExpression, source: Source) -> bool:
+    """`min(a.shape[-2:])`: the matrix need not be square."""
+    return source.calls(meant(length, source), "min")
+
+
 def _is_of_two(length: cst.BaseExpression, source: Source) -> bool:
     """Whether the length is one of two that a matrix may have, `shape[0]` of `shape: tuple[int, int]`."""
     match length:
@@ -123,8 +128,11 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array, value = _shown(write.array, source), _as_array(write.value, jnp, _shown(write.value, source))
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
+    if has_axes_behind(write, source):
+        return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis that follows"
     if axes_before(write):
         value, unless = _of_each(write, value, source)
+        unless += f", where {array} is square" if _is_the_shorter(length, source) else ""
         return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){unless}"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
@@ -230,6 +238,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     if (
         len(write.call.args) != 1
         or len(write.index) > 2
+        or has_axes_behind(write, source)
         or source.has_comment(write.call)
         or _is_zeros(write.array, source)
         or _has_more_axes(write.array, source)

@@ -26,8 +26,22 @@ def public(name: str) -> str:
 
 
 def modules_of(names: Mapping[str, str]) -> dict[str, str]:
-    """Dotted module name -> path, of the module names of paths; the first file of a name wins."""
-    return {module: path for path, module in reversed([*names.items()]) if module}
+    """Dotted module name -> path, of the module names of paths; the first file of a name wins. A package in a folder
+    without an __init__.py may be one of a namespace, `google` of google/cloud, and is found by both names."""
+    known = {module: path for path, module in reversed([*names.items()]) if module}
+    for path, module in names.items():
+        if longer := _in_namespace(path, module):
+            known.setdefault(longer, path)
+    return known
+
+
+def _in_namespace(path: str, module: str) -> str:
+    """`mujoco.mjx.types` of mjx/mujoco/mjx/types.py, whose package is called mjx by itself; "" where no folder is
+    around it that could be imported."""
+    inside = path.removesuffix(".py").removesuffix(".pyi").removesuffix("/__init__")
+    folder = inside.removesuffix(module.replace(".", "/"))
+    around = folder.rstrip("/").rpartition("/")[2]
+    return f"{around}.{module}" if "." in module and folder != inside and around.isidentifier() else ""
 
 
 def home_of(name: str, modules: Mapping[str, str]) -> tuple[str | None, str]:

@@ -33,6 +33,8 @@ def found(write: str) -> list[str]:
         ("y.at[..., 0].multiply(-1.0)", "y * jnp.where(i == 0, -1.0, 1)"),
         ("y.at[:, -2:].min(LIMIT)", "jnp.where(i >= n - 2, jnp.minimum(y, LIMIT), y)"),
         ("y.at[:, :k].power(2)", "y ** jnp.where(i < k, 2, 1)"),
+        ("y.at[:, ::2].multiply(-1)", "y * jnp.where(i % 2 == 0, -1, 1)"),
+        ("y.at[:, 1::2].min(LIMIT)", "jnp.where(i % 2 == 1, jnp.minimum(y, LIMIT), y)"),
         ("y.at[:, -k:].min(LIMIT)", "jnp.where(i >= n - k, jnp.minimum(y, LIMIT), y)"),
     ],
 )
@@ -55,7 +57,8 @@ def test_the_numbers_of_an_axis_stand_beside_those_of_the_axes_behind_it(write: 
         "y.at[0].multiply(2.0)",
         "y.at[:3].multiply(2.0)",
         "y.at[:, k].multiply(2.0)",
-        "y.at[:, ::2].multiply(2.0)",
+        "y.at[:, :8:2].multiply(2.0)",
+        "y.at[:, k::2].multiply(2.0)",
         "y.at[:, :].multiply(2.0)",
         "y.at[:, :3].multiply(part)",
         "y.at[:, :3].set(2.0)",

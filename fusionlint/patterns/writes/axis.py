@@ -268,7 +268,10 @@ def _is_program(function: cst.CSTNode, source: Source) -> bool:
 
 
 def compared(part: Part, source: Source) -> str:
-    """The places of a part of an index, as a comparison: `i == 0`, `i < 3`, `(i >= a) & (i < b)`."""
+    """The places of a part of an index, as a comparison: `i == 0`, `i < 3`, `(i >= a) & (i < b)`, `i % 2 == 1`."""
+    if isinstance(part, cst.Slice) and part.step is not None:
+        first = source.code(part.lower) if part.lower is not None else "0"
+        return f"«i» % {source.code(part.step)} == {first}"
     bounds = ((">=", part.lower), ("<", part.upper)) if isinstance(part, cst.Slice) else (("==", part),)
     asked = [f"«i» {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
     return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)

@@ -8,9 +8,11 @@ import libcst as cst
 
 from fusionlint.patterns.at import RANGES, Part, Write, constant, inside, is_fresh, is_whole
 from fusionlint.patterns.carry import written_before
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.writes.chain import is_columns, root
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 # What is handed an array, and not its length.
 DIAGONAL_OF = "jax.numpy.diag_indices_from"
@@ -148,12 +150,18 @@ def _names(part: cst.CSTNode) -> Iterator[str]:
 
 
 def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
-    """n, where the last two axes are written at `jnp.diag_indices(n)` or at `arange(n), arange(n)`, or the array whose
-    diagonal is asked for; None for other places."""
-    parts = [meant(part, source) for part in write.index[axes_before(write) :]]
+    """n, where two axes are written at `jnp.diag_indices(n)`, in one name or two, or at `arange(n), arange(n)`: the
+    last two, or those before all of others; or the array whose diagonal is asked for; None for other places."""
+    index = [part for part in write.index[axes_before(write) :] if not is_whole(part)]
+    parts = [_unpacked_from(index, source) or meant(part, source) for part in index]
     match parts:
-        case [cst.Call(args=[cst.Arg(value=length, star="")])] if source.calls(parts[0], *_DIAGONALS):
-            return length
+        case [cst.BinaryOperation(left=made, operator=cst.Add(), right=cst.Tuple(elements=behind))] if all(
+            is_whole(each.value) or dotted(each.value) == "Ellipsis" for each in behind
+        ):
+            parts = [made]
+    match parts:
+        case [cst.Call(args=[cst.Arg(value=length, star="")]), *_] if source.calls(parts[0], *_DIAGONALS):
+            return length if len({*map(id, parts)}) == 1 else None
         case [cst.Call() as rows, cst.Call() as places]:
             if source.calls(rows, *RANGES) and source.code(rows) == source.code(places) and len(rows.args) == 1:
                 return rows.args[0].value
@@ -161,6 +169,18 @@ def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
             if source.code(places) == source.code(others) and source.calls(rows, "jax.numpy.repeat"):
                 return _tiled(places, source)
     return None
+
+
+def has_axes_behind(write: Write, source: Source) -> bool:
+    """Whether a diagonal is written in the first axes: `.at[i, i, :]`, `.at[jnp.diag_indices(n) + (...,)]`."""
+    return is_whole(write.index[-1]) or isinstance(meant(write.index[-1], source), cst.BinaryOperation)
+
+
+def _unpacked_from(index: Sequence[Part], source: Source) -> cst.Call | None:
+    """The call that two names, all of an index, are unpacked from: `i, j = jnp.diag_indices(n)`."""
+    made = [unpacked(source.written(part), source) for part in index if isinstance(part, cst.Name)]
+    one = made[0] if len(made) == 2 and len(index) == 2 and made[0] is made[1] else None
+    return one if isinstance(one, cst.Call) and source.calls(one, *_DIAGONALS) else None
 
 
 def axes_before(write: Write) -> int:
