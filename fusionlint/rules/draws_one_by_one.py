@@ -1,5 +1,5 @@
-"""Several draws of one distribution, each with a key of its own: `x = uniform(k1)`, `y = uniform(k2)`, `z = uniform(k3)`
-in the step of an environment, where one draw makes all the numbers."""
+"""Several draws of one distribution, each with a key of its own, in what runs in every step: `x = uniform(k1)`,
+`y = uniform(k2)`, `z = uniform(k3)`, where one draw makes all the numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusionlint.patterns.at import constant, inside, is_none, names_read
 from fusionlint.patterns.calls import argument, brief, has_only
 from fusionlint.patterns.choice import is_drawn_once
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.environments import in_environment, is_stepped
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop
 from fusionlint.patterns.unpacked import unpacked
@@ -128,13 +128,12 @@ def _independent(draws: Sequence[_Draw], source: Source) -> list[_Draw]:
 
 def _is_of(node: cst.CSTNode, calls: Sequence[cst.Call], source: Source, depth: int) -> bool:
     """Whether `node` is, near or far, made of what one of `calls` returned."""
-    for part in inside(node):
-        if any(part is call for call in calls):
+    if any(part is call for part in inside(node) for call in calls):
+        return True
+    for name in names_read(node):
+        value = source.value(name) or unpacked(source.written(name), source)
+        if depth and value is not None and _is_of(value, calls, source, depth - 1):
             return True
-        if depth and isinstance(part, cst.Name):
-            value = source.value(part) or unpacked(source.written(part), source)
-            if value is not None and _is_of(value, calls, source, depth - 1):
-                return True
     return False
 
 
@@ -142,7 +141,8 @@ def _is_hot(node: cst.CSTNode, source: Source) -> bool:
     """Whether this is drawn again and again: outside of what makes something once a few kernels are nothing."""
     if not source.is_traced(node) or is_concrete(node, source) or is_drawn_once(node, source):
         return False
-    return under_loop(node, source) or runs_often(source.project, source.place(node))
+    place = source.place(node)
+    return under_loop(node, source) or runs_often(source.project, place) or is_stepped(source.project, place)
 
 
 def _finding(draws: Sequence[_Draw], source: Source) -> Finding:
@@ -175,6 +175,16 @@ def _numbers(draws: Sequence[_Draw], name: str, source: Source) -> str:
 
 def _pieces(draws: Sequence[_Draw], name: str, source: Source) -> str:
     shapes = {source.code(draw.shape) for draw in draws if draw.shape is not None}
+    others = [(other, place) for other, place, _ in _DRAWS[draws[0].name].others]
+    bounds = {tuple(_text(argument(draw.call, at, other), source) for other, at in others) for draw in draws}
     if len(shapes) == 1 and all(draw.shape is not None for draw in draws):
-        return f"one draw with a leading axis of {len(draws)}: the numbers are others, of the same distribution"
-    return f"one draw of all, `{name}(«key», (n,))`, cut into pieces: the numbers are others, of the same distribution"
+        how = f"one draw with a leading axis of {len(draws)}"
+    else:
+        how = f"one draw of all, `{name}(«key», (n,){', ...' * bool(others)})`, cut into pieces"
+    if len(bounds) > 1:
+        how += f", {' and '.join(other for other, _ in others)} as arrays"
+    return f"{how}: the numbers are others, of the same distribution"
+
+
+def _text(value: cst.BaseExpression | None, source: Source) -> str:
+    return "" if value is None else source.code(value)
