@@ -34,6 +34,11 @@ def is_in_environment(project: Project, place: Place) -> bool:
     return place in _games(project)
 
 
+def is_stepped(project: Project, place: Place) -> bool:
+    """Whether an environment's step runs this: a reset only where a step makes one."""
+    return place in _stepped(project)
+
+
 def is_observed(project: Project, place: Place) -> bool:
     """Whether an environment runs this in what is no picture of it for people: what it draws then it looks at, by
     what it was made with too: `self.view = make_view(8)`."""
@@ -46,6 +51,13 @@ def _games(project: Project) -> frozenset[Place]:
     found = _environments(project, methods)
     owners = (*found, *_made_for(project, found))
     return taken_on(project, (method for owner in owners for method in methods.get(owner, ())))
+
+
+@of_project
+def _stepped(project: Project) -> frozenset[Place]:
+    methods = project.methods()
+    own = (method for owner in _environments(project, methods) for method in methods[owner])
+    return taken_on(project, (method for method in own if _STEP.match(method.scope.rpartition(".")[2])))
 
 
 @of_project

@@ -1,4 +1,5 @@
-"""A sorted array gathered by its own order, `order = jnp.argsort(x)`, `x[order]`: the sort has it at hand."""
+"""A sorted array gathered by its own order, `order = jnp.argsort(x)`, `x[order]`, or sorted once more, `jnp.sort(x)`:
+the sort has it at hand."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.picked import Pick, picks
 from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.patterns.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
+from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -20,8 +23,9 @@ rule = Rule(__name__, harm="fusion")
 
 _ORDER = "jax.numpy.argsort"
 _LONG = 40
-# The measured pairs of the page: arrays of one shape, and those of a falling order.
-_ALONE, _FALLING = range(2)
+_SORT = "jax.numpy.sort"
+# The measured pairs of the page: arrays of one shape, those of a falling order, rows sorted twice, and one row.
+_ALONE, _FALLING, _ROWS, _ROW = range(4)
 _GATHERED = "the sort has `{}` in order at hand, and a gather puts it in order once more"
 
 
@@ -31,9 +35,7 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
     sort = sorted_call(node, source) if source.calls(node, _ORDER) and source.is_traced(node) else None
     if sort is None or not isinstance(sort.axis, int):
         return
-    if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
-        return
-    if is_for_a_picture(source.project, source.place(node)):
+    if _is_nothing(node, sort, source):
         return
     given = argument(node, 1, "axis")
     shown = brief(source.code(sort.array), _LONG, "the array")
@@ -47,6 +49,42 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
         write = _instead(node, sort, source, is_alone=is_alone)
         pair = _FALLING if sort.descending and not is_alone else _ALONE
         yield source.finding(own[0].node, _GATHERED.format(shown), write=write, pair=pair)
+
+
+@rule.source("Call", calls=(_SORT,))
+def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The same array is sorted for its order as well: one sort carries the places along. XLA makes one of the two for a
+    TPU alone."""
+    sort = sorted_call(node, source) if source.calls(node, _SORT) and source.is_traced(node) else None
+    function = source.function(node)
+    if sort is None or function is None or not isinstance(sort.axis, int) or _is_nothing(node, sort, source):
+        return
+    calls = (part for part in inside(function.body) if isinstance(part, cst.Call) and source.calls(part, _ORDER))
+    orders = (sorted_call(call, source) for call in calls if source.function(call) is function)
+    if not any(order is not None and _is_of_the_same(sort, order, source) for order in orders):
+        return
+    x, axis = brief(as_argument(sort.array, source), _LONG, "x"), argument(node, 1, "axis")
+    along = f", dimension={source.code(axis)}" if axis is not None else ""
+    yield source.finding(
+        node,
+        f"`{brief(source.code(sort.array), _LONG, 'the array')}` is sorted twice, here and for its order",
+        write=f"values, order = {source.alias('jax') or 'jax'}.lax.sort_key_val({x}, places{along}), where places, "
+        f"{source.alias('jax.numpy') or 'jnp'}.arange along that axis, have the shape of {x}",
+        pair=_ROWS if under_vmap(node, source) or axis is not None else _ROW,
+    )
+
+
+def _is_of_the_same(sort: Sorted, order: Sorted, source: Source) -> bool:
+    first, second = sorted((sort.array, order.array), key=source.order)
+    is_same = (sort.axis, sort.descending) == (order.axis, order.descending)
+    return is_same and is_unchanged_between(first, second, source) and not source.apart(first, second)
+
+
+def _is_nothing(node: cst.Call, sort: Sorted, source: Source) -> bool:
+    """Whether a sort more is nothing beside what is done there, or runs once, on the host or for a picture."""
+    if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
+        return True
+    return is_for_a_picture(source.project, source.place(node))
 
 
 def _is_a_write(array: cst.BaseExpression) -> bool:

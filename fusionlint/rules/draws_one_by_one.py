@@ -1,0 +1,190 @@
+"""Several draws of one distribution, each with a key of its own, in what runs in every step: `x = uniform(k1)`,
+`y = uniform(k2)`, `z = uniform(k3)`, where one draw makes all the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, inside, is_none, names_read
+from fusionlint.patterns.calls import argument, brief, has_only
+from fusionlint.patterns.choice import is_drawn_once
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.environments import in_environment, is_stepped
+from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.under import under_loop
+from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.values import kind
+from fusionlint.rule import Rule
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+
+class _Kind(NamedTuple):
+    """Where the shape and the dtype of a draw stand among its arguments, and what else there is, with its default."""
+
+    shape: int
+    dtype: int
+    others: tuple[tuple[str, int, str | None], ...] = ()
+
+
+_DRAWS = {
+    "uniform": _Kind(1, 2, (("minval", 3, "0.0"), ("maxval", 4, "1.0"))),
+    "randint": _Kind(1, 4, (("minval", 2, None), ("maxval", 3, None))),
+    "bernoulli": _Kind(2, 9, (("p", 1, "0.5"),)),
+    "truncated_normal": _Kind(3, 4, (("lower", 1, None), ("upper", 2, None))),
+    **dict.fromkeys(("normal", "exponential", "gumbel", "laplace"), _Kind(1, 2)),
+}
+_NAMES = tuple(f"jax.random.{name}" for name in _DRAWS)
+# Two keys of one split are two kernels at most; of more a step is made longer by each.
+_SEVERAL = 3
+# Of more numbers than these a kernel of its own is no loss.
+_FEW = 64
+_DEPTH = 4
+_LONG = 60
+
+
+class _Draw(NamedTuple):
+    """A call, of what kind it is, and its shape, None where it is one number."""
+
+    call: cst.Call
+    name: str
+    shape: cst.BaseExpression | None
+
+
+@rule.source("FunctionDef", calls=_NAMES)
+def drawn_one_by_one(function: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """The draws of a function that runs in every step, by what is drawn and the block that they stand in."""
+    groups: dict[tuple[object, ...], list[_Draw]] = {}
+    for node in inside(function.body):
+        if isinstance(node, cst.Call) and source.function(node) is function and (draw := _draw(node, source)):
+            groups.setdefault((draw.name, _dtype(draw, source), _block(node, source)), []).append(draw)
+    for found in groups.values():
+        draws = _independent(found, source)
+        if len(draws) >= _SEVERAL and _is_hot(draws[0].call, source):
+            yield _finding(draws, source)
+
+
+def _draw(node: cst.Call, source: Source) -> _Draw | None:
+    """A draw of one number, of a few, or of an array of an environment, which is one of thousands."""
+    qualified = source.qualified_name(node.func)
+    if qualified not in _NAMES:
+        return None
+    name = qualified.rpartition(".")[2]
+    made = _DRAWS[name]
+    if not has_only(node, 9, "key", "shape", "dtype", *(other for other, *_ in made.others)):
+        return None
+    shape = argument(node, made.shape, "shape")
+    if shape is None or is_none(shape):
+        others = (argument(node, place, other) for other, place, _ in made.others)
+        is_shaped = made.shape > 1 and any(value is not None and kind(value, source) == "array" for value in others)
+        return None if is_shaped else _Draw(node, name, None)  # as the probabilities are
+    if isinstance(shape, cst.Tuple | cst.List) and not shape.elements:
+        return _Draw(node, name, None)
+    return _Draw(node, name, shape) if _is_short(shape) or in_environment(node, source) else None
+
+
+def _is_short(shape: cst.BaseExpression) -> bool:
+    if not isinstance(shape, cst.Tuple):
+        return False
+    sizes = [constant(size.value) for size in shape.elements]
+    return math.prod(size or _FEW + 1 for size in sizes) <= _FEW
+
+
+def _dtype(draw: _Draw, source: Source) -> str:
+    dtype = argument(draw.call, _DRAWS[draw.name].dtype, "dtype")
+    return "" if dtype is None else source.code(dtype)
+
+
+def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
+    """The statements that `node` is always reached with; itself where only some of it is evaluated."""
+    for above in source.ancestors(node):
+        if isinstance(above, cst.IndentedBlock):
+            return above
+        if isinstance(above, cst.IfExp | cst.BaseComp | cst.BooleanOperation):
+            return node
+    return None
+
+
+def _independent(draws: Sequence[_Draw], source: Source) -> list[_Draw]:
+    """Those with keys of their own that need nothing of what the others drew, and stand in no loop."""
+    calls = [draw.call for draw in draws]
+    kept: dict[tuple[object, ...], _Draw] = {}
+    for draw in draws:
+        key = argument(draw.call, 0, "key")
+        if key is None or source.loop(draw.call) is not None:
+            continue
+        rest = [arg.value for arg in draw.call.args if arg.value is not key]
+        if not any(_is_of(part, calls, source, _DEPTH) for part in rest):
+            told = (source.code(key), *(source.written(name) for name in names_read(key)))
+            kept.setdefault(told, draw)
+    return list(kept.values())
+
+
+def _is_of(node: cst.CSTNode, calls: Sequence[cst.Call], source: Source, depth: int) -> bool:
+    """Whether `node` is, near or far, made of what one of `calls` returned."""
+    if any(part is call for part in inside(node) for call in calls):
+        return True
+    for name in names_read(node):
+        value = source.value(name) or unpacked(source.written(name), source)
+        if depth and value is not None and _is_of(value, calls, source, depth - 1):
+            return True
+    return False
+
+
+def _is_hot(node: cst.CSTNode, source: Source) -> bool:
+    """Whether this is drawn again and again: outside of what makes something once a few kernels are nothing."""
+    if not source.is_traced(node) or is_concrete(node, source) or is_drawn_once(node, source):
+        return False
+    place = source.place(node)
+    return under_loop(node, source) or runs_often(source.project, place) or is_stepped(source.project, place)
+
+
+def _finding(draws: Sequence[_Draw], source: Source) -> Finding:
+    first = draws[0].call
+    name = source.code(first.func)
+    is_numbers = all(draw.shape is None for draw in draws)
+    what = "numbers" if is_numbers else "draws"
+    return source.finding(
+        first,
+        f"{len(draws)} {what} of `{name}`, each by a key of its own: the generator is in the program as many times",
+        write=_numbers(draws, name, source) if is_numbers else _pieces(draws, name, source),
+        pair=0 if is_numbers else 1,
+    )
+
+
+def _numbers(draws: Sequence[_Draw], name: str, source: Source) -> str:
+    """`jax.random.uniform(key, (3,), minval=jnp.array([0.0, 1.0, 2.0]), maxval=4.0)`."""
+    made = _DRAWS[draws[0].name]
+    parts = ["«key»", f"({len(draws)},)" if made.shape == 1 else f"shape=({len(draws)},)"]
+    numpy = source.alias("jax.numpy") or "jnp"
+    for other, at, default in made.others:
+        given = [argument(draw.call, at, other) for draw in draws]
+        texts = [source.code(value) if value is not None else default for value in given]
+        if any(text != default for text in texts):
+            several = brief(", ".join(map(str, texts)), _LONG, "...")
+            same = len(set(texts)) == 1
+            parts.append(f"{other}={texts[0] if same else f'{numpy}.array([{several}])'}")
+    return f"one draw, `{name}({', '.join(parts)})`: the numbers are others, of the same distribution"
+
+
+def _pieces(draws: Sequence[_Draw], name: str, source: Source) -> str:
+    shapes = {source.code(draw.shape) for draw in draws if draw.shape is not None}
+    others = [(other, place) for other, place, _ in _DRAWS[draws[0].name].others]
+    bounds = {tuple(_text(argument(draw.call, at, other), source) for other, at in others) for draw in draws}
+    if len(shapes) == 1 and all(draw.shape is not None for draw in draws):
+        how = f"one draw with a leading axis of {len(draws)}"
+    else:
+        how = f"one draw of all, `{name}(«key», (n,){', ...' * bool(others)})`, cut into pieces"
+    if len(bounds) > 1:
+        how += f", {' and '.join(other for other, _ in others)} as arrays"
+    return f"{how}: the numbers are others, of the same distribution"
+
+
+def _text(value: cst.BaseExpression | None, source: Source) -> str:
+    return "" if value is None else source.code(value)

@@ -1,0 +1,74 @@
+"""A matrix that is factored in several ways: by Cholesky for a solve, and once more in the density of a Gaussian or by
+`slogdet`, `inv` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import inside
+from fusionlint.patterns.calls import brief
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
+from fusionlint.patterns.matrices import small_matrix
+from fusionlint.rule import Rule
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_FINITE = ("jax.numpy.isnan", "jax.numpy.isfinite")
+_SCIPY = "jax.scipy.linalg"
+_LONG = 40
+
+Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
+
+
+@rule.source("FunctionDef", "Lambda", calls=(*DENSITIES, *ELIMINATIONS))
+def factored_in_two_ways(body: Body, source: Source) -> Iterator[Finding]:
+    """Two calls, neither in another branch than the other, that factor the matrix which one variable holds."""
+    groups: dict[cst.Name, list[Factored]] = {}
+    for node in inside(body.body):
+        if isinstance(node, cst.Call) and source.function(node) is body and (found := factored(node, source)):
+            written = source.written(found.matrix) if isinstance(found.matrix, cst.Name) else None
+            if written is not None:
+                groups.setdefault(written, []).append(found)
+    for group in groups.values():
+        pairs = ((one, other) for place, one in enumerate(group) for other in group[place + 1 :])
+        ways = ((a, b) for a, b in pairs if a.way != b.way and not source.apart(a.call, b.call))
+        if (two := next(ways, None)) and _is_loud(two[0], source) and not _looks_for_nan(body, source):
+            yield _told(*two, source)
+
+
+def _is_loud(first: Factored, source: Source) -> bool:
+    if not source.is_traced(first.call) or is_idle(source.project, source.place(first.call)):
+        return False
+    return small_matrix(first.matrix, source) is None and not is_concrete(first.call, source)
+
+
+def _looks_for_nan(body: Body, source: Source) -> bool:
+    """Whether the function asks if something is finite: where Cholesky fails, elimination stands in for it."""
+    return any(source.calls(part, *_FINITE) for part in inside(body.body))
+
+
+def _told(first: Factored, other: Factored, source: Source) -> Finding:
+    matrix, ways = source.code(first.matrix), {first.way, other.way}
+    shown = brief(source.code(first.call), _LONG, f"{brief(source.code(first.call.func), _LONG)}(...)")
+    numpy = source.alias("jax.numpy") or "jnp"
+    write = f"f = {numpy}.linalg.cholesky({matrix}) once; {_SCIPY}.cho_solve((f, True), b) solves, "
+    if "density" in ways:
+        write += (
+            f"and with z = {_SCIPY}.solve_triangular(f, x - mean, lower=True) the log density is, but for a constant, "
+            f"-0.5 * z @ z - {numpy}.log({numpy}.diagonal(f)).sum()"
+        )
+    else:
+        write += f"and the log determinant is 2 * {numpy}.log({numpy}.diagonal(f)).sum()"
+    return source.finding(
+        other.call,
+        f"`{matrix}` is factored once more than in `{shown}`, in another way, which XLA does not merge",
+        write=write,
+        pair=0 if "density" in ways else 1,
+    )
