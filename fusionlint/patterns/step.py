@@ -51,8 +51,7 @@ _PARTS = tuple(
 )
 _REDUCING = frozenset(("sum", "max", "min", "mean", "prod", "any", "all", "argmax", "argmin"))
 _BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
-_METHODS = frozenset(("astype", "clip", "squeeze"))
-_PART_METHODS = frozenset(("transpose", "ravel", "flatten", "reshape"))
+_METHODS = frozenset(("astype", "clip", "squeeze", "reshape", "ravel", "flatten"))
 _LOOPS = frozenset(("For", "While", "ListComp", "GeneratorExp", "DictComp", "SetComp", "FunctionDef", "Lambda"))
 
 
@@ -269,7 +268,7 @@ def is_product(node: cst.CSTNode, source: Source) -> bool:
 
 def _lays_out(call: cst.Call, source: Source) -> bool:
     match call.func:
-        case cst.Attribute(attr=cst.Name(value=method)) if method in _PART_METHODS:
+        case cst.Attribute(attr=cst.Name("transpose")):
             return source.qualified_name(call.func) is None
     return source.calls(call, *_PARTS)
 

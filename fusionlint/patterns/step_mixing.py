@@ -6,7 +6,8 @@ In: a Step of a Source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 
 import libcst as cst
 
@@ -19,6 +20,8 @@ from fusionlint.source.tree import Source
 _ACTIVATION = regex(
     r"^(jax\.nn|flax\.(linen|nnx))\.(?!logsumexp|one_hot|(log_)?softmax)|^jax\.(numpy|lax)\.(tanh|logistic|erf)$"
 )
+# What the matrix of a layer is called.
+_OF_A_LAYER = regex(r"^w$|weight|param|layer|kernel", re.I)
 # What weights are divided by that are to add up to one, or what is taken off their logarithms.
 _ADD_UP = ("jax.numpy.sum", "jax.numpy.max", "jax.nn.logsumexp", "jax.scipy.special.logsumexp")
 _ADDING = frozenset(("sum", "max"))
@@ -34,7 +37,7 @@ def has_small_products(step: Step, source: Source) -> bool:
     return any(_adds_up(call, source) for call in calls) or _multiplies_by_its_row(step, source)
 
 
-def looks_up_by_carry(step: Step, source: Source) -> bool:
+def looks_up_by_carry(step: Step) -> bool:
     """Whether a step looks up by what it carries, `row[state]`: steps together look up by what they looked up."""
     carried = _made_of(step.carry, step.body)
     return any(
@@ -63,7 +66,7 @@ def _adds_up(call: cst.Call, source: Source) -> bool:
 def _multiplies_by_its_row(step: Step, source: Source) -> bool:
     """Whether what is made of the row alone multiplies what is made of the carry, here or in a function called."""
     carried = _made_of(step.carry, step.body)
-    of_row = _made_of(step.row, step.body) - carried
+    of_row = {name for name in _made_of(step.row, step.body) - carried if not _OF_A_LAYER.search(name)}
     for node in inside(step.body.body):
         match node:
             case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
@@ -93,5 +96,5 @@ def _made_of(parameter: cst.Name, body: Body) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reads(node: cst.CSTNode, names: frozenset[str] | set[str]) -> bool:
+def _reads(node: cst.CSTNode, names: Collection[str]) -> bool:
     return any(name.value in names for name in names_read(node))

@@ -59,8 +59,6 @@ def rolled(scan: cst.Call, source: Source) -> Rolled | None:
     return Rolled(scan, given, step)
 
 
-
-
 def _makes_a_table(scan: cst.Call, source: Source) -> bool:
     """Whether a step multiplies each of some by each of others, `k[:, :, None] * v[:, None, :]`: the state of a linear
     attention, next to which a launch is nothing."""

@@ -1,4 +1,4 @@
-"""A scan that moves a small state on by products, parts or look-ups, and that nothing unrolls: a filter, an alignment."""
+"""A scan that moves a small state on by products, parts or look-ups, and that nothing unrolls, as a filter does."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def _kind(step: Step, source: Source) -> Kind | None:
         return _MULTIPLYING if is_small else None
     if reductions > _REDUCTIONS:
         return None
-    if looks_up_by_carry(step, source):
+    if looks_up_by_carry(step):
         return _LOOKING
     return None if is_elementwise_step(step.body, source, _REDUCTIONS) else _MOVING

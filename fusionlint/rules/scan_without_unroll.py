@@ -31,7 +31,7 @@ _REDUCTIONS, _REDUCING_STEPS = 2, 8
 def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every step is seen to be elementwise, takes a row, and uses what the one before it left."""
     scan = rolled(node, source)
-    if scan is None or looks_up_by_carry(scan.step, source):
+    if scan is None or looks_up_by_carry(scan.step):
         return
     body = scan.step.body
     is_elementwise = is_elementwise_step(body, source, 0)
