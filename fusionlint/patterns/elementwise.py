@@ -13,10 +13,10 @@ _NAMES = (
     "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh astype "
     "atan atan2 atanh bitwise_and bitwise_invert bitwise_not bitwise_or bitwise_xor cbrt ceil clip conj cos cosh "
     "deg2rad degrees divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod greater "
-    "greater_equal heaviside hypot isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logaddexp2 "
-    "logical_and logical_not logical_or logical_xor maximum minimum mod multiply nan_to_num negative not_equal "
-    "pow power rad2deg radians reciprocal remainder rint round sign sin sinc sinh sqrt square subtract tan tanh "
-    "true_divide trunc where"
+    "greater_equal heaviside hypot isclose isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp "
+    "logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum mod multiply nan_to_num negative "
+    "not_equal pow power rad2deg radians reciprocal remainder rint round sign sin sinc sinh sqrt square subtract "
+    "tan tanh true_divide trunc where"
 )
 _LAX = (
     "abs add clamp convert_element_type cos div erf exp expm1 integer_pow log log1p logistic max min mul neg pow rsqrt"

@@ -6,11 +6,12 @@ In: a def or lambda that a loop runs, or a scan. What is not seen to be elementw
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from enum import Enum, auto
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside, is_none, is_whole
+from fusionlint.patterns.at import constant, elements, inside, is_none, is_whole
 from fusionlint.patterns.branches import CONDITIONALS, function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
@@ -19,6 +20,7 @@ from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.step_writes import result
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
@@ -40,16 +42,58 @@ _REDUCTIONS = (
 )
 # Moving all places round, and choosing, are elementwise as well for a GPU.
 _ROLLS = ("jax.numpy.roll", *CONDITIONALS)
+# A product with a vector is such a kernel too.
+_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.vdot", "jax.numpy.inner")
+# What cuts out parts, joins them, or lays them out anew goes into the kernel that reads it.
+_PARTS = tuple(
+    f"jax.numpy.{name}"
+    for name in ("append", "array", "atleast_1d", "concatenate", "hstack", "outer", "pad", "stack", "transpose")
+)
 _REDUCING = frozenset(("sum", "max", "min", "mean", "prod", "any", "all", "argmax", "argmin"))
 _BUILTINS = frozenset(("float", "int", "bool", "len", "abs"))
-_METHODS = frozenset(("astype", "clip", "squeeze"))
+_METHODS = frozenset(("astype", "clip", "squeeze", "reshape", "ravel", "flatten"))
 _LOOPS = frozenset(("For", "While", "ListComp", "GeneratorExp", "DictComp", "SetComp", "FunctionDef", "Lambda"))
 
 
+class Does(Enum):
+    """What an operation of a step is: arithmetic place by place, or as much of it as goes into the kernel around it;
+    what asks about many places at once, and stays a kernel; what is none of these, or not seen."""
+
+    PLACE_BY_PLACE = auto()
+    REDUCTION = auto()
+    PRODUCT = auto()
+    ELSE = auto()
+
+
+class Allowed(NamedTuple):
+    """What a step may hold beside arithmetic place by place: reductions where they are counted, and then arrays get an
+    axis; with `rolls` places that are moved round, and a conditional between such work; with `parts` places that are
+    cut out, looked up and joined, and products."""
+
+    is_counted: bool = False
+    reductions: bool = False
+    rolls: bool = False
+    parts: bool = False
+
+
+class Step(NamedTuple):
+    """The function that a scan over rows runs, and the names of what it is handed: what was carried, and the row."""
+
+    body: Body
+    carry: cst.Name
+    row: cst.Name
+
+
 def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | None:
-    """The one function of this file that a scan over rows runs as it is, where it is a short elementwise step, with so
-    many `reductions` at most, that uses what the one before it left. Steps that only repeat are a simulation, which
-    seldom stays so small; those that read nothing of what was carried are one `vmap`."""
+    """The function of a scan's steps, where it is a short elementwise step, with so many `reductions` at most."""
+    step = step_over_rows(scan, source)
+    return step.body if step is not None and is_elementwise_step(step.body, source, reductions) else None
+
+
+def step_over_rows(scan: cst.Call, source: Source) -> Step | None:
+    """The one function of this file that a scan over rows runs as it is, where it uses what the one before it left.
+    Steps that only repeat are a simulation, which seldom stays small; those that read nothing of what was carried are
+    one `vmap`."""
     rows = argument(scan, 2, "xs")
     if rows is None or is_none(rows):
         return None
@@ -59,11 +103,12 @@ def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | No
         return None
     (body,) = functions
     filled = _filled(scan, body, source)
-    if len(filled) != 2 or not is_elementwise_step(body, source, reductions):
+    if len(filled) != 2:
         return None
-    if _hands_on(body, filled[0], source) or only_counts(body, filled[0], source):
+    carry, row = filled
+    if _hands_on(body, carry, source) or only_counts(body, carry, source):
         return None
-    return body if source.reads(filled[0]) else None
+    return Step(body, carry, row) if source.reads(carry) else None
 
 
 def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
@@ -113,33 +158,78 @@ def is_elementwise_step(body: Body, source: Source, reductions: int | None = Non
     the file that it calls do. Where `reductions` are counted, so many at most may be among it, and arrays get an axis.
     With `rolls` the places may be moved round, and a conditional may choose between such work.
     """
-    operations = list(_operations(body, source, reductions, _DEPTH, rolls))
-    is_plain = None not in operations and sum(map(bool, operations)) <= (reductions or 0)
-    return is_plain and 0 < len(operations) <= _MOST_OPERATIONS
+    found = short_work(body, source, Allowed(reductions is not None, bool(reductions), rolls))
+    return found is not None and found.count(Does.REDUCTION) <= (reductions or 0)
 
 
-def _operations(
-    body: Body, source: Source, reductions: int | None, depth: int, rolls: bool = False
-) -> Iterator[bool | None]:
-    """For each operation of a function whether it is a reduction; None for what is neither that nor elementwise."""
-    for node in inside(body.body):
+def short_work(body: Body, source: Source, allowed: Allowed) -> list[Does] | None:
+    """The operations of a step, where there are few and each is seen to be one that is `allowed`."""
+    found = list(_operations(body, source, allowed, _DEPTH))
+    return found if Does.ELSE not in found and 0 < len(found) <= _MOST_OPERATIONS else None
+
+
+def _operations(body: Body, source: Source, allowed: Allowed, depth: int) -> Iterator[Does]:
+    """What a function does, with what it calls."""
+    for node in _done(body.body):
         match node:
             case cst.BinaryOperation(operator=operator):
-                yield None if isinstance(operator, cst.MatrixMultiply) else False
+                is_product = isinstance(operator, cst.MatrixMultiply)
+                yield (Does.PRODUCT if allowed.parts else Does.ELSE) if is_product else Does.PLACE_BY_PLACE
             case cst.Comparison() | cst.UnaryOperation() | cst.AugAssign():
-                yield False
-            case cst.Call() if rolls and source.calls(node, *_ROLLS):
-                yield False
-            case cst.Lambda() if rolls and _is_a_branch(node, source):
+                yield Does.PLACE_BY_PLACE
+            case cst.Call() if allowed.rolls and source.calls(node, *_ROLLS):
+                yield Does.PLACE_BY_PLACE
+            case cst.Lambda() if allowed.rolls and _is_a_branch(node, source):
                 pass
             case cst.Call():
-                yield from _of_call(node, source, reductions, depth, rolls)
-            case cst.Slice() if reductions is not None and is_whole(node):
+                yield from _of_call(node, source, allowed, depth)
+            case cst.Slice() if allowed.is_counted and (is_whole(node) or (allowed.parts and _is_written_out(node))):
                 pass
+            case cst.Subscript() if allowed.parts and is_look_up(node):
+                yield Does.PLACE_BY_PLACE
             case cst.Attribute(attr=cst.Name("at")) | cst.Slice() | cst.AssignTarget(target=cst.Subscript()):
-                yield None
+                yield Does.ELSE
             case _ if type(node).__name__ in _LOOPS:
-                yield None
+                yield Does.ELSE
+
+
+def _done(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """`node` and everything in it that a usual step does: no errors, and nothing that somebody has to hand in."""
+    match node:
+        case cst.Raise():
+            return
+        case cst.If(test=test, body=body, orelse=other) if (name := _asked_for(test)) and _calls(body, name):
+            if other is not None:
+                yield from _done(other)
+            return
+    yield node
+    for child in children(node):
+        yield from _done(child)
+
+
+def _asked_for(test: cst.BaseExpression) -> str | None:
+    """The name in `function is not None`."""
+    match test:
+        case cst.Comparison(
+            left=cst.Name(value=name), comparisons=[cst.ComparisonTarget(operator=cst.IsNot(), comparator=nothing)]
+        ) if is_none(nothing):
+            return name
+    return None
+
+
+def _calls(node: cst.CSTNode, name: str) -> bool:
+    return any(isinstance(n, cst.Call) and isinstance(n.func, cst.Name) and n.func.value == name for n in inside(node))
+
+
+def _is_written_out(part: cst.Slice) -> bool:
+    """`1:`, `:-1`, `2:5`."""
+    bounds = [bound for bound in (part.lower, part.upper) if bound is not None]
+    return part.step is None and all(constant(bound) is not None for bound in bounds)
+
+
+def is_look_up(node: cst.Subscript) -> bool:
+    """Whether a place is looked up by a name, `table[state]`."""
+    return any(isinstance(part, cst.Name) and not is_none(part) for part in elements(node.slice))
 
 
 def _is_a_branch(node: cst.Lambda, source: Source) -> bool:
@@ -148,16 +238,39 @@ def _is_a_branch(node: cst.Lambda, source: Source) -> bool:
     return call is not None and source.calls(call, *CONDITIONALS)
 
 
-def _of_call(call: cst.Call, source: Source, reductions: int | None, depth: int, rolls: bool) -> Iterator[bool | None]:
-    is_reduction = bool(reductions) and _reduces(call, source)
-    if is_reduction or _is_plain(call, source):
-        yield is_reduction
+def _of_call(call: cst.Call, source: Source, allowed: Allowed, depth: int) -> Iterator[Does]:
+    if (allowed.reductions and _reduces(call, source)) or (allowed.parts and source.calls(call, *_PRODUCTS)):
+        yield Does.REDUCTION if _reduces(call, source) else Does.PRODUCT
         return
-    helper = function_named(call.func, source) if isinstance(call.func, cst.Name) and depth else None
+    if _is_plain(call, source) or (allowed.parts and _lays_out(call, source)):
+        yield Does.PLACE_BY_PLACE
+        return
+    helper = helper_called(call, source) if depth else None
     if helper is None:
-        yield None
+        yield Does.ELSE
     else:
-        yield from _operations(helper, source, reductions, depth - 1, rolls)
+        yield from _operations(helper, source, allowed, depth - 1)
+
+
+def helper_called(call: cst.Call, source: Source) -> Body | None:
+    """The function of the file that a step calls by its name."""
+    return function_named(call.func, source) if isinstance(call.func, cst.Name) else None
+
+
+def is_product(node: cst.CSTNode, source: Source) -> bool:
+    match node:
+        case cst.BinaryOperation(operator=cst.MatrixMultiply()):
+            return True
+        case cst.Call():
+            return source.calls(node, *_PRODUCTS)
+    return False
+
+
+def _lays_out(call: cst.Call, source: Source) -> bool:
+    match call.func:
+        case cst.Attribute(attr=cst.Name("transpose")):
+            return source.qualified_name(call.func) is None
+    return source.calls(call, *_PARTS)
 
 
 def _reduces(call: cst.Call, source: Source) -> bool:

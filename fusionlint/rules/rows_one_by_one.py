@@ -9,8 +9,9 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import elements, inside, is_whole
 from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.collected import Comprehension, counting, is_few
+from fusionlint.patterns.collected import JOINS, Comprehension, counting, is_few
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.counted_rows import counted_rows, is_light
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.turns import writes_kernels
 from fusionlint.patterns.values import kind
@@ -21,6 +22,8 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _JOINS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.vstack")
+# The page's pair about what is a kernel for every row.
+_LINALG = 1
 # What the row is called in the advice.
 _ROW = "row"
 
@@ -38,6 +41,8 @@ def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     loop = _comprehension(argument(node, 0, "arrays") or argument(node, 0, "object"), source)
     if loop is None or writes_kernels(source) or is_concrete(node, source):
         return
+    if counted_rows(loop, source) is not None:
+        return  # told of below
     counter = loop.for_in.target
     if not isinstance(counter, cst.Name) or operands(loop.elt, source) is None:
         return
@@ -50,6 +55,47 @@ def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
         "each row is worked on by itself: operations of its own for every one of them",
         write=_mapped(loop, read, counter.value, source) + ", or broadcasting",
     )
+
+
+@rule.source("Call", calls=tuple(JOINS), when=counting)
+def counted_out(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """Any work on each row of an array whose rows are counted by its own shape, and a join of it all."""
+    loop = _loop_joined(node, source)
+    if loop is None or writes_kernels(source) or is_concrete(node, source):
+        return
+    rows = counted_rows(loop, source)
+    if rows is None:
+        return
+    array = rows.size.array
+    yield source.finding(
+        loop if isinstance(loop, cst.For) else node,
+        f"`{array}` is cut up along axis {rows.size.axis}, and every part worked on by itself",
+        pair=0 if is_light(loop, source) else _LINALG,
+        write=f"{source.alias('jax') or 'jax'}.vmap of what is done with one part, over that axis of `{array}`",
+    )
+
+
+def _loop_joined(join: cst.Call, source: Source) -> cst.For | Comprehension | None:
+    """The loop that makes the list that is joined."""
+    given = argument(join, 0, "arrays") or argument(join, 0, "object")
+    match given:
+        case cst.ListComp() | cst.GeneratorExp():
+            return given if given.for_in.inner_for_in is None else None
+        case cst.Name():
+            made = source.value(given)
+            if isinstance(made, cst.ListComp | cst.GeneratorExp):
+                return made if made.for_in.inner_for_in is None else None
+            loops = {loop for read in source.uses(given) if (loop := _appends_in(read.node, source)) is not None}
+            return loops.pop() if len(loops) == 1 else None
+    return None
+
+
+def _appends_in(read: cst.Name, source: Source) -> cst.For | None:
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name("append")) if value is read:
+            loop = source.loop(read)
+            return loop if isinstance(loop, cst.For) else None
+    return None
 
 
 def _comprehension(given: cst.BaseExpression | None, source: Source) -> Comprehension | None:

@@ -1,0 +1,158 @@
+"""Python loops that count the rows of an array out, and read each by its number: `f(x[i]) for i in range(x.shape[0])`.
+
+In: a `for` or comprehension of a Source. Out: the arrays that it reads so, where nothing else depends on the number.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import libcst as cst
+
+from fusionlint.patterns.at import constant, elements, inside
+from fusionlint.patterns.collected import Comprehension, collected, iterated_by, statements_of
+from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.unpacked import unpacked_at
+from fusionlint.patterns.values import kind
+from fusionlint.source.tree import Source
+
+# What fuses, or is merged, on a GPU at least.
+_LIGHT = tuple(f"jax.numpy.{name}" for name in ("dot", "matmul", "sum", "mean", "max", "min", "array", "asarray"))
+_METHODS = frozenset(
+    ("reshape", "ravel", "flatten", "astype", "sum", "mean", "max", "min", "squeeze", "transpose", "append", "dot")
+)
+
+
+class Size(NamedTuple):
+    """How long an array is along an axis, `x.shape[0]`; the array as it is written."""
+
+    array: str
+    axis: int
+
+
+class CountedRows(NamedTuple):
+    """What each turn makes of the rows of one number, and the reads of the array that counts them."""
+
+    made: Sequence[cst.BaseExpression]
+    size: Size
+    reads: Sequence[cst.Subscript]
+
+
+def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows | None:
+    """The rows of a loop over all of an array's, if each turn makes something of its own row, and no turn needs
+    another."""
+    counter = loop.target if isinstance(loop, cst.For) else loop.for_in.target
+    made, size = collected(loop, source), _size(iterated_by(loop), source)
+    if size is None or len(made) != 1 or not isinstance(counter, cst.Name) or not _are_apart(loop):
+        return None
+    rows = [_row(name, source) for name in _mentions(_turn(loop), counter.value)]
+    reads = [row for row in rows if row is not None and source.code(row.value) == size.array]
+    others = [row for row in rows if row is not None and row not in reads]
+    if None in rows or not reads or any(kind(row.value, source) != "array" for row in others):
+        return None
+    if not all(_is_along(row, counter.value, size.axis) for row in reads):
+        return None
+    is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
+    calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
+    return CountedRows(made, size, reads) if is_work and all(_is_of_arrays(c, source) for c in calls) else None
+
+
+def is_light(loop: cst.For | Comprehension, source: Source) -> bool:
+    """Whether a GPU fuses what the turns do, or merges it, by itself."""
+    calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
+    return all(is_elementwise(call, source) or source.calls(call, *_LIGHT) or _is_method(call) for call in calls)
+
+
+def _turn(loop: cst.For | Comprehension) -> cst.CSTNode:
+    return loop.body if isinstance(loop, cst.For) else loop.elt
+
+
+def _size(iterated: cst.BaseExpression, source: Source) -> Size | None:
+    """The size that `range(...)` counts to."""
+    match iterated:
+        case cst.Call(args=[cst.Arg(value=bound, keyword=None)]) if source.calls(iterated, "range"):
+            pass
+        case _:
+            return None
+    if isinstance(bound, cst.Name):
+        place = unpacked_at(source.written(bound), source)
+        match place:
+            case (cst.Attribute(value=array, attr=cst.Name("shape")), axis, _):
+                return Size(source.code(array), axis)
+    match source.meant(bound):
+        case cst.Subscript(value=cst.Attribute(value=array, attr=cst.Name("shape")), slice=slices):
+            number = constant(elements(slices)[0])
+            return Size(source.code(array), number) if number is not None else None
+        case cst.Call(args=[cst.Arg(value=array)]) as call if source.calls(call, "len") and _is_array(array, source):
+            return Size(source.code(array), 0)
+    return None
+
+
+def _is_array(node: cst.BaseExpression, source: Source) -> bool:
+    return kind(node, source) == "array"
+
+
+def _mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    return (part for part in inside(node) if isinstance(part, cst.Name) and part.value == name)
+
+
+def _row(name: cst.Name, source: Source) -> cst.Subscript | None:
+    """`x[:, i]`, where `i` is all of one index of it."""
+    index = source.parent(name)
+    element = source.parent(index) if isinstance(index, cst.Index) else None
+    row = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
+    return row if isinstance(row, cst.Subscript) else None
+
+
+def _is_along(row: cst.Subscript, counter: str, axis: int) -> bool:
+    """Whether the counter stands at the axis that is counted."""
+    index = elements(row.slice)
+    place = next(i for i, part in enumerate(index) if isinstance(part, cst.Name) and part.value == counter)
+    after = sum(not _is_new(part) for part in index[place + 1 :])
+    is_from_behind = any(isinstance(part, cst.Ellipsis) for part in index[:place])
+    return axis == -1 - after if is_from_behind else axis in (place, -1 - after)
+
+
+def _is_new(part: cst.CSTNode) -> bool:
+    match part:
+        case cst.Name("None") | cst.Attribute(attr=cst.Name("newaxis")):
+            return True
+    return False
+
+
+def _are_apart(loop: cst.For | Comprehension) -> bool:
+    """Whether no turn needs what another has left: it names things once, before it reads them, and lists the last."""
+    if not isinstance(loop, cst.For):
+        return not loop.for_in.ifs
+    named: list[str] = []
+    *steps, last = statements_of(loop) or (None,)
+    for step in steps:
+        match step:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) if name not in named:
+                named.append(name)
+            case _:
+                return False
+    for number, step in enumerate(steps):
+        if any(True for name in named[number:] if step is not None and any(_mentions_value(step, name))):
+            return False
+    return isinstance(last, cst.Expr)
+
+
+def _mentions_value(step: cst.BaseSmallStatement, name: str) -> Iterator[cst.Name]:
+    return _mentions(step.value, name) if isinstance(step, cst.Assign) else iter(())
+
+
+def _is_of_arrays(call: cst.Call, source: Source) -> bool:
+    """Whether a call is one of jax, of an array's method, or of a function of the project or one that was handed in."""
+    name = source.qualified_name(call.func) or ""
+    if name.startswith("jax.") or _is_method(call):
+        return True
+    if isinstance(call.func, cst.Name):
+        return not hasattr(builtins, call.func.value)
+    return source.project.find(name) is not None
+
+
+def _is_method(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS
