@@ -27,6 +27,8 @@ from fusionlint.source.walk import children
 Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 _DEPTH = 6
+# So many steps of a loop cost what any other way does.
+_FEW = 4
 _DRAWS = regex(r"jax\.random\.(?!split|key|PRNGKey|fold_in|wrap_key)\w+$")
 _STATIC = frozenset(("shape", "ndim", "size", "dtype"))
 # One for all environments.
@@ -56,9 +58,23 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
 
 
 def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
-    """Whether this `vmap` maps the parameter at `position` over numbers that XLA does not know."""
+    """Whether this `vmap` maps the parameter at `position`, over more than a few numbers that are written out."""
     handed = _handed(call, position, source)
-    return _is_axis(call, position, source) and not (handed and all(_is_constant(each, source) for each in handed))
+    return _is_axis(call, position, source) and not (handed and all(_are_few(each, source) for each in handed))
+
+
+def is_shared(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether all elements of the one `vmap` around this code read the same `array`: a variable of the function around
+    that, which is not seen to be mapped itself, or an argument that `in_axes` leaves whole."""
+    function = source.function(array)
+    written = source.written(array) if isinstance(array, cst.Name) else None
+    if function is None or written is None or under_vmap(function, source) or in_environment(function, source):
+        return False
+    vmaps = [each for each in _vmaps_of(function, source) if isinstance(each, cst.Call)]
+    own = [each.name for each in parameters(function)]
+    if written in own:
+        return bool(vmaps) and not any(_is_axis(vmap, own.index(written), source) for vmap in vmaps)
+    return bool(vmaps) and source.function(written) is not function
 
 
 def counts_elements(name: cst.Name, source: Source) -> bool:
@@ -108,36 +124,24 @@ def _decorated(vmap: cst.CSTNode, source: Source) -> cst.Name | None:
     return function.name if isinstance(function, cst.FunctionDef) else None
 
 
-def _is_constant(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
-    """Whether the compiler knows this array: `-jnp.arange(n)`, numpy's, one picked by a mask, which traced code
-    can do with constants only."""
+def _are_few(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether these are a few numbers that are written out, `jnp.array([-1, 0, 1])`, or how many is not seen, for a
+    Python loop writes them."""
     if depth == 0:
         return False
     match node:
-        case cst.Integer() | cst.Float():
-            return True
-        case cst.List(elements=elements):  # that a Python loop fills with its numbers, or as it stands
-            return all(_is_constant(element.value, source, depth) for element in elements)
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            return len(elements) <= _FEW
         case cst.Name():
             value = source.value(node)
-            return value is not None and _is_constant(value, source, depth - 1)
+            return value is not None and _are_few(value, source, depth - 1)
         case cst.UnaryOperation(expression=inner):
-            return _is_constant(inner, source, depth)
-        case cst.BinaryOperation(left=left, right=right):
-            return _is_constant(left, source, depth) and _is_constant(right, source, depth)
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            return _is_mask(index, source) or _is_constant(node.value, source, depth)
-        case cst.Call():
-            name = source.qualified_name(node.func) or ""
-            if name in TO_ARRAY and node.args:
-                return name.startswith("numpy.") or _is_constant(node.args[0].value, source, depth - 1)
-            return name == "jax.numpy.arange" or name.startswith("numpy.")
+            return _are_few(inner, source, depth)
+        case cst.Call(args=[cst.Arg(value=cst.Integer(count))]):
+            return source.calls(node, "jax.numpy.arange", "numpy.arange") and int(count) <= _FEW
+        case cst.Call(args=[cst.Arg(value=made), *_]):
+            return source.calls(node, *TO_ARRAY) and _are_few(made, source, depth - 1)
     return False
-
-
-def _is_mask(index: cst.BaseExpression, source: Source) -> bool:
-    mask = source.value(index) if isinstance(index, cst.Name) else index
-    return isinstance(mask, cst.Comparison)
 
 
 def _name_differs(name: cst.Name, source: Source, depth: int) -> bool:
@@ -232,7 +236,7 @@ def _vmaps_of(function: Function, source: Source) -> Iterator[cst.CSTNode]:
         if not isinstance(call, cst.Call):
             continue
         handed = argument(call, 0, "fun")
-        if handed is function:
+        if handed is function or (isinstance(handed, cst.Name) and source.value(handed) is function):
             yield call
         elif isinstance(handed, cst.Name):
             bound = source.facts.lookup(source.scope(handed), handed.value)

@@ -10,7 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import asks_for_values
-from fusionlint.patterns.mapped import differs, is_mapped_by
+from fusionlint.patterns.mapped import differs, is_mapped_by, is_shared
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import is_mapped_at_the_top
 from fusionlint.patterns.writes.beside import is_chosen
@@ -24,6 +24,8 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 # Which argument says where.
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
+# The axes of what is cut by a loop even along one of them.
+_MATRIX = 2
 _LONG = 30
 # lax shifts a window back inside, and takes a number below 0 from the end.
 _FITS = "the start clipped to what fits, after the axis' length is added to one below 0"
@@ -48,7 +50,7 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
     starts = argument(node, *_STARTS[name])
-    if starts is None or not _is_looped_over(name, starts, argument(node, 2, "slice_sizes"), source):
+    if starts is None or not _is_looped_over(node, name, starts, source):
         return
     if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source) or _is_meant(node, name, source):
         return
@@ -115,16 +117,32 @@ def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None)
         node,
         "each element of the batch moves a window of its own: a loop over the batch on a TPU",
         write=rows or (_GATHERS.get(_axes(node, source), _GATHER) if name == _SLICE else _MASK),
-        pair=2 if rows else 1 if name == _UPDATE else 0,
+        pair=_pair(node, name, rows is not None, source),
     )
 
 
+def _pair(node: cst.Call, name: str, is_of_rows: bool, source: Source) -> int:
+    """Which pair of the page it is: the last is of windows of a series."""
+    if name == _UPDATE:
+        return 2 if is_of_rows else 1
+    starts = argument(node, 1, "start_indices")
+    match source.meant(starts) if starts is not None else None:
+        case cst.Tuple(elements=places) | cst.List(elements=places):
+            return 3 if sum(not is_literal(place.value) for place in places) == 1 else 0
+    return 0
+
+
 def _axes(node: cst.Call, source: Source) -> int:
-    """How many axes the window is written out to have: one in `lax.dynamic_slice(x, (start,), (n,))`; 0 where nobody
-    sees it."""
+    """Along how many axes the window is written out to move: one in `lax.dynamic_slice(x, (start,), (n,))`; 0 where
+    nobody sees it, or where it lies still along others."""
     given = (argument(node, 1, "start_indices"), argument(node, 2, "slice_sizes"))
-    meant = (source.meant(each) for each in given if each is not None)
-    return next((len(each.elements) for each in meant if isinstance(each, cst.Tuple | cst.List)), 0)
+    starts, sizes = (source.meant(each) if each is not None else None for each in given)
+    match starts, sizes:
+        case (cst.Tuple(elements=places) | cst.List(elements=places)), _:
+            return 0 if any(is_literal(place.value) for place in places) else len(places)
+        case _, (cst.Tuple(elements=places) | cst.List(elements=places)):
+            return len(places)
+    return 0
 
 
 def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str | None:
@@ -148,8 +166,9 @@ def _is_zero(place: cst.BaseExpression) -> bool:
     return isinstance(place, cst.Integer) and place.evaluated_value == 0
 
 
-def _is_looped_over(name: str, starts: cst.BaseExpression, sizes: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether XLA makes a loop of it: of a window that is free along one of several axes it does only for writes."""
+def _is_looped_over(node: cst.Call, name: str, starts: cst.BaseExpression, source: Source) -> bool:
+    """Whether XLA makes a loop of it: of a window that is free along one of several axes it does only for writes, and
+    where it is cut out of the one matrix that all elements share."""
     if isinstance(starts, cst.Name) and isinstance(value := source.value(starts), cst.Tuple | cst.List):
         starts = value
     if not isinstance(starts, cst.Tuple | cst.List):
@@ -157,9 +176,17 @@ def _is_looped_over(name: str, starts: cst.BaseExpression, sizes: cst.BaseExpres
     places = [i for i, e in enumerate(starts.elements) if not is_literal(e.value)]
     if not any(differs(starts.elements[i].value, source) for i in places):
         return False
+    sizes = argument(node, 2, "slice_sizes")
     if name == _UPDATE or len(starts.elements) == 1:
         return name == _UPDATE or not _is_one(sizes, [0])
-    return len(places) > 1 and not _is_one(sizes, places)
+    if len(places) == 1 and (len(starts.elements) > _MATRIX or not _is_of_a_shared(node, source)):
+        return False
+    return not _is_one(sizes, places)
+
+
+def _is_of_a_shared(node: cst.Call, source: Source) -> bool:
+    array = argument(node, 0, "operand")
+    return array is not None and is_shared(array, source)
 
 
 def _is_one(sizes: cst.BaseExpression | None, places: list[int]) -> bool:
