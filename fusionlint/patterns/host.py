@@ -175,6 +175,20 @@ def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     return _is_behind(node, loop, source, _is_gate)
 
 
+def is_left_out(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """The same but for an `if` that ends the loop instead of `node`: `if isnan(loss): break`, `else: ...`."""
+    around = set(source.ancestors(node))
+    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _ends_unless(gate, around))
+
+
+def _ends_unless(gate: cst.CSTNode, around: set[cst.CSTNode]) -> bool:
+    """Whether this is an `if` whose own arm leaves the loop, and `around` is what stands around a node of another."""
+    match gate:
+        case cst.If(body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, last])]) as arm):
+            return arm not in around and isinstance(last, cst.Return | cst.Raise | cst.Break)
+    return False
+
+
 def is_gated_among(calls_of: frozenset[str], node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether some iterations call none of `calls_of`, as `node` does: of an `if` with such a call in both of its arms
     one runs in each."""
