@@ -12,7 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
-from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.host import is_every_so_often, is_gated
 from fusionlint.patterns.values import kind
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
@@ -90,7 +90,10 @@ def _goes_by(test: cst.BaseExpression, there: set[str], step: cst.Call, source: 
 
 
 def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int = _DEPTH) -> bool:
-    """Whether the loop does anything with the value of `node` but to keep it, to add it up or to print it."""
+    """Whether the loop does anything with the value of `node` but to keep it, to add it up or to print it. What it
+    does once in so many iterations is no reason to wait for the device in each."""
+    if is_every_so_often(node, loop, source):
+        return False
     below: cst.CSTNode = node
     for above in source.ancestors(node):
         match above:

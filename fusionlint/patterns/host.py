@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.options import as_given
@@ -175,6 +177,20 @@ def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     return _is_behind(node, loop, source, _is_gate)
 
 
+def is_left_out(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """The same but for an `if` that ends the loop instead of `node`: `if isnan(loss): break`, `else: ...`."""
+    around = set(source.ancestors(node))
+    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _ends_unless(gate, around))
+
+
+def _ends_unless(gate: cst.CSTNode, around: set[cst.CSTNode]) -> bool:
+    """Whether this is an `if` whose own arm leaves the loop, and `around` is what stands around a node of another."""
+    match gate:
+        case cst.If(body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, last])]) as arm):
+            return arm not in around and isinstance(last, cst.Return | cst.Raise | cst.Break)
+    return False
+
+
 def is_gated_among(calls_of: frozenset[str], node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether some iterations call none of `calls_of`, as `node` does: of an `if` with such a call in both of its arms
     one runs in each."""
@@ -191,6 +207,17 @@ def is_seldom(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether only some iterations run `node`: an `if` that asks which of several processes this is lets it run in
     each one of the process that logs."""
     return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _is_for_a_process(gate))
+
+
+def is_every_so_often(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """Whether an `if` inside the loop lets `node` run once in so many iterations, `if step % 1000 == 0: ...`."""
+    around = set(source.ancestors(node))
+    return any(
+        isinstance(above, cst.If)
+        and above.body in around
+        and any(isinstance(part, cst.Modulo) for part in inside(above.test))
+        for above in takewhile(lambda above: above is not loop, source.ancestors(node))
+    )
 
 
 def _is_behind(node: cst.CSTNode, loop: Loop, source: Source, is_gate: Callable[[cst.CSTNode], bool]) -> bool:

@@ -5,8 +5,12 @@ In: a Project. What tests, benchmarks and pictures call, and how often, says not
 
 from __future__ import annotations
 
+from collections import Counter
+
 from fusionlint.lazily import regex
 from fusionlint.patterns.environments import is_observed
+from fusionlint.source.answers import of_project
+from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
@@ -51,6 +55,33 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
         if call.loops or (depth and caller.scope and runs_often(project, caller, depth - 1)):
             return True
     return False
+
+
+def is_method_of_a_loop(project: Project, place: Place) -> bool:
+    """Whether the function at `place` is a method, no other class of the project has one of that name, and a loop calls
+    what is called so of an object that nobody knows, `model.has_nans()`."""
+    function = project.function_at(place)
+    name = last_name(place.scope)
+    return bool(function and function.owner) and name in _only_methods(project) and name in _called_of_unknown(project)
+
+
+@of_project
+def _called_of_unknown(project: Project) -> frozenset[str]:
+    """The names by which loops call methods of objects that nobody knows."""
+    project.log.asked.add((EVERYWHERE, CALLS))
+    found = set()
+    for path in project.files:
+        for place, name, ((called, _, _), _, loops, _) in project.named_calls(path):
+            if loops and name is None and isinstance(called, str) and "." in called and not is_idle(project, place):
+                found.add(last_name(called))
+    return frozenset(found)
+
+
+@of_project
+def _only_methods(project: Project) -> frozenset[str]:
+    """The names that one class of the project alone has a method of."""
+    names = Counter(last_name(method.scope) for methods in project.methods().values() for method in methods)
+    return frozenset(name for name, count in names.items() if count == 1)
 
 
 def is_for_a_picture(project: Project, place: Place, depth: int = _CALLERS) -> bool:

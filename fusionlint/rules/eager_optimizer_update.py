@@ -9,10 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import Carry, Write, calls, read
-from fusionlint.patterns.host import is_gated, is_short
+from fusionlint.patterns.host import is_left_out, is_short
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_filmed
-from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
+from fusionlint.patterns.updates import APPLY, TRIPLES, applied_by_a_state, applied_by_a_triple, may_apply
 from fusionlint.rule import Rule
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
@@ -27,8 +27,10 @@ _GRADIENTS = ("jax.grad", "jax.value_and_grad")
 
 def _applying_in_a_loop(source: Source) -> Iterator[str]:
     """The scopes that apply updates in a loop of host code: asked of the facts."""
+    has_triples = not source.names.isdisjoint(TRIPLES)
     for _, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path):
-        if loops and (name in TREE_MAPS or may_apply(name, called)) and source.runs(scope, "host"):
+        applies = name in TREE_MAPS or may_apply(name, called) or (has_triples and isinstance(called, str))
+        if loops and applies and source.runs(scope, "host"):
             yield scope
 
 
@@ -39,7 +41,7 @@ def applied_in_python(node: cst.Call, source: Source) -> Iterator[Finding]:
     loop, taken = source.loop(node), _taken(node, source)
     if taken is None or not isinstance(loop, cst.For | cst.While) or source.context(node) != "host":
         return
-    if repeats(node, source) is not loop or is_gated(node, loop, source):
+    if repeats(node, source) is not loop or is_left_out(node, loop, source):
         return
     carry = Carry(loop)
     own = carry.write_of(node, source)
@@ -54,12 +56,13 @@ def applied_in_python(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"{what} is outside of the compiled function: every iteration dispatches several programs for each leaf",
         write="one jitted step that computes the gradients and applies them, with the parameters and the optimizer's "
         "state donated",
+        pair=1 if applied_by_a_triple(node, source) else 0,
     )
 
 
 def _taken(node: cst.Call, source: Source) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """The parameters, or the state that holds them, and the gradients or updates that `node` applies to them."""
-    if (by_a_state := applied_by_a_state(node)) is not None:
+    if (by_a_state := applied_by_a_state(node) or applied_by_a_triple(node, source)) is not None:
         return by_a_state
     match node:
         case cst.Call(args=[cst.Arg(value=params), cst.Arg(value=updates)]) if source.calls(node, APPLY):
@@ -75,7 +78,7 @@ def _first_of_python(
     """The first call of Python's that takes the gradients on their way to `node`, which may be `node` itself; None
     where no compiled function of the loop computes them of what `node` writes, or where one makes the updates too."""
     steps = [c for c in calls(carry.loop.body) if source.loop(c) is carry.loop and _is_compiled(c.func, source)]
-    steps = [step for step in steps if set(own.names) & {name for arg in step.args for name in read(arg)}]
+    steps = [step for step in steps if set(own.names) & carry.behind(list(step.args), gated=True)[1]]
     gradients = {name for write in carry.writes if write.value in steps for name in write.names}
     if gradients.intersection(read(updates)) or any(call in steps for call in calls(updates)):
         return node if not source.calls(node, APPLY) else None

@@ -12,7 +12,7 @@ from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.fetched import is_needed
 from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, trains
-from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.often import is_method_of_a_loop, runs_often
 from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
@@ -96,8 +96,11 @@ def _targets(node: cst.Assign) -> Iterator[cst.BaseExpression]:
 
 def _asking_for_truths(source: Source) -> Iterator[str]:
     """The scopes where a loop or a generator of host code computes what is true or not: asked of the facts."""
-    computed = (found for name in _TRUTHS for found in source.called(name))
-    return (place.scope for place, call in computed if call[2] and source.runs(place.scope, "host"))
+    for place, call in (found for name in _TRUTHS for found in source.called(name)):
+        around, _, last = place.scope.rpartition(".")
+        scope = around if last.startswith("<lambda>") else place.scope  # `any(map(lambda x: ..., leaves))`
+        if (call[2] or scope == around) and source.runs(scope, "host"):
+            yield scope
 
 
 @rule.source("Call", where="host", when=_asking_for_truths)
@@ -126,11 +129,66 @@ def _is_for_an_error(node: cst.CSTNode, source: Source) -> bool:
     return False
 
 
+@rule.source("For", where="host", when=_asking_for_truths)
+def leaves_asked_apart(node: cst.For, source: Source) -> Iterator[Finding]:
+    """`for leaf in leaves: if jnp.any(jnp.isnan(leaf)): return True`: the same, written out."""
+    test = _left_by(node)
+    if test is None or not _is_truth(test, source) or not _goes_over_a_tree(node.iter, source):
+        return
+    if _is_called_often(node, source):
+        yield source.finding(
+            test,
+            "the host waits for one truth after the other",
+            write="`any(jax.device_get([... for ...]))`, which starts all copies before it waits, or one jitted "
+            "function of the whole tree",
+        )
+
+
+def _left_by(loop: cst.For) -> cst.BaseExpression | None:
+    """What a loop asks, `if ...: return True`, where it does nothing else."""
+    match loop.body:
+        case cst.IndentedBlock(body=[cst.If(test=test, body=cst.IndentedBlock(body=[*_, line]), orelse=None)]):
+            last = line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+            return test if isinstance(last, cst.Return | cst.Break) else None
+    return None
+
+
+def _is_called_often(node: cst.For, source: Source) -> bool:
+    """Whether a loop is around, or loops call the function: a method also where nobody sees whose it is, and no other
+    class has one of that name."""
+    function = source.function(node)
+    if isinstance(source.loop(node), cst.For | cst.While):
+        return True
+    if function is None or _CHECKS.match(last_name(source.scope(node))):
+        return False
+    place = Place(source.path, source.body_scope(function))
+    return runs_often(source.project, place) or is_method_of_a_loop(source.project, place)
+
+
 def _asked(node: cst.Call, source: Source) -> str | None:
     """`all` or `any`, where that is asked of truths that are computed one after the other."""
     match node:
-        case cst.Call(func=cst.Name("all" | "any" as asked), args=[cst.Arg(value=cst.GeneratorExp(elt=truth))]):
-            return asked if _is_truth(truth, source) else None
+        case cst.Call(func=cst.Name("all" | "any" as asked)) if (truth := _each_asked(node, source)) is not None:
+            return asked if _is_truth(truth[0], source) else None
+    return None
+
+
+def _each_asked(node: cst.Call, source: Source) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """What is asked of each, and of what: of `any(f(x) for x in xs)`, `any([f(x) for x in xs])` or `any(map(lambda x:
+    f(x), xs))`."""
+    match node.args:
+        case [cst.Arg(value=cst.Call(func=cst.Name("list" | "tuple")) as inner)]:
+            return _each_asked(inner, source)
+        case [cst.Arg(value=cst.GeneratorExp(elt=truth, for_in=over) | cst.ListComp(elt=truth, for_in=over))]:
+            return truth, over.iter
+        case [
+            cst.Arg(
+                value=cst.Call(
+                    func=cst.Name("map"), args=[cst.Arg(value=cst.Lambda(body=truth)), cst.Arg(value=over_all)]
+                )
+            )
+        ]:
+            return truth, over_all
     return None
 
 
@@ -145,6 +203,12 @@ def _is_truth(node: cst.BaseExpression, source: Source) -> bool:
     match node:
         case cst.Call(func=cst.Attribute(value=cst.Call() as owner, attr=cst.Name("all" | "any"))):
             return _is_truth(owner, source)
+        case cst.Call(func=cst.Name("bool"), args=[cst.Arg(value=asked)]):
+            return _is_truth(asked, source)
+        case cst.UnaryOperation(operator=cst.Not() | cst.BitInvert(), expression=asked):
+            return _is_truth(asked, source)
+        case cst.BooleanOperation(left=left, right=right):
+            return _is_truth(left, source) and _is_truth(right, source)
         case cst.Call(func=function):
             return source.qualified_name(function) in _TRUTHS
     return False
@@ -165,10 +229,12 @@ def _runs_often(node: cst.Call, source: Source) -> bool:
 def _are_many(node: cst.Call, source: Source) -> bool:
     """Whether what is asked goes over the leaves or the values of a tree. Of what a function is handed, or an object
     keeps, there may be one or two, which a wait more or less for each is nothing beside what the function does."""
-    match node:
-        case cst.Call(args=[cst.Arg(value=cst.GeneratorExp(for_in=cst.CompFor(iter=over)))]):
-            return any(_OF_A_TREE.search(dotted(call.func)) for call in calls(source.meant(over)))
-    return False
+    asked = _each_asked(node, source)
+    return asked is not None and _goes_over_a_tree(asked[1], source)
+
+
+def _goes_over_a_tree(over: cst.BaseExpression, source: Source) -> bool:
+    return any(_OF_A_TREE.search(dotted(call.func)) for call in calls(source.meant(over)))
 
 
 def _finding(found: list[Read], source: Source) -> Finding:

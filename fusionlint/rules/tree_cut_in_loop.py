@@ -22,6 +22,7 @@ rule = Rule(__name__, harm="dispatch")
 # What a list, a file or a queue does with what it is handed, and what draws it.
 _KEEPS = regex(r"(append|extend|write|save|put|render|draw|update_scene|get_data|add_frame)(_|$)")
 _RANGES = ("range", "numpy.arange")
+_READERS = ("float", "int", "bool", "numpy.asarray", "numpy.array", "jax.device_get")
 _LONG = 40
 
 
@@ -56,7 +57,7 @@ def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
             cut = ((call, tree) for call in calls if (tree := _tree_cut(call, counter, source)) is not None)
             for mapped, tree in cut:
                 is_of_before = not Carry(loop).varies(tree) and _is_of_the_host(tree, source)
-                if is_of_before and _is_kept(mapped, source):
+                if is_of_before and (_is_read(mapped, source) or _is_kept(mapped, source)):
                     yield _finding(mapped, tree, source)
                     return
 
@@ -67,6 +68,22 @@ def _is_of_the_host(tree: cst.BaseExpression, source: Source) -> bool:
     while isinstance(whole, cst.Attribute | cst.Subscript):
         whole = whole.value
     return isinstance(whole, cst.Name) and is_on_the_host(whole, source) and not _is_fetched(whole, source)
+
+
+def _is_read(mapped: cst.Call, source: Source) -> bool:
+    """Whether Python's or numpy's numbers are made of the parts, `lambda x: x[t].item()`: none goes back."""
+    function = mapped.args[0].value
+    return isinstance(function, cst.Lambda) and _part_read(function.body, source) is not None
+
+
+def _part_read(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """`x[t]` of `x[t].item()` and of `float(x[t])`."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=part, attr=cst.Name("item" | "tolist")), args=[]):
+            return part
+        case cst.Call(args=[cst.Arg(value=part)]) if source.calls(node, *_READERS):
+            return part
+    return None
 
 
 def _is_kept(cut: cst.Call, source: Source) -> bool:
@@ -97,7 +114,7 @@ def _tree_cut(mapped: cst.Call, counter: str, source: Source) -> cst.BaseExpress
     match mapped:
         case cst.Call(args=[cst.Arg(value=cst.Lambda() as function), cst.Arg(value=tree)]):
             is_part = isinstance(tree, cst.Name | cst.Attribute) or _is_under_a_key(tree)
-            is_cut = source.calls(mapped, *TREE_MAPS) and _takes_element(function, counter)
+            is_cut = source.calls(mapped, *TREE_MAPS) and _takes_element(function, counter, source)
             return tree if is_part and is_cut else None
     return None
 
@@ -110,11 +127,11 @@ def _is_under_a_key(tree: cst.BaseExpression) -> bool:
     return False
 
 
-def _takes_element(function: cst.Lambda, counter: str) -> bool:
-    """`lambda x: x[i]` or `lambda x, i=i: x[i]`."""
+def _takes_element(function: cst.Lambda, counter: str, source: Source) -> bool:
+    """`lambda x: x[i]` or `lambda x, i=i: x[i]`; or `lambda x: x[i].item()`."""
     leaf, *others = function.params.params or (None,)
     bound = {p.name.value for p in others if isinstance(p.default, cst.Name) and p.default.value == counter}
-    match function.body:
+    match _part_read(function.body, source) or function.body:
         case cst.Subscript(
             value=cst.Name(value=array), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(value=index)))]
         ):
