@@ -205,8 +205,14 @@ def _has_in_both(calls_of: frozenset[str], gate: cst.CSTNode, source: Source) ->
 
 def is_seldom(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether only some iterations run `node`: an `if` that asks which of several processes this is lets it run in
-    each one of the process that logs."""
-    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _is_for_a_process(gate))
+    each one of the process that logs, and one that asks for a key, `for k, v in metrics.items(): if k in kept`, in each
+    for the same keys."""
+    return _is_behind(
+        node,
+        loop,
+        source,
+        lambda gate: _is_gate(gate) and not _is_for_a_process(gate) and not _is_for_a_key(gate, loop, source),
+    )
 
 
 def is_every_so_often(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
@@ -232,6 +238,22 @@ def _is_behind(node: cst.CSTNode, loop: Loop, source: Source, is_gate: Callable[
 
 def _is_for_a_process(gate: cst.CSTNode) -> bool:
     return isinstance(gate, cst.If) and _asks_for_a_process(gate.test)
+
+
+def _is_for_a_key(gate: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """Whether a gate asks for a key that a loop inside of `loop` takes from a dictionary."""
+    match gate:
+        case cst.If(
+            test=cst.Comparison(left=cst.Name(key), comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())])
+        ):
+            inner = source.loop(gate)
+            match inner:
+                case cst.For(
+                    target=cst.Tuple(elements=[cst.Element(value=cst.Name(name)), _]),
+                    iter=cst.Call(func=cst.Attribute(attr=cst.Name("items"))),
+                ):
+                    return inner is not loop and name == key
+    return False
 
 
 def _is_gate(above: cst.CSTNode) -> bool:

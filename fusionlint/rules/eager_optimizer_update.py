@@ -27,7 +27,7 @@ _GRADIENTS = ("jax.grad", "jax.value_and_grad")
 
 def _applying_in_a_loop(source: Source) -> Iterator[str]:
     """The scopes that apply updates in a loop of host code: asked of the facts."""
-    has_triples = not source.names.isdisjoint(TRIPLES)
+    has_triples = any(name in source.names for name in TRIPLES)
     for _, name, ((called, _, _), scope, loops, _) in source.project.named_calls(source.path):
         applies = name in TREE_MAPS or may_apply(name, called) or (has_triples and isinstance(called, str))
         if loops and applies and source.runs(scope, "host"):

@@ -13,6 +13,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.dropped import is_state_dropped
+from fusionlint.patterns.equinox_donation import FILTER_JIT, all_but_the_first, is_equinox
 from fusionlint.patterns.handed_on import methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
 from fusionlint.patterns.held import (
@@ -42,7 +43,7 @@ from fusionlint.patterns.replaced import (
 from fusionlint.patterns.result_order import comes_late
 from fusionlint.patterns.round import copied
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Call, Value, last_name
+from fusionlint.source.facts import Call, Function, Value, last_name
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
@@ -84,6 +85,8 @@ _STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 # What an agent keeps of each of its networks, and the agent itself.
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
+_DATA = regex(r"([xyz]s?\d*|batch|data|inputs?|targets?|labels?)$", re.I)
+_AVERAGE = regex(r"(^|[._])(ema|avg|averaged?|polyak)(_|$)", re.I)
 # An iteration of EM goes over all data; its parameters are a few matrices.
 _OF_EM = regex(r"(^|[._])em(_|$)", re.I)
 _RANDOM = regex(r"(^|[._])(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
@@ -95,12 +98,17 @@ def _compiled(source: Source) -> Iterator[str]:
     project = source.project
     for function in source.facts.functions.values():
         above = [each for each in function.decorators if each.name not in _WITHOUT_AN_OBJECT]
-        if len(above) != 1 or _JIT.isdisjoint(project.decorators(source.path, function)):
+        if len(above) != 1 or _compilers(function).isdisjoint(project.decorators(source.path, function)):
             continue
         place = Place(source.path, function.scope)
         is_in_use = not is_idle(project, place) and _is_repeated(place, source)
         if is_in_use and not _says_of_donation(above[0]):
             yield function.scope
+
+
+def _compilers(function: Function) -> frozenset[str]:
+    """What compiles a def so that it may donate: a method's object is all that equinox would not."""
+    return _JIT if function.owner else _JIT | {FILTER_JIT}
 
 
 def _of_others(source: Source) -> Iterator[str]:
@@ -135,7 +143,7 @@ def _is_repeated(compiled: Place, source: Source) -> bool:
     return any(loops or runs_often(project, Place(source.path, scope)) for scope, loops in hosts)
 
 
-@rule.source("Call", calls=_JIT, where="host", like=lambda call: not _may_donate(call))
+@rule.source("Call", calls=_JIT | {FILTER_JIT}, where="host", like=lambda call: not _may_donate(call))
 def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`step = jax.jit(train_step)`, then `state = step(state, batch)`."""
     if not node.args or node.args[0].keyword or _donates(node.args):
@@ -211,7 +219,7 @@ def _is_beside_itself(number: int, method: cst.FunctionDef, source: Source) -> b
 def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """`@jax.jit` above the step."""
     facts = source.facts.functions.get(source.body_scope(node))
-    if facts is None or _JIT.isdisjoint(source.project.decorators(source.path, facts)):
+    if facts is None or _compilers(facts).isdisjoint(source.project.decorators(source.path, facts)):
         return
     above = {dotted(each.decorator): each.decorator for each in node.decorators}
     decorators = [decorator for name, decorator in above.items() if name not in _WITHOUT_AN_OBJECT]
@@ -245,6 +253,12 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     common = set.intersection(*(set(each) for each in found))
     names = {key: name for key, name in found[0].items() if key in common and not _RANDOM.search(name)}
     names = {k: n for k, n in names.items() if not any(may_be_a_target(given_at(c, k), c, source) for c in calls)}
+    is_of_equinox = is_equinox(node, source)
+    if is_of_equinox:  # all but the first: data that others hold can go there, with what is not replaced
+        names = {k: n for k, n in names.items() if not _DATA.match(n)}
+    # An average alone begins as the arrays of the model, which is handed over beside it.
+    if names and all(_AVERAGE.search(name) for name in names.values()):
+        return
     # What is stored in another object, `self.state.params = ...`, that object owns, and hands to whom it likes.
     if any(name.count(".") > 1 for name in names.values()):
         return
@@ -260,10 +274,11 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
         return  # the optimizer's state holds the parameters
     what = " and ".join(f"`{name}`" for name in names.values())
     is_written = all(_CACHE.search(name) for name in names.values())
+    donated = all_but_the_first(calls[0], names, source) if is_of_equinox else _donated(names, offset)
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
-        write=f"{_donated(names, offset)}: the results take the memory of those arguments"
+        write=f"{donated}: the results take the memory of those arguments"
         + ("" if is_written else f"; {_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}")
         + (_IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""),
         pair=1 if is_written else 0,

@@ -925,3 +925,47 @@ def test_an_iteration_of_em_is_large_beside_its_parameters(name: str, count: int
             return params
         """
     assert len(findings(code)) == count
+
+
+OF_EQUINOX = """
+    import equinox as eqx
+
+    @eqx.filter_jit{told}
+    def make_step({model}, opt_state, batch, key):
+        grads = eqx.filter_grad(loss_fn)({model}, batch, key)
+        updates, opt_state = optimizer.update(grads, opt_state)
+        return eqx.apply_updates({model}, updates), opt_state
+
+    def train({model}, opt_state, loader, key):
+        for batch in loader:
+            {model}, opt_state = make_step({model}, opt_state, batch, key)
+        return {model}
+    """
+
+
+def test_equinox_donates_all_but_its_first_argument() -> None:
+    said = advice(OF_EQUINOX.format(told="", model="model"))
+    assert said.startswith('donate="all-except-first" for equinox.filter_jit, and as the first argument what is not ')
+    assert "replaced, (batch, key): the results take the memory" in said
+    assert not findings(OF_EQUINOX.format(told='(donate="all")', model="model"))
+
+
+def test_data_that_others_may_hold_goes_beside_the_batch() -> None:
+    assert "(x, batch, key)" in advice(OF_EQUINOX.format(told="", model="x"))
+
+
+def test_an_average_alone_begins_as_the_model_itself() -> None:
+    code = """
+        import equinox as eqx
+
+        @eqx.filter_jit
+        def _average(model, ema_params, decay):
+            return jax.tree.map(lambda new, old: decay * old + (1 - decay) * new, model, ema_params)
+
+        def train(model, ema_params, loader):
+            for batch in loader:
+                ema_params = _average(model, ema_params, 0.99)
+            return ema_params
+        """
+    assert not findings(code)
+    assert findings(code.replace("ema_params", "params"))
