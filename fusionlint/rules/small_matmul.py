@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import is_literal
+from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.choice import listed
 from fusionlint.patterns.concrete import is_concrete
@@ -35,7 +35,7 @@ def _making_small(source: Source) -> Iterator[str]:
         if name in _ARRAYS or name == _STACK:
             if _rows(source.whole(raw).value):
                 yield place.scope
-        elif _is_of_a_maker(name, source):
+        elif _made_by(name, source):
             yield place.scope
 
 
@@ -50,40 +50,56 @@ def _rows(made: Value) -> int | None:
     return len(rows) if any(entry != NOTHING for row in rows for entry in row.arguments) else None
 
 
-def _is_of_a_maker(name: str | None, source: Source) -> bool:
-    """Whether a function of the project returns a small matrix that it writes out: `def rotation(angle): ...`."""
+def _made_by(name: str | None, source: Source) -> int | None:
+    """How many rows the small matrix has that a function of the project writes out and returns, `rotation(angle)`."""
     place = source.project.find(name)
     function = source.project.function_at(place)
     if place is None or function is None or len(function.returns) != 1:
-        return False
+        return None
     (returned,) = function.returns
     made = source.project.callee(Place(place.path, function.scope), returned) if returned.is_call else None
-    return made in _ARRAYS and _rows(returned) is not None
+    return _rows(returned) if made in _ARRAYS else None
 
 
 @rule.source("BinaryOperation", "Call", when=_making_small)
 def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
-    """One factor is the small matrix, the other an array that is there."""
-    sides = factors(node, source)
-    if sides is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    """One factor is the small matrix, the other an array that is there; the first such product of a function."""
+    size = _multiplied(node, source)
+    if size is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
-    small = [_size(side, source) for side in sides]
-    if (small[0] is None) is (small[1] is None):  # two of them make a third, of which most entries are to be had
+    is_stacked = any(source.calls(source.meant(_turned(side)), _STACK) for side in factors(node, source) or ())
+    if not (is_stacked or under_vmap(node, source) or in_environment(node, source)) or is_concrete(node, source):
         return
-    size = small[0] or small[1]
-    other = sides[1] if small[0] else sides[0]
-    if listed(other, source) is not None or _is_a_product(other, source) or is_concrete(node, source):
-        return
-    is_stacked = any(source.calls(source.meant(_turned(side)), _STACK) for side in sides)
-    if not (is_stacked or under_vmap(node, source) or in_environment(node, source)):
+    others = [other for other in _products(node, source) if _multiplied(other, source) is not None]
+    if others and others[0] is not node:
         return
     numpy = source.alias("jax.numpy") or "jnp"
     rows = ", ".join(("x * a + y * b", "x * c + y * d") if size == 2 else ("x * a + y * b + z * c", "..."))
+    more = f", here and {len(others) - 1} times more" if others[1:] else ""
     yield source.finding(
         node,
-        f"each element is multiplied by a {size} by {size} matrix of its own: nothing around it fuses with such a product",
+        f"each element is multiplied by a {size} by {size} matrix of its own{more}: nothing around fuses with that",
         write=f"its rows written out, {numpy}.stack([{rows}], axis=-1), of columns x = points[..., 0] and so on",
     )
+
+
+def _products(node: cst.CSTNode, source: Source) -> Iterator[cst.BinaryOperation | cst.Call]:
+    """The products of the function around, in their order."""
+    function = source.function(node)
+    for part in inside(function.body) if function is not None else ():
+        if isinstance(part, cst.BinaryOperation | cst.Call) and source.function(part) is function:
+            yield part
+
+
+def _multiplied(node: cst.BinaryOperation | cst.Call, source: Source) -> int | None:
+    """How many rows the small matrix has that something is multiplied by. Two of them make a third, of which most
+    entries are to be had, and with a vector of numbers there is one kernel already."""
+    sides = factors(node, source)
+    first, second = (_size(side, source) for side in sides) if sides is not None else (None, None)
+    if sides is None or (first is None) is (second is None):
+        return None
+    other = sides[1] if first else sides[0]
+    return None if listed(other, source) is not None or _is_a_product(other, source) else first or second
 
 
 def _size(factor: cst.BaseExpression, source: Source) -> int | None:
@@ -95,7 +111,7 @@ def _size(factor: cst.BaseExpression, source: Source) -> int | None:
         return None
     if source.calls(meant, _STACK):
         return _stacked(meant, source)
-    return 2 if _is_of_a_maker(source.qualified_name(meant.func), source) else None
+    return _made_by(source.qualified_name(meant.func), source)
 
 
 def _turned(factor: cst.BaseExpression) -> cst.BaseExpression:
