@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, is_literal
+from fusionlint.patterns.at import constant, inside, is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.choice import listed
 from fusionlint.patterns.concrete import is_concrete
@@ -67,15 +67,15 @@ def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) ->
     size = _multiplied(node, source)
     if size is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
-    is_stacked = any(source.calls(source.meant(_turned(side)), _STACK) for side in factors(node, source) or ())
-    if not (is_stacked or under_vmap(node, source) or in_environment(node, source)) or is_concrete(node, source):
+    is_batch = any(_is_a_batch(source.meant(_turned(side)), source) for side in factors(node, source) or ())
+    if not (is_batch or under_vmap(node, source) or in_environment(node, source)) or is_concrete(node, source):
         return
     others = [other for other in _products(node, source) if _multiplied(other, source) is not None]
     if others and others[0] is not node:
         return
     numpy = source.alias("jax.numpy") or "jnp"
     rows = ", ".join(("x * a + y * b", "x * c + y * d") if size == 2 else ("x * a + y * b + z * c", "..."))
-    more = f", here and {len(others) - 1} times more" if others[1:] else ""
+    more = f", here and {len(others) - 1} more" if others[1:] else ""
     yield source.finding(
         node,
         f"each element is multiplied by a {size} by {size} matrix of its own{more}: nothing around fuses with that",
@@ -133,6 +133,12 @@ def _stacked(call: cst.Call, source: Source) -> int | None:
     if [len(row) for row in lists] != [len(each)] * len(each):
         return None
     return None if all(is_literal(one.value) for row in lists for one in row) else len(each)
+
+
+def _is_a_batch(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether matrices are stacked along the last axes, behind those of a batch."""
+    axis = argument(node, 1, "axis") if isinstance(node, cst.Call) and source.calls(node, _STACK) else None
+    return axis is not None and (constant(axis) or 0) < 0
 
 
 def _is_a_product(node: cst.BaseExpression, source: Source) -> bool:
