@@ -37,6 +37,8 @@ UNIFORM = "jax.random.uniform({})".format
         (UNIFORM("k1"), UNIFORM("k2"), UNIFORM("k3, dtype=jnp.float16"), 0),
         (UNIFORM("k1"), UNIFORM("k2"), UNIFORM("k3, (4,)"), 1),
         (UNIFORM("k1"), UNIFORM("k2"), UNIFORM("k3") + " if state else 0.0", 0),
+        (UNIFORM("k1, extra.shape"), UNIFORM("k2, (self.n, 2)"), UNIFORM("k3"), 1),
+        (UNIFORM("k1, (self.n, self.m)"), UNIFORM("k2, (self.n, self.m)"), UNIFORM("k3, (self.n, self.m)"), 0),
         ("jax.random.bernoulli(k1, 0.1)", "jax.random.bernoulli(k2, 0.2)", "jax.random.bernoulli(k3, extra.p)", 1),
     ],
 )
