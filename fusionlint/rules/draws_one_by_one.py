@@ -71,7 +71,7 @@ def drawn_one_by_one(function: cst.FunctionDef, source: Source) -> Iterator[Find
 
 
 def _draw(node: cst.Call, source: Source) -> _Draw | None:
-    """A draw of one number, of a few, or of an array of an environment, which is one of thousands."""
+    """A draw of one number, of a few, or of a row of an environment, which is one of thousands."""
     qualified = source.qualified_name(node.func)
     if qualified not in _NAMES:
         return None
@@ -86,7 +86,8 @@ def _draw(node: cst.Call, source: Source) -> _Draw | None:
         return None if is_shaped else _Draw(node, name, None)  # as the probabilities are
     if isinstance(shape, cst.Tuple | cst.List) and not shape.elements:
         return _Draw(node, name, None)
-    return _Draw(node, name, shape) if _is_short(shape) or in_environment(node, source) else None
+    is_short = _is_short(shape) or (_is_a_row(shape) and in_environment(node, source))
+    return _Draw(node, name, shape) if is_short else None
 
 
 def _is_short(shape: cst.BaseExpression) -> bool:
@@ -94,6 +95,17 @@ def _is_short(shape: cst.BaseExpression) -> bool:
         return False
     sizes = [constant(size.value) for size in shape.elements]
     return math.prod(size or _FEW + 1 for size in sizes) <= _FEW
+
+
+def _is_a_row(shape: cst.BaseExpression) -> bool:
+    """Whether a shape is that of what is observed, `gyro.shape`, or has one size that is not written out, `(n, 2)`: a
+    map of the world, `(height, width)`, has enough in it for a kernel of its own."""
+    match shape:
+        case cst.Attribute(attr=cst.Name("shape")):
+            return True
+        case cst.Tuple(elements=sizes):
+            return sum(constant(size.value) is None for size in sizes) <= 1
+    return False
 
 
 def _dtype(draw: _Draw, source: Source) -> str:

@@ -38,9 +38,28 @@ def factored_in_two_ways(body: Body, source: Source) -> Iterator[Finding]:
                 groups.setdefault(written, []).append(found)
     for group in groups.values():
         pairs = ((one, other) for place, one in enumerate(group) for other in group[place + 1 :])
-        ways = ((a, b) for a, b in pairs if a.way != b.way and not source.apart(a.call, b.call))
+        ways = ((a, b) for a, b in pairs if a.way != b.way and _are_both_reached(a.call, b.call, source))
         if (two := next(ways, None)) and _is_loud(two[0], source) and not _looks_for_nan(body, source):
             yield _told(*two, source)
+
+
+def _are_both_reached(one: cst.Call, other: cst.Call, source: Source) -> bool:
+    """Whether one run may get to both: not in two branches of an `if`, nor of two that ask the same."""
+    if source.apart(one, other):
+        return False
+    asked = _answers(other, source)
+    return all(asked.get(test, answer) is answer for test, answer in _answers(one, source).items())
+
+
+def _answers(node: cst.CSTNode, source: Source) -> dict[str, bool]:
+    """What has to be true, or false, for code to get to `node`, by the tests of the branches around."""
+    found: dict[str, bool] = {}
+    below = node
+    for above in source.ancestors(node):
+        if isinstance(above, cst.If) and below is not above.test:
+            found[source.code(above.test)] = below is above.body
+        below = above
+    return found
 
 
 def _is_loud(first: Factored, source: Source) -> bool:

@@ -1,0 +1,147 @@
+"""A product with a matrix of two or three rows that is written out, `points @ jnp.array([[c, -s], [s, c]])`, in what is
+mapped over many: a library's product for a few multiplications and additions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.patterns.at import constant, inside, is_literal
+from fusionlint.patterns.calls import argument
+from fusionlint.patterns.choice import listed
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.matrices import TRANSPOSES, small_matrix
+from fusionlint.patterns.one_hot import factors
+from fusionlint.patterns.under import under_vmap
+from fusionlint.rule import Rule
+from fusionlint.source.facts import NOTHING, Value
+from fusionlint.source.places import Place
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+
+rule = Rule(__name__, harm="fusion")
+
+_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
+_STACK = "jax.numpy.stack"
+_SIZES = (2, 3)
+
+
+def _making_small(source: Source) -> Iterator[str]:
+    """The scopes that write out a small matrix, or have a function of the project do so: asked of the facts."""
+    for place, name, raw in source.project.named_calls(source.path):
+        if name in _ARRAYS or name == _STACK:
+            if _rows(source.whole(raw).value):
+                yield place.scope
+        elif _made_by(name, source):
+            yield place.scope
+
+
+def _rows(made: Value) -> int | None:
+    """How many rows of as many entries, not all numbers, a call is handed; of a stack of stacks its two."""
+    given = next(iter(made.arguments), NOTHING)
+    rows = given.arguments
+    if made.callee is not None and rows and all(row.is_call for row in rows):
+        rows = tuple(next(iter(row.arguments), NOTHING) for row in rows)
+    if len(rows) not in _SIZES or any(len(row.arguments) != len(rows) for row in rows):
+        return None
+    return len(rows) if any(entry != NOTHING for row in rows for entry in row.arguments) else None
+
+
+def _made_by(name: str | None, source: Source) -> int | None:
+    """How many rows the small matrix has that a function of the project writes out and returns, `rotation(angle)`."""
+    place = source.project.find(name)
+    function = source.project.function_at(place)
+    if place is None or function is None or len(function.returns) != 1:
+        return None
+    (returned,) = function.returns
+    made = source.project.callee(Place(place.path, function.scope), returned) if returned.is_call else None
+    return _rows(returned) if made in _ARRAYS else None
+
+
+@rule.source("BinaryOperation", "Call", when=_making_small)
+def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
+    """One factor is the small matrix, the other an array that is there; the first such product of a function."""
+    size = _multiplied(node, source)
+    if size is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    is_batch = any(_is_a_batch(source.meant(_turned(side)), source) for side in factors(node, source) or ())
+    if not (is_batch or under_vmap(node, source) or in_environment(node, source)) or is_concrete(node, source):
+        return
+    others = [other for other in _products(node, source) if _multiplied(other, source) is not None]
+    if others and others[0] is not node:
+        return
+    numpy = source.alias("jax.numpy") or "jnp"
+    rows = ", ".join(("x * a + y * b", "x * c + y * d") if size == 2 else ("x * a + y * b + z * c", "..."))
+    more = f", here and {len(others) - 1} more" if others[1:] else ""
+    yield source.finding(
+        node,
+        f"each element is multiplied by a {size} by {size} matrix of its own{more}: nothing around fuses with that",
+        write=f"its rows written out, {numpy}.stack([{rows}], axis=-1), of columns x = points[..., 0] and so on",
+    )
+
+
+def _products(node: cst.CSTNode, source: Source) -> Iterator[cst.BinaryOperation | cst.Call]:
+    """The products of the function around, in their order."""
+    function = source.function(node)
+    for part in inside(function.body) if function is not None else ():
+        if isinstance(part, cst.BinaryOperation | cst.Call) and source.function(part) is function:
+            yield part
+
+
+def _multiplied(node: cst.BinaryOperation | cst.Call, source: Source) -> int | None:
+    """How many rows the small matrix has that something is multiplied by. Two of them make a third, of which most
+    entries are to be had, and with a vector of numbers there is one kernel already."""
+    sides = factors(node, source)
+    first, second = (_size(side, source) for side in sides) if sides is not None else (None, None)
+    if sides is None or (first is None) is (second is None):
+        return None
+    other = sides[1] if first else sides[0]
+    return None if listed(other, source) is not None or _is_a_product(other, source) else first or second
+
+
+def _size(factor: cst.BaseExpression, source: Source) -> int | None:
+    """How many rows a factor has, where it is a small matrix, or one turned."""
+    meant = source.meant(_turned(factor))
+    if (rows := small_matrix(meant, source)) is not None:
+        return len(rows)
+    if not isinstance(meant, cst.Call):
+        return None
+    if source.calls(meant, _STACK):
+        return _stacked(meant, source)
+    return _made_by(source.qualified_name(meant.func), source)
+
+
+def _turned(factor: cst.BaseExpression) -> cst.BaseExpression:
+    """m, of `m.T`."""
+    match factor:
+        case cst.Attribute(value=inner, attr=cst.Name(attr)) if attr in TRANSPOSES:
+            return inner
+    return factor
+
+
+def _stacked(call: cst.Call, source: Source) -> int | None:
+    """How many rows `jnp.stack([jnp.stack([c, -s], -1), jnp.stack([s, c], -1)], -2)` has."""
+    rows = argument(call, 0, "arrays")
+    each = [element.value for element in rows.elements] if isinstance(rows, cst.List | cst.Tuple) else []
+    entries = [argument(row, 0, "arrays") for row in each if isinstance(row, cst.Call) and source.calls(row, _STACK)]
+    if len(each) not in _SIZES or len(entries) != len(each):
+        return None
+    lists = [entry.elements for entry in entries if isinstance(entry, cst.List | cst.Tuple)]
+    if [len(row) for row in lists] != [len(each)] * len(each):
+        return None
+    return None if all(is_literal(one.value) for row in lists for one in row) else len(each)
+
+
+def _is_a_batch(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether matrices are stacked along the last axes, behind those of a batch."""
+    axis = argument(node, 1, "axis") if isinstance(node, cst.Call) and source.calls(node, _STACK) else None
+    return axis is not None and (constant(axis) or 0) < 0
+
+
+def _is_a_product(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether the other factor is a product itself, as in a chain of joints."""
+    meant = source.meant(_turned(node))
+    return isinstance(meant, cst.BinaryOperation | cst.Call) and factors(meant, source) is not None
