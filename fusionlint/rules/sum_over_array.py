@@ -24,6 +24,8 @@ rule = Rule(__name__, harm="compile-time")
 _FEW = 8
 # What says the same of an array.
 _REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
+# Which of them ask for the truth of a comparison, or of each element, which nothing traced has.
+_ASKS = frozenset(_REDUCTIONS) - {"sum"}
 # What the text of a call says of what is handed over: that Python made it, that it is a comprehension, over one thing.
 _OF_PYTHON = regex(r"\s*[\"'\[{]")
 _FOR = regex(r"\bfor\b")
@@ -100,7 +102,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.source("Call", where="any", when=_may_reduce, needs=tuple(_REDUCTIONS))
 def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """`int(sum(x > 0))`, `max(x)`: in a function that makes a number of what a device holds."""
+    """`max(x)`, `assert all(jnp.equal(x, y))`; `int(sum(x > 0))`, where a number is made of what a device holds."""
     match node:
         case cst.Call(func=cst.Name(builtin), args=[cst.Arg(value=array, keyword=None, star="")]):
             if builtin not in _REDUCTIONS or not source.calls(node, builtin):
@@ -112,7 +114,7 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
     is_again = source.in_loop(node) or runs_often(source.project, source.place(node))
     if source.context(node) != "library" and not is_again:
         return  # what a script does once is done soon
-    if not is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+    if not (builtin in _ASKS or is_concrete(node, source)) or is_for_a_picture(source.project, source.place(node)):
         return
     jnp = source.alias("jax.numpy") or "jnp"
     yield source.finding(
