@@ -34,6 +34,7 @@ def test_what_is_more_than_a_name_stands_in_parentheses(summed: str, instead: st
         ("    return int(max(jnp.abs(x))) + 1", ["jnp.max(jnp.abs(x))"]),
         ("    return float(min(jnp.abs(x)))", ["jnp.min(jnp.abs(x))"]),
         ("    return float(\n        sum(\n            ~jnp.isnan(x)\n        )\n    )", ["jnp.sum(~jnp.isnan(x))"]),
+        ("    assert all(jnp.equal(x, 0))\n    return x", ["jnp.all(jnp.equal(x, 0))"]),  # no tracer has a truth
         ("    return int(max(x.shape)) + float(sum([1, 2])) + float(max(jnp.abs(x), 1))", []),
     ],
 )
