@@ -26,6 +26,7 @@ _FEW = 8
 _REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
 # Which of them ask for the truth of a comparison, or of each element, which nothing traced has.
 _ASKS = frozenset(_REDUCTIONS) - {"sum"}
+_TRUTHS = frozenset(("any", "all"))
 # What the text of a call says of what is handed over: that Python made it, that it is a comprehension, over one thing.
 _OF_PYTHON = regex(r"\s*[\"'\[{]")
 _FOR = regex(r"\bfor\b")
@@ -44,9 +45,13 @@ def _may_sum(source: Source) -> Iterator[str]:
 
 
 def _may_reduce(source: Source) -> Iterator[str]:
-    """The scopes that hand one thing to a builtin of Python."""
-    handed = (each for name in _REDUCTIONS for each in _handed(name, 1, source))
-    return (place.scope for place, rest in handed if not _FOR.search(rest))
+    """The scopes that hand one thing to a builtin of Python: to `any` and `all`, which are everywhere, what is called."""
+    handed = ((name, *each) for name in _REDUCTIONS for each in _handed(name, 1, source))
+    return (
+        place.scope
+        for name, place, rest in handed
+        if not _FOR.search(rest) and (name not in _TRUTHS or "(" in rest.partition(")")[0])
+    )
 
 
 def _handed(builtin: str, most: int, source: Source) -> Iterator[tuple[Place, str]]:

@@ -24,7 +24,8 @@ JIT = frozenset(
 TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"))
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
-                       "min", "max", "open", "input", "map", "reversed", "sorted", "breakpoint"))  # fmt: skip
+                       "min", "max", "any", "all", "open", "input", "map", "reversed", "sorted",
+                       "breakpoint"))  # fmt: skip
 # Re-exports and definitions without a cycle are never deeper than this.
 DEPTH = 8
 
