@@ -80,10 +80,12 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
     """Whatever is set at one place of each row of zeros; or at one place of a new array, in code that a vmap makes a
     scatter of."""
     node = write.call
+    if are_few_firsts([write], source):
+        return []
     among = place_among_ranges(write, source)
     if among is not None and axes_of(write, source) == len(write.index):
         return [_of_each(write, "row", _chosen(write, among, source), 2, source)]
-    if source.in_loop(node) or _is_probe(node, source) or are_few_firsts([write], source):
+    if source.in_loop(node) or _is_probe(node, source):
         return []
     if not (under_vmap(node, source) or in_environment(node, source)) or axes_of(write, source) != len(write.index):
         return []
