@@ -29,7 +29,7 @@ from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
-from fusionlint.patterns.writes.into_new import axes_of, fill_of, is_of_truths, is_one, may_be_one, place_among_ranges
+from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -80,10 +80,12 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
     """Whatever is set at one place of each row of zeros; or at one place of a new array, in code that a vmap makes a
     scatter of."""
     node = write.call
+    if are_few_firsts([write], source):
+        return []
     among = place_among_ranges(write, source)
-    if among is not None and fill_of(write, source) == "0" and axes_of(write, source) == len(write.index):
+    if among is not None and axes_of(write, source) == len(write.index):
         return [_of_each(write, "row", _chosen(write, among, source), 2, source)]
-    if source.in_loop(node) or _is_probe(node, source) or are_few_firsts([write], source):
+    if source.in_loop(node) or _is_probe(node, source):
         return []
     if not (under_vmap(node, source) or in_environment(node, source)) or axes_of(write, source) != len(write.index):
         return []
@@ -95,15 +97,18 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
 
 def _of_each(write: Write, what: str, instead: str, pair: int, source: Source, edits: tuple[Edit, ...] = ()) -> Finding:
     value = "the one" if _is_one(write.value) else "the number"
-    message = f"a scatter writes {value} of each {what} into an array of zeros"
+    message = f"a scatter writes {value} of each {what} into an array of {_kind(write, source)}"
     return source.finding(write.call, message, write=instead, edits=edits, pair=pair)
 
 
 def _of_one(write: Write, source: Source) -> Finding:
     single = "a single one" if _is_one(write.value) else "a single number"
-    of = {"0": "zeros", "1": "ones"}.get(fill_of(write, source) or "", "one value")
-    message = f"a scatter writes {single} into an array of {of}"
+    message = f"a scatter writes {single} into an array of {_kind(write, source)}"
     return source.finding(write.call, message, write=_compared(write, source), pair=1)
+
+
+def _kind(write: Write, source: Source) -> str:
+    return {"0": "zeros", "1": "ones"}.get(fill_of(write, source) or "", "one value")
 
 
 def _is_known(part: Part) -> bool:
@@ -149,7 +154,8 @@ def _is_of_a_row(write: Write, source: Source) -> bool:
 
 
 def _is_of_one_axis(write: Write, source: Source) -> bool:
-    return _is_a_vector(write, source) or _is_a_line(write, source)
+    """Whether what is written is a number, in zeros that are seen to have one axis, or one line."""
+    return (len(write.index) == 1 and axes_of(write, source) == 1) or _is_a_line(write, source)
 
 
 def _is_a_line(write: Write, source: Source) -> bool:
@@ -159,11 +165,6 @@ def _is_a_line(write: Write, source: Source) -> bool:
 
 def _is_counted(part: Part, source: Source) -> bool:
     return isinstance(part, cst.Name) and counts_elements(part, source)
-
-
-def _is_a_vector(write: Write, source: Source) -> bool:
-    """Whether the zeros are seen to have one axis, on which one place is written: what is written is a number."""
-    return len(write.index) == 1 and axes_of(write, source) == 1
 
 
 def _is_place(part: Part, source: Source) -> bool:
@@ -258,8 +259,7 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
 
 
 def _compared(write: Write, source: Source) -> str:
-    jnp, fill = source.alias("jax.numpy") or "jnp", fill_of(write, source) or "0"
-    fill = {"0": "False", "1": "True"}.get(fill, fill) if is_of_truths(write, source) else fill
+    jnp, fill = source.alias("jax.numpy") or "jnp", filled_with(write, source)
     value = _shown(write.value, source) if write.value is not None else "1"
     is_plain = fill in ("0", "False") and _is_one(write.value)
     parts = [_shown(part, source) for part in write.index]
@@ -280,15 +280,15 @@ def _compared(write: Write, source: Source) -> str:
 
 def _chosen(write: Write, among: int, source: Source) -> str:
     """`jnp.where(jnp.arange(k) == i[..., None], v[..., None], 0)`."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp, fill = source.alias("jax.numpy") or "jnp", filled_with(write, source)
     place, value = _operand(write.index[among], source), write.value
     if among < len(write.index) - 1:
-        return f"a comparison of {jnp}.arange along that axis with {place}, and {jnp}.where(..., values, 0)"
+        return f"a comparison of {jnp}.arange along that axis with {place}, and {jnp}.where(..., values, {fill})"
     length = _length(write, among, source) or "«k»"
     one = value is not None and (is_literal(value) or is_a_number(value, source))
     shown = "values" if value is None else _shown(value, source) if one else f"{_operand(value, source)}[..., None]"
     unless = "" if one else ", without the second `[..., None]` where it is a number"
-    return f"{jnp}.where({jnp}.arange({length}) == {place}[..., None], {shown}, 0){unless}"
+    return f"{jnp}.where({jnp}.arange({length}) == {place}[..., None], {shown}, {fill}){unless}"
 
 
 def _operand(node: Part, source: Source) -> str:

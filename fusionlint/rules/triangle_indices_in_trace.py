@@ -30,6 +30,8 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = (source.qualified_name(node.func) or "").rpartition(".")[2]
     if last_name(place.scope) == name:  # which only hands on what jax has, to whoever asks for that
         return
+    if _is_of_a_class(node, source):
+        return
     if is_called_as_once(last_name(place.scope)) or is_memoized(source.project, place):
         return
     if is_for_a_picture(source.project, place):
@@ -42,6 +44,14 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         "places that XLA does not know",
         write=f"{numpy or source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program",
         edits=_fix(node, name, numpy, source),
+    )
+
+
+def _is_of_a_class(node: cst.Call, source: Source) -> bool:
+    """Whether a class method around makes an object of what it is given: once, and then others work with it."""
+    function = source.function(node)
+    return isinstance(function, cst.FunctionDef) and any(
+        isinstance(each.decorator, cst.Name) and each.decorator.value == "classmethod" for each in function.decorators
     )
 
 

@@ -42,11 +42,12 @@ def fill_of(write: Write, source: Source) -> str | None:
     return _LIKE.get(name or "") or _OF_SHAPE.get(name or "")
 
 
-def is_of_truths(write: Write, source: Source) -> bool:
-    """Whether a new array is said to hold truth values."""
-    made = meant(root(write), source)
+def filled_with(write: Write, source: Source) -> str:
+    """The same, False and True where a new array is said to hold truth values."""
+    fill, made = fill_of(write, source) or "0", meant(root(write), source)
     said = argument(made, 1, "dtype") if isinstance(made, cst.Call) else None
-    return said is not None and dotted(said).rpartition(".")[2] in ("bool", "bool_")
+    is_of_truths = said is not None and dotted(said).rpartition(".")[2] in ("bool", "bool_")
+    return {"0": "False", "1": "True"}.get(fill, fill) if is_of_truths else fill
 
 
 def axes_of(write: Write, source: Source) -> int | None:

@@ -1,0 +1,68 @@
+"""one-hot-by-at-set: what is written instead of any value in a new array, and which places are not seen to be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+class Game:
+    def reset(self, key): ...
+    def step(self, state, action, places, kinds, amounts, i):
+        {code}
+        return made + 1
+"""
+
+
+def found(code: str) -> list[str]:
+    findings = check_text(CODE.format(code=code).encode(), "m.py", Scope(("one-hot-by-at-set",)))
+    return [finding.suggestion.text if finding.suggestion else "" for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("made", "instead"),
+    [
+        ("jnp.ones(2).at[state.current_player].set(-1)", "jnp.where(jnp.arange(n) == state.current_player, -1, 1)"),
+        ("jnp.full(4, -1.0).at[action].set(amounts)", "jnp.where(jnp.arange(n) == action, amounts, -1.0)"),
+        ("jnp.zeros(64, bool).at[action].set(True)", "jnp.arange(n) == action"),
+        ("jnp.ones(64, bool).at[action].set(False)", "jnp.where(jnp.arange(n) == action, False, True)"),
+        (
+            "jnp.zeros((9, 7)).at[state.y, state.x].set(amounts)",
+            "jnp.where((jnp.arange(h)[:, None] == state.y) & (jnp.arange(w) == state.x), amounts, 0)",
+        ),
+        (
+            "jnp.zeros((4, 5)).at[jnp.arange(4), kinds].set(0.5)",
+            "jnp.where(jnp.arange(5) == kinds[..., None], 0.5, 0)",
+        ),
+        (
+            "jnp.zeros((4, 9, 5)).at[jnp.arange(4)[:, None], jnp.arange(9), kinds].set(amounts)",
+            "jnp.where(jnp.arange(5) == kinds[..., None], amounts[..., None], 0), without the second `[..., None]` "
+            "where it is a number",
+        ),
+    ],
+)
+def test_a_comparison_is_written_out(made: str, instead: str) -> None:
+    assert found(f"made = {made}") == [instead]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jnp.zeros(9).at[places].set(amounts)",
+        "jnp.zeros(9).at[i].set(amounts)",  # a row of places, perhaps
+        "jnp.zeros(9).at[kinds[places]].set(amounts)",
+        "jnp.zeros((9, 4)).at[action].set(amounts)",
+        "jnp.zeros(9).at[action].add(amounts)",
+        "jnp.zeros(9).at[action].set(amounts[action.shape[0]])",
+        "jnp.zeros((4, 5, 2)).at[jnp.arange(4), kinds].set(amounts)",
+        "jnp.zeros((4, 5)).at[jnp.arange(4)[:, None], kinds].set(amounts)",  # several of each row
+        "jnp.zeros(9).at[self.index].set(amounts)",
+    ],
+)
+def test_of_places_that_may_be_many_and_rows_of_more_nothing_is_said(made: str) -> None:
+    assert found(f"made = {made}") == []
