@@ -12,9 +12,9 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.at import constant, elements, inside
-from fusionlint.patterns.collected import Comprehension, collected, iterated_by, statements_of
+from fusionlint.patterns.collected import JOINS, Comprehension, collected, iterated_by, statements_of
 from fusionlint.patterns.elementwise import is_elementwise
-from fusionlint.patterns.unpacked import unpacked_at
+from fusionlint.patterns.unpacked import assigned, unpacked_at
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
@@ -33,9 +33,8 @@ class Size(NamedTuple):
 
 
 class CountedRows(NamedTuple):
-    """What each turn makes of the rows of one number, and the reads of the array that counts them."""
+    """The size that is counted to, and the rows that a turn reads of that array."""
 
-    made: Sequence[cst.BaseExpression]
     size: Size
     reads: Sequence[cst.Subscript]
 
@@ -44,8 +43,8 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     """The rows of a loop over all of an array's, if each turn makes something of its own row, and no turn needs
     another."""
     counter = loop.target if isinstance(loop, cst.For) else loop.for_in.target
-    made, size = collected(loop, source), _size(iterated_by(loop), source)
-    if size is None or len(made) != 1 or not isinstance(counter, cst.Name) or not _are_apart(loop):
+    size = _size(iterated_by(loop), source)
+    if size is None or not _is_joined(loop, source) or not isinstance(counter, cst.Name) or not _are_apart(loop):
         return None
     rows = [_row(name, source) for name in _mentions(_turn(loop), counter.value)]
     reads = [row for row in rows if row is not None and source.code(row.value) == size.array]
@@ -56,7 +55,31 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
         return None
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
     calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
-    return CountedRows(made, size, reads) if is_work and all(_is_of_arrays(c, source) for c in calls) else None
+    return CountedRows(size, reads) if is_work and all(_is_of_arrays(c, source) for c in calls) else None
+
+
+def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
+    """Whether what the turns make goes into one list, of which nothing comes but one array, `found = stack(found)`
+    too."""
+    if not isinstance(loop, cst.For):
+        return len(collected(loop, source)) == 1
+    match (statements_of(loop) or (None,))[-1]:
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name() as name, attr=cst.Name("append")))):
+            empty = source.written(name)
+            others = source.reads(empty) if empty is not None and _is_empty(empty, source) else []
+            others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
+            return len(others) == 1 and _is_joined_there(others[0], source)
+    return False
+
+
+def _is_empty(write: cst.Name, source: Source) -> bool:
+    made = assigned(write, source)
+    return isinstance(made, cst.List) and not made.elements
+
+
+def _is_joined_there(read: cst.Name, source: Source) -> bool:
+    call = source.handed_to(read)
+    return call is not None and source.calls(call, *JOINS)
 
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:
