@@ -6,11 +6,14 @@ In: a `for` or comprehension of a Source. Out: the arrays that it reads so, wher
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import comments_above
 from fusionlint.patterns.at import constant, elements, inside
 from fusionlint.patterns.collected import JOINS, Comprehension, collected, iterated_by, statements_of
 from fusionlint.patterns.elementwise import is_elementwise
@@ -23,6 +26,9 @@ _LIGHT = tuple(f"jax.numpy.{name}" for name in ("dot", "matmul", "sum", "mean", 
 _METHODS = frozenset(
     ("reshape", "ravel", "flatten", "astype", "sum", "mean", "max", "min", "squeeze", "transpose", "append", "dot")
 )
+# What says above a loop, as close as this, why it is one.
+_CLOSE = 8
+_WHY = regex(r"vmap|sequential|one (by one|at a time)|memory", re.I)
 
 
 class Size(NamedTuple):
@@ -44,7 +50,13 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     another."""
     counter = loop.target if isinstance(loop, cst.For) else loop.for_in.target
     size = _size(iterated_by(loop), source)
-    if size is None or not _is_joined(loop, source) or not isinstance(counter, cst.Name) or not _are_apart(loop):
+    if (
+        size is None
+        or _is_said(loop, source)
+        or not _is_joined(loop, source)
+        or not isinstance(counter, cst.Name)
+        or not _are_apart(loop)
+    ):
         return None
     rows = [_row(name, source) for name in _mentions(_turn(loop), counter.value)]
     reads = [row for row in rows if row is not None and source.code(row.value) == size.array]
@@ -168,13 +180,27 @@ def _mentions_value(step: cst.BaseSmallStatement, name: str) -> Iterator[cst.Nam
 
 
 def _is_of_arrays(call: cst.Call, source: Source) -> bool:
-    """Whether a call is one of jax, of an array's method, or of a function of the project or one that was handed in."""
+    """Whether a call is one of jax, of an array's method, of a function of the project, or of what a name stands for
+    that nobody handed in: that may hold too much at once, or be no function of jax's."""
     name = source.qualified_name(call.func) or ""
     if name.startswith("jax.") or _is_method(call):
         return True
     if isinstance(call.func, cst.Name):
-        return not hasattr(builtins, call.func.value)
+        return not hasattr(builtins, call.func.value) and not _is_handed_in(call.func, source)
     return source.project.find(name) is not None
+
+
+def _is_handed_in(name: cst.Name, source: Source) -> bool:
+    bound = source.facts.lookup(source.scope(name), name.value)
+    return bound is not None and bound[1].kind == "parameter"
+
+
+def _is_said(loop: cst.For | Comprehension, source: Source) -> bool:
+    """Whether a comment close above, or what is said of the function, says why this is a loop."""
+    above = comments_above(source.location(loop).line, _CLOSE, source)
+    function = source.function(loop)
+    said = function.get_docstring() if isinstance(function, cst.FunctionDef) else None
+    return any(map(_WHY.search, (*above, said or "")))
 
 
 def _is_method(call: cst.Call) -> bool:
