@@ -185,14 +185,16 @@ def _is_of_arrays(call: cst.Call, source: Source) -> bool:
     name = source.qualified_name(call.func) or ""
     if name.startswith("jax.") or _is_method(call):
         return True
-    if isinstance(call.func, cst.Name):
-        return not hasattr(builtins, call.func.value) and not _is_handed_in(call.func, source)
+    function = call.func
+    if isinstance(function, cst.Name) and not hasattr(builtins, function.value):
+        return not _is_from_elsewhere(function, source) or source.project.find(name) is not None
     return source.project.find(name) is not None
 
 
-def _is_handed_in(name: cst.Name, source: Source) -> bool:
+def _is_from_elsewhere(name: cst.Name, source: Source) -> bool:
+    """Whether a function is handed in, or imported."""
     bound = source.facts.lookup(source.scope(name), name.value)
-    return bound is not None and bound[1].kind == "parameter"
+    return bound is None or bound[1].kind in ("parameter", "import")
 
 
 def _is_said(loop: cst.For | Comprehension, source: Source) -> bool:
