@@ -6,15 +6,18 @@ In: a `for` or comprehension of a Source. Out: the arrays that it reads so, wher
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.lazily import regex
+from fusionlint.patterns.alternatives import comments_above
 from fusionlint.patterns.at import constant, elements, inside
-from fusionlint.patterns.collected import Comprehension, collected, iterated_by, statements_of
+from fusionlint.patterns.collected import JOINS, Comprehension, collected, iterated_by, statements_of
 from fusionlint.patterns.elementwise import is_elementwise
-from fusionlint.patterns.unpacked import unpacked_at
+from fusionlint.patterns.unpacked import assigned, unpacked_at
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 
@@ -23,6 +26,9 @@ _LIGHT = tuple(f"jax.numpy.{name}" for name in ("dot", "matmul", "sum", "mean", 
 _METHODS = frozenset(
     ("reshape", "ravel", "flatten", "astype", "sum", "mean", "max", "min", "squeeze", "transpose", "append", "dot")
 )
+# What says above a loop, as close as this, why it is one.
+_CLOSE = 8
+_WHY = regex(r"vmap|sequential|one (by one|at a time)|memory", re.I)
 
 
 class Size(NamedTuple):
@@ -33,9 +39,8 @@ class Size(NamedTuple):
 
 
 class CountedRows(NamedTuple):
-    """What each turn makes of the rows of one number, and the reads of the array that counts them."""
+    """The size that is counted to, and the rows that a turn reads of that array."""
 
-    made: Sequence[cst.BaseExpression]
     size: Size
     reads: Sequence[cst.Subscript]
 
@@ -44,8 +49,14 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     """The rows of a loop over all of an array's, if each turn makes something of its own row, and no turn needs
     another."""
     counter = loop.target if isinstance(loop, cst.For) else loop.for_in.target
-    made, size = collected(loop, source), _size(iterated_by(loop), source)
-    if size is None or len(made) != 1 or not isinstance(counter, cst.Name) or not _are_apart(loop):
+    size = _size(iterated_by(loop), source)
+    if (
+        size is None
+        or _is_said(loop, source)
+        or not _is_joined(loop, source)
+        or not isinstance(counter, cst.Name)
+        or not _are_apart(loop)
+    ):
         return None
     rows = [_row(name, source) for name in _mentions(_turn(loop), counter.value)]
     reads = [row for row in rows if row is not None and source.code(row.value) == size.array]
@@ -56,7 +67,31 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
         return None
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
     calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
-    return CountedRows(made, size, reads) if is_work and all(_is_of_arrays(c, source) for c in calls) else None
+    return CountedRows(size, reads) if is_work and all(_is_of_arrays(c, source) for c in calls) else None
+
+
+def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
+    """Whether what the turns make goes into one list, of which nothing comes but one array, `found = stack(found)`
+    too."""
+    if not isinstance(loop, cst.For):
+        return len(collected(loop, source)) == 1
+    match (statements_of(loop) or (None,))[-1]:
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name() as name, attr=cst.Name("append")))):
+            empty = source.written(name)
+            others = source.reads(empty) if empty is not None and _is_empty(empty, source) else []
+            others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
+            return len(others) == 1 and _is_joined_there(others[0], source)
+    return False
+
+
+def _is_empty(write: cst.Name, source: Source) -> bool:
+    made = assigned(write, source)
+    return isinstance(made, cst.List) and not made.elements
+
+
+def _is_joined_there(read: cst.Name, source: Source) -> bool:
+    call = source.handed_to(read)
+    return call is not None and source.calls(call, *JOINS)
 
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:
@@ -145,13 +180,29 @@ def _mentions_value(step: cst.BaseSmallStatement, name: str) -> Iterator[cst.Nam
 
 
 def _is_of_arrays(call: cst.Call, source: Source) -> bool:
-    """Whether a call is one of jax, of an array's method, or of a function of the project or one that was handed in."""
+    """Whether a call is one of jax, of an array's method, of a function of the project, or of what a name stands for
+    that nobody handed in: that may hold too much at once, or be no function of jax's."""
     name = source.qualified_name(call.func) or ""
     if name.startswith("jax.") or _is_method(call):
         return True
-    if isinstance(call.func, cst.Name):
-        return not hasattr(builtins, call.func.value)
+    function = call.func
+    if isinstance(function, cst.Name) and not hasattr(builtins, function.value):
+        return not _is_from_elsewhere(function, source) or source.project.find(name) is not None
     return source.project.find(name) is not None
+
+
+def _is_from_elsewhere(name: cst.Name, source: Source) -> bool:
+    """Whether a function is handed in, or imported."""
+    bound = source.facts.lookup(source.scope(name), name.value)
+    return bound is None or bound[1].kind in ("parameter", "import")
+
+
+def _is_said(loop: cst.For | Comprehension, source: Source) -> bool:
+    """Whether a comment close above, or what is said of the function, says why this is a loop."""
+    above = comments_above(source.location(loop).line, _CLOSE, source)
+    function = source.function(loop)
+    said = function.get_docstring() if isinstance(function, cst.FunctionDef) else None
+    return any(map(_WHY.search, (*above, said or "")))
 
 
 def _is_method(call: cst.Call) -> bool:

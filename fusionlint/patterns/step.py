@@ -42,8 +42,8 @@ _REDUCTIONS = (
 )
 # Moving all places round, and choosing, are elementwise as well for a GPU.
 _ROLLS = ("jax.numpy.roll", *CONDITIONALS)
-# A product with a vector is such a kernel too.
-_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.vdot", "jax.numpy.inner")
+# A product with a vector is such a kernel too. Of two long vectors, all that an optimizer remembers, `vdot` is said.
+_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
 # What cuts out parts, joins them, or lays them out anew goes into the kernel that reads it.
 _PARTS = tuple(
     f"jax.numpy.{name}"

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     gain: str
 
 
-_MULTIPLYING = Kind(8, 0, "a product with a small matrix and little more", "a step has a third of the kernels")
+_MULTIPLYING = Kind(8, 0, "a product of small matrices or vectors and little more", "a step has a third of the kernels")
 _MOVING = Kind(8, 1, "a few operations on parts of what it carries", "a step has less than one kernel")
 # What is looked up by what was looked up takes long to compile, under vmap.
 _LOOKING = Kind(4, 2, "a look-up by what the one before it found", "that many are one kernel")

@@ -24,7 +24,9 @@ rule = Rule(__name__, harm="fusion")
 # What XLA does not move out of a loop on GPU. Random numbers and callbacks are no values.
 _DEAR = regex(
     r"^jax\.numpy\.(matmul|dot|einsum|tensordot|vdot|inner|sum|mean|prod|max|min|std|var|cumsum|cumprod|sort|argsort"
-    r"|linalg\.(norm|inv|det|slogdet|cholesky|eigh|svd|qr|pinv|matrix_power))$"
+    r"|linalg\.(norm|inv|det|slogdet|cholesky|eigh|eigvalsh|svd|qr|pinv|matrix_power|solve|lstsq))$"
+    r"|^jax\.scipy\.linalg\.(cho_factor|cholesky|det|eigh|expm|inv|lu|lu_factor|qr|schur|solve|sqrtm|svd)$"
+    r"|^jax\.lax\.linalg\.(cholesky|eigh|lu|qr|svd)$"
 )
 _REDUCES = regex(r"\.(sum|mean|prod|max|min|std|var|norm)$")
 # Measured on an H100: of 12 numbers the reduction fuses with what reads it, of 64 it is a kernel in each step.

@@ -85,8 +85,10 @@ def _loop_joined(join: cst.Call, source: Source) -> cst.For | Comprehension | No
             made = source.value(given)
             if isinstance(made, cst.ListComp | cst.GeneratorExp):
                 return made if made.for_in.inner_for_in is None else None
-            loops = {loop for read in source.uses(given) if (loop := _appends_in(read.node, source)) is not None}
-            return loops.pop() if len(loops) == 1 else None
+            empty = source.written(given)
+            reads = source.reads(empty) if empty is not None else []
+            loops = [loop for read in reads if (loop := _appends_in(read, source)) is not None]
+            return loops[0] if len(loops) == 1 else None
     return None
 
 
