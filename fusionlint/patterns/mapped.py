@@ -17,8 +17,10 @@ from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, call_of, hides_some
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.known_values import DEPTH, Reader
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -61,6 +63,14 @@ def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
     """Whether this `vmap` maps the parameter at `position`, over more than a few numbers that are written out."""
     handed = _handed(call, position, source)
     return _is_axis(call, position, source) and not (handed and all(_are_few(each, source) for each in handed))
+
+
+def is_of_constants(call: cst.Call, positions: int, source: Source) -> bool:
+    """Whether what this `vmap` makes is handed arrays that XLA knows, at the first `positions`: it knows the result."""
+    handed = [each for position in range(positions) for each in _handed(call, position, source)]
+    reader = Reader(source, frozenset())
+    made = (unpacked(source.written(each), source) if isinstance(each, cst.Name) else None for each in handed)
+    return bool(handed) and all(reader.is_array(m or each, DEPTH) for m, each in zip(made, handed, strict=True))
 
 
 def is_shared(array: cst.BaseExpression, source: Source) -> bool:

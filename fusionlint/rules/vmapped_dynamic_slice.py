@@ -138,7 +138,7 @@ def _axes(node: cst.Call, source: Source) -> int:
     given = (argument(node, 1, "start_indices"), argument(node, 2, "slice_sizes"))
     starts, sizes = (source.meant(each) if each is not None else None for each in given)
     match starts, sizes:
-        case (cst.Tuple(elements=places) | cst.List(elements=places)), _:
+        case ((cst.Tuple(elements=places) | cst.List(elements=places)), _):
             return 0 if any(is_literal(place.value) for place in places) else len(places)
         case _, (cst.Tuple(elements=places) | cst.List(elements=places)):
             return len(places)
