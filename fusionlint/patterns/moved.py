@@ -32,8 +32,9 @@ def makes_room(roll: cst.Call, source: Source) -> bool:
     if name is None or by is None or not _is_rolled(roll, source):
         return False
     bound = source.meant(by)
-    is_bounded = isinstance(bound, cst.Call) and source.calls(bound, *_BOUNDS)
-    if not is_bounded or not any(constant(arg.value) == 0 for arg in bound.args):
+    if not isinstance(bound, cst.Call) or not source.calls(bound, *_BOUNDS):
+        return False
+    if not any(constant(arg.value) == 0 for arg in bound.args):
         return False
     return any(_is_written(read, source) for read in source.reads(name))
 
