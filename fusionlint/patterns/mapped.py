@@ -78,13 +78,22 @@ def is_shared(array: cst.BaseExpression, source: Source) -> bool:
     that, which is not seen to be mapped itself, or an argument that `in_axes` leaves whole."""
     function = source.function(array)
     written = source.written(array) if isinstance(array, cst.Name) else None
-    if function is None or written is None or under_vmap(function, source) or in_environment(function, source):
+    if function is None or written is None:
         return False
     vmaps = [each for each in _vmaps_of(function, source) if isinstance(each, cst.Call)]
+    if any(_is_mapped_again(vmap, source) for vmap in vmaps):
+        return False
     own = [each.name for each in parameters(function)]
     if written in own:
         return bool(vmaps) and not any(_is_axis(vmap, own.index(written), source) for vmap in vmaps)
     return bool(vmaps) and source.function(written) is not function
+
+
+def _is_mapped_again(vmap: cst.Call, source: Source) -> bool:
+    """Whether what a `vmap` makes is mapped once more, or made where nobody sees what calls it."""
+    outer = source.handed_to(vmap)
+    is_inner = outer is not None and source.calls(outer, "jax.vmap")
+    return source.function(vmap) is None or is_inner or under_vmap(vmap, source) or in_environment(vmap, source)
 
 
 def counts_elements(name: cst.Name, source: Source) -> bool:
