@@ -17,8 +17,10 @@ from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, call_of, hides_some
 from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.known_values import DEPTH, Reader
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -63,18 +65,35 @@ def is_mapped_by(call: cst.Call, position: int, source: Source) -> bool:
     return _is_axis(call, position, source) and not (handed and all(_are_few(each, source) for each in handed))
 
 
+def is_of_constants(call: cst.Call, positions: int, source: Source) -> bool:
+    """Whether what this `vmap` makes is handed arrays that XLA knows, at the first `positions`: it knows the result."""
+    handed = [each for position in range(positions) for each in _handed(call, position, source)]
+    reader = Reader(source, frozenset())
+    made = (unpacked(source.written(each), source) if isinstance(each, cst.Name) else None for each in handed)
+    return bool(handed) and all(reader.is_array(m or each, DEPTH) for m, each in zip(made, handed, strict=True))
+
+
 def is_shared(array: cst.BaseExpression, source: Source) -> bool:
     """Whether all elements of the one `vmap` around this code read the same `array`: a variable of the function around
     that, which is not seen to be mapped itself, or an argument that `in_axes` leaves whole."""
     function = source.function(array)
     written = source.written(array) if isinstance(array, cst.Name) else None
-    if function is None or written is None or under_vmap(function, source) or in_environment(function, source):
+    if function is None or written is None:
         return False
     vmaps = [each for each in _vmaps_of(function, source) if isinstance(each, cst.Call)]
+    if any(_is_mapped_again(vmap, source) for vmap in vmaps):
+        return False
     own = [each.name for each in parameters(function)]
     if written in own:
         return bool(vmaps) and not any(_is_axis(vmap, own.index(written), source) for vmap in vmaps)
     return bool(vmaps) and source.function(written) is not function
+
+
+def _is_mapped_again(vmap: cst.Call, source: Source) -> bool:
+    """Whether what a `vmap` makes is mapped once more, or made where nobody sees what calls it."""
+    outer = source.handed_to(vmap)
+    is_inner = outer is not None and source.calls(outer, "jax.vmap")
+    return source.function(vmap) is None or is_inner or under_vmap(vmap, source) or in_environment(vmap, source)
 
 
 def counts_elements(name: cst.Name, source: Source) -> bool:

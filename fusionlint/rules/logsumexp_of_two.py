@@ -26,8 +26,8 @@ def reduced_over_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, *_SUMS) or not has_only(node, 2, "a", "axis") or not source.is_traced(node):
         return
     made = _made(node, source)
-    if made is None or not source.calls(made, *_MADE) or not has_only(made, 2 if source.calls(made, _STACK) else 1, "axis"):
-        return
+    if made is None or not has_only(made, 2 if source.calls(made, _STACK) else 1, "axis"):
+        return  # the second argument of `jnp.array` is its dtype
     pair = parts(made, source)
     if len(pair) != 2 or any(isinstance(part, cst.List | cst.Tuple) for part in pair):
         return
@@ -47,13 +47,13 @@ def reduced_over_two(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _made(node: cst.Call, source: Source) -> cst.Call | None:
     """The call that makes what is reduced, where nothing else reads that."""
     array = argument(node, 0, "a")
-    if isinstance(array, cst.Name) and (written := source.written(array)) is not None:
-        if len(source.reads(written)) != 1:
-            return None
-    made = source.meant(array) if array is not None else None
-    return made if isinstance(made, cst.Call) else None
+    written = source.written(array) if isinstance(array, cst.Name) else None
+    if array is None or (written is not None and len(source.reads(written)) != 1):
+        return None
+    made = source.meant(array)
+    return made if isinstance(made, cst.Call) and source.calls(made, *_MADE) else None
 
 
 def _are_numbers(made: cst.Call, pair: tuple[cst.BaseExpression, ...], source: Source) -> bool:
-    """Whether `jnp.array` makes a vector of the two, as one of them is a number: to sum over all is to sum over them."""
+    """Whether `jnp.array` makes a vector of the two, as one is a number: to sum over all is to sum over them."""
     return not source.calls(made, _STACK) and any(map(is_literal, pair))

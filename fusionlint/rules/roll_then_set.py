@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write, constant, elements, is_literal
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.moved import makes_room
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
 from fusionlint.rule import Rule
@@ -20,6 +21,8 @@ _ROLL = "jax.numpy.roll"
 _LONG = 30
 # The page's pair of what arithmetic alone reads, moved along its first axis.
 _READ = 2
+# And that of a buffer.
+_ROOM = 3
 _IN_A_ROW = ", where the array has one axis: without `axis=` a roll moves all elements in a row"
 _MAKERS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "concatenate"))
 _WITH_AXES = ("jax.numpy.expand_dims", "jax.numpy.concatenate")
@@ -39,6 +42,20 @@ def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]
         until=write.call,
         write=_joined(node, write, source),
         pair=_READ if len(write.index) == 1 and is_worked_on_alone(write.call, source) else 0,
+    )
+
+
+@rule.source("Call", calls=(_ROLL,))
+def rolled_to_make_room(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A replay buffer, at each insertion: a conditional around the roll is cond-around-a-write's."""
+    if not source.calls(node, _ROLL) or not source.is_traced(node) or not makes_room(node, source):
+        return
+    yield source.finding(
+        node,
+        "the whole buffer is moved at every insertion, mostly by 0, to make room at its end",
+        pair=_ROOM,
+        write="a ring: places = (start + jnp.arange(len(new))) % len(buffer), and buffer.at[places].set(new); "
+        "what is read counts its places like that too",
     )
 
 

@@ -138,7 +138,7 @@ def _axes(node: cst.Call, source: Source) -> int:
     given = (argument(node, 1, "start_indices"), argument(node, 2, "slice_sizes"))
     starts, sizes = (source.meant(each) if each is not None else None for each in given)
     match starts, sizes:
-        case (cst.Tuple(elements=places) | cst.List(elements=places)), _:
+        case ((cst.Tuple(elements=places) | cst.List(elements=places)), _):
             return 0 if any(is_literal(place.value) for place in places) else len(places)
         case _, (cst.Tuple(elements=places) | cst.List(elements=places)):
             return len(places)
@@ -179,9 +179,10 @@ def _is_looped_over(node: cst.Call, name: str, starts: cst.BaseExpression, sourc
     sizes = argument(node, 2, "slice_sizes")
     if name == _UPDATE or len(starts.elements) == 1:
         return name == _UPDATE or not _is_one(sizes, [0])
-    if len(places) == 1 and (len(starts.elements) > _MATRIX or not _is_of_a_shared(node, source)):
-        return False
-    return not _is_one(sizes, places)
+    wide = [i for i in places if not _is_one(sizes, [i])]
+    if len(wide) == 1 and (len(starts.elements) > _MATRIX or not _is_of_a_shared(node, source)):
+        return False  # nor is a row or a column of each board, as measured
+    return bool(wide)
 
 
 def _is_of_a_shared(node: cst.Call, source: Source) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.mapped import differs, is_mapped_by
+from fusionlint.patterns.mapped import differs, is_mapped_by, is_of_constants
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -40,7 +40,7 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
     if not isinstance(handed, cst.Name | cst.Attribute) or source.qualified_name(handed) != _ROLL:
         return
-    if _runs(node, source) and is_mapped_by(node, 1, source):
+    if _runs(node, source) and is_mapped_by(node, 1, source) and not is_of_constants(node, 2, source):
         yield _finding(node, source)
 
 

@@ -1,5 +1,5 @@
-"""What `@functools.partial(jax.vmap, in_axes=...)` maps differs from element to element, unless it is known; what an
-environment's helper is handed differs where one of its calls hands what does."""
+"""What `@functools.partial(jax.vmap, in_axes=...)` maps differs from element to element, known or not, unless it is
+a few; what an environment's helper is handed differs where one of its calls hands what does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MAPPED = {
     "without a keyword": ("jax.vmap, (0, 0, None)", "return window(images, places, 8)", 1),
     "the image alone": ("jax.vmap, in_axes=(0, None, None)", "return window(images, places, 8)", 0),
     "not called here": ("jax.vmap, in_axes=(0, 0, 0)", "pass", 1),
-    "over what is counted": ("jax.vmap, in_axes=(None, 0, None)", "return window(images, jnp.arange(8), 8)", 0),
+    "over what is counted": ("jax.vmap, in_axes=(None, 0, None)", "return window(images, jnp.arange(8), 8)", 1),
+    "over a few": ("jax.vmap, in_axes=(None, 0, None)", "return window(images, jnp.arange(4), 8)", 0),
     "over numbers": ("jax.vmap, in_axes=(None, 0, None)", "return window(images, jnp.array([1, -4]), 8)", 0),
     "by another transform": ("jax.jit, static_argnums=2", "return window(images, places, 8)", 0),
 }
@@ -72,7 +73,7 @@ def test_what_a_helper_of_a_game_is_handed(handed: str, count: int) -> None:
     assert len(check_text(GAME.replace("HANDED", handed).encode(), "m.py", Scope(("vmapped-roll",)))) == count
 
 
-@pytest.mark.parametrize(("rows", "count"), [("jnp.arange(5)", 0), ("places", 1)])
+@pytest.mark.parametrize(("rows", "count"), [("jnp.arange(4)", 0), ("jnp.arange(5)", 1), ("places", 1)])
 def test_what_a_vmap_of_a_vmap_is_handed_is_seen(rows: str, count: int) -> None:
     code = f"""\
 import jax
@@ -80,7 +81,7 @@ import jax.numpy as jnp
 
 
 def fits(board, row, column):
-    return jnp.all(jax.lax.dynamic_slice(board, (row, column), (1, 3)) == 0)
+    return jnp.all(jax.lax.dynamic_slice(board, (row, column), (3, 3)) == 0)
 
 
 every = jax.vmap(jax.vmap(fits, in_axes=(None, 0, None)), in_axes=(None, None, 0))
