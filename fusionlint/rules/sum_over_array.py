@@ -45,13 +45,13 @@ def _may_sum(source: Source) -> Iterator[str]:
 
 
 def _may_reduce(source: Source) -> Iterator[str]:
-    """The scopes that hand one thing to a builtin of Python: to `any` and `all`, which are everywhere, what is called."""
+    """The scopes that hand one thing to a builtin of Python: to `any` and `all`, which are everywhere, a call."""
     handed = ((name, *each) for name in _REDUCTIONS for each in _handed(name, 1, source))
-    return (
-        place.scope
-        for name, place, rest in handed
-        if not _FOR.search(rest) and (name not in _TRUTHS or "(" in rest.partition(")")[0])
-    )
+    return (place.scope for name, place, rest in handed if not _FOR.search(rest) and _may_have(name, rest))
+
+
+def _may_have(builtin: str, rest: str) -> bool:
+    return builtin not in _TRUTHS or "(" in rest.partition(")")[0]
 
 
 def _handed(builtin: str, most: int, source: Source) -> Iterator[tuple[Place, str]]:
