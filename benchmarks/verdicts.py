@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from os import cpu_count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 VERDICTS = ("act", "agree", "wrong")
 # The script, as users call it: `python -m` would first look for modules among the files that are checked.
@@ -108,12 +108,18 @@ def read(path: Path) -> list[Read]:
 def found(repo: tuple[str, Path]) -> dict[tuple[str, str, int, str], bool]:
     """What `check` finds in a checkout now, and whether it assumes how the code runs."""
     name, folder = repo
+    findings = checked(folder)
+    return {(name, Path(one["path"]).as_posix(), one["line"], one["rule"]): one["assumed"] for one in findings}
+
+
+def checked(folder: Path) -> list[dict[str, Any]]:
+    """What `check` finds in a folder now, as its JSON says it."""
     done = subprocess.run(CHECK, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         print(f"{folder}: {done.stderr[-500:]}", file=sys.stderr)
         sys.exit(2)
-    findings = json.loads(done.stdout)["findings"]
-    return {(name, Path(one["path"]).as_posix(), one["line"], one["rule"]): one["assumed"] for one in findings}
+    findings: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return findings
 
 
 def last_said(rows: Iterable[Read]) -> list[Read]:
