@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from os import cpu_count
 from pathlib import Path
 from typing import NamedTuple
 
-from verdicts import checked
+from verdicts import checked, checkouts
 
 NOT_SHOWN = frozenset(
     ("cumsum-scan", "dtype-upcast", "layout-einsum", "materialise-or-duplicate", "pytree-leaf-loop-or-ravel")
@@ -75,12 +74,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="write the table there, as Markdown")
     args = parser.parse_args()
     sites = [site for path in args.labels for site in read(path)]
-    repos = sorted({site.repo for site in sites})
-    there = {repo: folder for repo in repos if (folder := args.folder / repo.rpartition("/")[2]).is_dir()}
-    if len(there) < len(repos):
-        print(f"not in {args.folder}: {', '.join(repo for repo in repos if repo not in there)}", file=sys.stderr)
-    if not there:
-        sys.exit(2)
+    there = checkouts({site.repo for site in sites}, args.folder)
     with ThreadPoolExecutor(cpu_count()) as pool:
         spans = dict(zip(there, pool.map(found, there.values()), strict=True))
     sites = [site for site in sites if site.repo in there]

@@ -18,7 +18,7 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from os import cpu_count
@@ -80,12 +80,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="write the tables there, as Markdown")
     args = parser.parse_args()
     rows = [row for path in args.verdicts for row in read(path)]
-    repos = sorted({row.repo for row in rows})
-    there = {repo: folder for repo in repos if (folder := args.folder / repo.rpartition("/")[2]).is_dir()}
-    if len(there) < len(repos):
-        print(f"not in {args.folder}: {', '.join(repo for repo in repos if repo not in there)}", file=sys.stderr)
-    if not there:
-        sys.exit(2)
+    there = checkouts({row.repo for row in rows}, args.folder)
     with ThreadPoolExecutor(cpu_count()) as pool:
         now = {place: assumed for one in pool.map(found, there.items()) for place, assumed in one.items()}
     rows = [row for row in rows if row.repo in there]
@@ -103,6 +98,16 @@ def read(path: Path) -> list[Read]:
     """The rows of a file of verdicts."""
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [Read(path.stem, **{name: line[name] for name in Read._fields if name in line}) for line in lines]
+
+
+def checkouts(repos: Collection[str], folder: Path) -> dict[str, Path]:
+    """Where each repository lies in `folder`, of those that are there; the others are named, and without any it ends."""
+    there = {repo: at for repo in sorted(repos) if (at := folder / repo.rpartition("/")[2]).is_dir()}
+    if len(there) < len(repos):
+        print(f"not in {folder}: {', '.join(repo for repo in sorted(repos) if repo not in there)}", file=sys.stderr)
+    if not there:
+        sys.exit(2)
+    return there
 
 
 def found(repo: tuple[str, Path]) -> dict[tuple[str, str, int, str], bool]:
