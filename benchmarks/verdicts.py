@@ -101,7 +101,7 @@ def read(path: Path) -> list[Read]:
 
 
 def checkouts(repos: Collection[str], folder: Path) -> dict[str, Path]:
-    """Where each repository lies in `folder`, of those that are there; the others are named, and without any it ends."""
+    """Where each repository lies in `folder`, of those there; the others are named, and without any it ends."""
     there = {repo: at for repo in sorted(repos) if (at := folder / repo.rpartition("/")[2]).is_dir()}
     if len(there) < len(repos):
         print(f"not in {folder}: {', '.join(repo for repo in sorted(repos) if repo not in there)}", file=sys.stderr)
