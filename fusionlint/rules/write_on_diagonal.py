@@ -101,8 +101,9 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _is_the_shorter(length: cst.BaseExpression, source: Source) -> bool:
-    """`min(a.shape[-2:])`: the matrix need not be square."""
-    return source.calls(meant(length, source), "min")
+    """`min(a.shape[-2:])`, under whatever name a module keeps Python's own: the matrix need not be square."""
+    said = meant(length, source)
+    return isinstance(said, cst.Call) and dotted(said.func).strip("_") == "min"
 
 
 def _is_of_two(length: cst.BaseExpression, source: Source) -> bool:
@@ -132,7 +133,9 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis that follows"
     if axes_before(write):
         value, unless = _of_each(write, value, source)
-        unless += f", where {array} is square" if _is_the_shorter(length, source) else ""
+        if _is_the_shorter(length, source):
+            eye = f"{jnp}.eye(*{array}.shape[-2:], dtype=bool)"
+            unless += f", where {array} is square" if unless else ""
         return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){unless}"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"

@@ -88,6 +88,8 @@ def is_one(part: Part, source: Source) -> bool:
     part = part if not isinstance(part, cst.Name) else (source.value(part) or part)
     if not isinstance(part, cst.BaseExpression) or is_called_an_array(part) or is_many(part, source):
         return False
+    if _is_said_to_be_python_s(part, source):
+        return False  # which XLA knows, and folds
     # What a vmap hands on may be a row of places, whatever letter stands for it.
     is_letter = isinstance(part, cst.Name) and len(part.value) == 1 and source.parameter(part) is not None
     if is_one_place(part, source) and (not is_letter or kind(part, source) == "scalar"):
@@ -99,6 +101,15 @@ def is_one(part: Part, source: Source) -> bool:
             return _PLACE.search(field) is not None
         case cst.Subscript(value=cst.Name() | cst.Attribute(), slice=slices):
             return all(constant(each) is not None for each in elements(slices))
+    return False
+
+
+def _is_said_to_be_python_s(part: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a parameter that is said to be an `int`."""
+    parameter = source.parameter(part) if isinstance(part, cst.Name) else None
+    match parameter.annotation if parameter is not None else None:
+        case cst.Annotation(annotation=cst.Name("int")):
+            return True
     return False
 
 
