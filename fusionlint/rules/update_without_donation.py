@@ -64,7 +64,7 @@ _LARGE = regex(
 _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 # jax donates no buffer twice.
 _TWICE = "an array that the first state holds twice has to be copied before"
-# Of these optimizers the first state does, or holds the parameters, tried with optax 0.2: that of the others does not.
+# Of these optimizers the first state does, or holds the parameters: tried with optax 0.2, where Adam's does not.
 _STATES_WITH_ONE_TWICE = (
     "optax.lbfgs",
     "optax.scale_by_lbfgs",
