@@ -25,6 +25,8 @@ _DEPTH = 4
 _FEW = 2**18
 # What a class hands out of its state to be stored at once, and where it hands over all there is.
 _STORES = regex(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
+# The same, of a class that takes all of it back by the other.
+_STORES_ALL, _TAKES_BACK = "get_state", "set_state"
 # What takes a part out of a state that it is handed.
 _GETS = regex(r"get_")
 # What has as many numbers as space has axes, or one more.
@@ -171,11 +173,22 @@ def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) 
         if not isinstance(function, cst.FunctionDef) or function is method:
             continue
         part = _part(node, source)
-        if not _STORES.match(function.name.value) and _is_returned(part, source):
+        if _is_stored(part, function, owner, source):
+            continue
+        if _is_returned(part, source):
             return True
         if _GETS.match(function.name.value) and _is_returned(_handed_to(part, source), source):
             return True
     return False
+
+
+def _is_stored(part: cst.CSTNode, method: cst.FunctionDef, owner: str, source: Source) -> bool:
+    """Whether what `method` hands out is meant for a file: its name says so, or it is `get_state`, beside `set_state`,
+    and `part` has a name among others, `{"opt_state": self.opt_state}`."""
+    if _STORES.match(method.name.value):
+        return True
+    is_pair = method.name.value == _STORES_ALL and f"{owner}.{_TAKES_BACK}" in source.facts.functions
+    return is_pair and isinstance(source.parent(part), cst.DictElement)
 
 
 def _handed_to(value: cst.CSTNode, source: Source) -> cst.CSTNode:

@@ -338,8 +338,18 @@ def _keeps(read: cst.CSTNode | None, source: Source) -> bool:
             return isinstance(call, cst.Call) and _called(call) in _KEEPS
         case cst.Element() | cst.DictElement():
             collection = source.parent(parent)
-            is_returned = collection is not None and isinstance(source.parent(collection), cst.Return)
-            return not is_returned and _keeps(collection, source)
+            return collection is not None and not _is_only_returned(collection, source) and _keeps(collection, source)
         case cst.Yield() | cst.IfExp() | cst.Lambda():
             return True
+    return False
+
+
+def _is_only_returned(collection: cst.CSTNode, source: Source) -> bool:
+    """`return {"state": state}`, by a name or not."""
+    match source.parent(collection):
+        case cst.Return():
+            return True
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            reads = source.reads(name)
+            return bool(reads) and all(isinstance(source.parent(read), cst.Return) for read in reads)
     return False

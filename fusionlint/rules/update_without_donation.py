@@ -14,16 +14,10 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.dropped import is_state_dropped
 from fusionlint.patterns.equinox_donation import FILTER_JIT, all_but_the_first, is_equinox
+from fusionlint.patterns.given_up import Names, given_up, useless
 from fusionlint.patterns.handed_on import methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
-from fusionlint.patterns.held import (
-    held_twice,
-    is_handed_again,
-    is_handed_out,
-    is_of_numbers,
-    is_read_later,
-    may_be_a_target,
-)
+from fusionlint.patterns.held import held_twice, is_of_numbers
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import asks, takes_gradients, trains
 from fusionlint.patterns.narrow import are_all_narrow
@@ -36,14 +30,13 @@ from fusionlint.patterns.replaced import (
     calls_of_method,
     calls_of_name,
     given_at,
-    is_kept_by_a_caller,
     is_of_a_caller,
     replaced,
 )
 from fusionlint.patterns.result_order import comes_late
 from fusionlint.patterns.round import copied
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Call, Function, Value, last_name
+from fusionlint.source.facts import Function, last_name
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.tree import Source
@@ -71,8 +64,14 @@ _LARGE = regex(
 _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
 # jax donates no buffer twice.
 _TWICE = "an array that the first state holds twice has to be copied before"
-# Of these optimizers the first state does, tried with optax 0.2: of Adam's and fifteen others it does not.
-_STATES_WITH_ONE_TWICE = ("optax.lbfgs", "optax.scale_by_lbfgs", "optax.contrib.prodigy")
+# Of these optimizers the first state does, or holds the parameters: tried with optax 0.2, where Adam's does not.
+_STATES_WITH_ONE_TWICE = (
+    "optax.lbfgs",
+    "optax.scale_by_lbfgs",
+    "optax.scale_by_distance_over_gradients",
+    *(f"optax.contrib.{name}" for name in ("cocob", "dog", "dowg", "madgrad", "mechanize", "prodigy")),
+    *(f"optax.contrib.scale_by_{name}" for name in ("cocob", "madgrad", "prodigy")),
+)
 # And hands each donated buffer to the first result of its shape.
 _IN_ORDER = (
     "; return what is donated first, in the order of the arguments: jax hands a donated array to the first result of "
@@ -85,11 +84,9 @@ _STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 # What an agent keeps of each of its networks, and the agent itself.
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
-_DATA = regex(r"([xyz]s?\d*|batch|data|inputs?|targets?|labels?)$", re.I)
 _AVERAGE = regex(r"(^|[._])(ema|avg|averaged?|polyak)(_|$)", re.I)
 # An iteration of EM goes over all data; its parameters are a few matrices.
 _OF_EM = regex(r"(^|[._])em(_|$)", re.I)
-_RANDOM = regex(r"(^|[._])(key|rng|rngs|seed|step|i|t|epoch|count|loss|metrics)s?\d*$", re.I)
 
 
 def _compiled(source: Source) -> Iterator[str]:
@@ -101,8 +98,7 @@ def _compiled(source: Source) -> Iterator[str]:
         if len(above) != 1 or _compilers(function).isdisjoint(project.decorators(source.path, function)):
             continue
         place = Place(source.path, function.scope)
-        is_in_use = not is_idle(project, place) and _is_repeated(place, source)
-        if is_in_use and not _says_of_donation(above[0]):
+        if not is_idle(project, place) and _is_repeated(place, source):
             yield function.scope
 
 
@@ -143,10 +139,11 @@ def _is_repeated(compiled: Place, source: Source) -> bool:
     return any(loops or runs_often(project, Place(source.path, scope)) for scope, loops in hosts)
 
 
-@rule.source("Call", calls=_JIT | {FILTER_JIT}, where="host", like=lambda call: not _may_donate(call))
+@rule.source("Call", calls=_JIT | {FILTER_JIT}, where="host")
 def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`step = jax.jit(train_step)`, then `state = step(state, batch)`."""
-    if not node.args or node.args[0].keyword or _donates(node.args):
+    donated = _donated_by(node, node, source)
+    if not node.args or node.args[0].keyword or donated is None:
         return
     match source.parent(node):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
@@ -157,7 +154,7 @@ def compiled_update(node: cst.Call, source: Source) -> Iterator[Finding]:
             calls = calls_of_method(dotted(attribute), source.place(node), source)
         case _:
             return
-    yield from _finding(node, calls, source, offset=0)
+    yield from _finding(node, calls, source, 0, donated)
 
 
 @rule.source("Call", calls=_JIT, where="host")
@@ -225,37 +222,33 @@ def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
     decorators = [decorator for name, decorator in above.items() if name not in _WITHOUT_AN_OBJECT]
     if _is_mapped_over_devices(node.name, node, source):
         return
-    if len(decorators) != 1 or (isinstance(decorators[0], cst.Call) and _donates(decorators[0].args)):
+    donated = _donated_by(decorators[0], node.name, source) if len(decorators) == 1 else None
+    if donated is None:
         return
-    is_bound = bool(facts.owner) and "staticmethod" not in above
-    yield from _finding(node.name, calls_of_function(node, source), source, offset=1 if is_bound else 0)
+    offset = 1 if facts.owner and "staticmethod" not in above else 0
+    donated = frozenset(number - offset for number in donated)
+    yield from _finding(node.name, calls_of_function(node, source), source, offset, donated)
 
 
-def _may_donate(call: Call) -> bool:
-    return _says_of_donation(call.value)
+def _donated_by(jit: cst.BaseExpression, compiled: cst.Call | cst.Name, source: Source) -> frozenset[int] | None:
+    """Which arguments are donated, by number; None where that is not seen, as of `**options`."""
+    if not isinstance(jit, cst.Call):
+        return frozenset()
+    is_told = any(arg.keyword is not None and arg.keyword.value.startswith("donate") for arg in jit.args)
+    return None if is_told and is_equinox(compiled, source) else donates(jit)
 
 
-def _says_of_donation(jit: Value) -> bool:
-    return any(keyword == "**" or keyword.startswith("donate") for keyword, _ in jit.keywords)
-
-
-def _donates(args: Sequence[cst.Arg]) -> bool:
-    """Whether something is donated, or may be: `**options`."""
-    return any(a.star == "**" or (a.keyword and a.keyword.value.startswith("donate")) for a in args)
-
-
-def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: Source, offset: int) -> Iterator[Finding]:
+def _finding(
+    node: cst.Call | cst.Name,
+    calls: list[cst.Call] | None,
+    source: Source,
+    offset: int,
+    donated: frozenset[int],
+) -> Iterator[Finding]:
     calls = [c for c in calls or () if not is_idle(source.project, source.place(c))]
     if not calls or is_idle(source.project, source.place(node)) or any(_OF_EM.search(dotted(c.func)) for c in calls):
         return
-    found = [replaced(call, source) for call in calls]
-    # What only some of the calls replace is needed after the others.
-    common = set.intersection(*(set(each) for each in found))
-    names = {key: name for key, name in found[0].items() if key in common and not _RANDOM.search(name)}
-    names = {k: n for k, n in names.items() if not any(may_be_a_target(given_at(c, k), c, source) for c in calls)}
-    is_of_equinox = is_equinox(node, source)
-    if is_of_equinox:  # all but the first: data that others hold can go there, with what is not replaced
-        names = {k: n for k, n in names.items() if not _DATA.match(n)}
+    names = given_up(calls, donated, source, is_equinox=is_equinox(node, source))
     # An average alone begins as the arrays of the model, which is handed over beside it.
     if names and all(_AVERAGE.search(name) for name in names.values()):
         return
@@ -265,24 +258,40 @@ def _finding(node: cst.Call | cst.Name, calls: list[cst.Call] | None, source: So
     if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
         return
     given = [(call, given_at(call, key)) for call in calls for key in names]
-    kept = (is_handed_out, is_read_later, is_handed_again, is_kept_by_a_caller)
-    if any(is_kept(argument, call, source) for call, argument in given for is_kept in kept):
-        return
     if all(is_of_numbers(a, c, source) or is_of_norms(a, c, source) for c, a in given) or are_all_narrow(source):
         return
-    if len(names) > 1 and any(map(_MODEL.search, names.values())) and asks(node, _PARAMETERS, source):
+    if _is_a_state_beside_its_model(names, calls) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
     what = " and ".join(f"`{name}`" for name in names.values())
     is_written = all(_CACHE.search(name) for name in names.values())
-    donated = all_but_the_first(calls[0], names, source) if is_of_equinox else _donated(names, offset)
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
-        write=f"{donated}: the results take the memory of those arguments"
+        write=_advice(node, names, calls[0], offset, donated, source)
+        + ": the results take the memory of those arguments"
         + ("" if is_written else f"; {_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}")
         + (_IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""),
         pair=1 if is_written else 0,
     )
+
+
+def _is_a_state_beside_its_model(names: Names, calls: Sequence[cst.Call]) -> bool:
+    """Whether something is donated beside a model that the calls are handed."""
+    handed = {dotted(arg.value) for call in calls for arg in call.args}
+    models = {name for name in handed if _MODEL.search(name)}
+    return bool(models) and (len(names) > 1 or models.isdisjoint(names.values()))
+
+
+def _advice(
+    node: cst.Call | cst.Name, names: Names, call: cst.Call, offset: int, donated: frozenset[int], source: Source
+) -> str:
+    """What to donate: `names`, and with them what is donated already and is replaced."""
+    if is_equinox(node, source):
+        return all_but_the_first(call, names, source)
+    used = donated & replaced(call, source).keys()
+    advice = _donated(sorted({*used, *names}, key=str) if used else names, offset)
+    batch = " and ".join(f"`{each}`" for each in useless(donated, call, source))
+    return f"{advice}, and not {batch}, which no result replaces" if batch else advice
 
 
 def _donated(names: Iterable[int | str], offset: int) -> str:
@@ -321,7 +330,9 @@ def _again(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> 
 def _made_with_one_twice(source: Source) -> str:
     """Where an optimizer's own first state holds one buffer twice."""
     used = next((name for name in _STATES_WITH_ONE_TWICE if name in source.names), None)
-    return "" if used is None else f"; the first state of {used} holds arrays twice: jax.tree.map(jnp.copy, ...) of it"
+    if used is None:
+        return ""
+    return f"; the first state of {used} holds arrays twice, or the parameters: jax.tree.map(jnp.copy, ...) of it"
 
 
 def _is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, source: Source) -> bool:

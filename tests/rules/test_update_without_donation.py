@@ -969,3 +969,104 @@ def test_an_average_alone_begins_as_the_model_itself() -> None:
         """
     assert not findings(code)
     assert findings(code.replace("ema_params", "params"))
+
+
+BESIDE_A_TARGET = """
+def _learn(key, opt_state, params, target_params, batch):
+    grads = jax.grad(lambda p: (p @ target_params @ batch).sum())(params)
+    updates, opt_state = optimizer.update(grads, opt_state)
+    return key, opt_state, optax.apply_updates(params, updates)
+
+class Agent:
+    def __init__(self, params):
+        self._learn = jax.jit(_learn)
+        self._params = params
+        self._target_params = network.init(key)
+        self._opt_state = optimizer.init(params)
+
+    def step(self, batch):
+        self._key, self._opt_state, self._params = self._learn(
+            self._key, self._opt_state, self._params, self._target_params, batch
+        )
+
+    {methods}
+"""
+OTHER_METHODS = {
+    "none": ("", "donate_argnums=(1, 2)"),
+    "a target": ("def copy(self): self._target_params = self._params", "donate_argnums=1:"),
+    "an actor": ("def get_variables(self): return [self._params]", "donate_argnums=1:"),
+    "a file": (
+        "def get_state(self): return {'opt': self._opt_state}\n    def set_state(self, s): pass",
+        "donate_argnums=(1",
+    ),
+    "both": ("def get_variables(self): return [self._params, self._opt_state]", None),
+    "no way back": ("def get_state(self): return {'opt': self._opt_state, 'params': self._params}", None),
+    "all of it": ("def get_state(self): return self._opt_state\n    def set_state(self, s): pass", None),
+}
+
+
+@pytest.mark.parametrize(("methods", "donated"), OTHER_METHODS.values(), ids=OTHER_METHODS)
+def test_the_state_of_an_optimizer_can_be_donated_beside_parameters_that_are_kept(
+    methods: str, donated: str | None
+) -> None:
+    code = BESIDE_A_TARGET.format(methods=methods)
+    if donated is None:
+        assert not findings(code)
+    else:
+        assert advice(code).startswith(donated)
+
+
+def test_an_optimizer_whose_state_holds_the_parameters_is_named() -> None:
+    code = BESIDE_A_TARGET.format(methods="def copy(self): self._target_params = self._params")
+    assert "the first state of optax.contrib.dog holds" in advice("optimizer = optax.contrib.dog()\n" + code)
+    assert not findings(code.replace("optax.apply_updates(params, updates)", "optimizer.get_params(opt_state)"))
+
+
+DONATING = """
+def _train(params, opt_state, batch):
+    grads = jax.grad(lambda p: (p @ batch).sum())(params)
+    updates, opt_state = optimizer.update(grads, opt_state)
+    return optax.apply_updates(params, updates), opt_state
+
+def train(params, opt_state, {batch}s):
+    step = jax.jit(_train, {told})
+    for {batch} in {batch}s:
+        params, opt_state = step(params, opt_state, {batch})
+    return params
+"""
+TOLD = {
+    "the batch": ("donate_argnums=2", "batch", "donate_argnums=(0, 1), and not `batch`, which no result replaces:"),
+    "one of two": ("donate_argnums=(0,)", "batch", "donate_argnums=(0, 1):"),
+    "gradients": ("donate_argnums=2", "grads", None),
+    "all": ("donate_argnums=(0, 1)", "batch", None),
+    "by name": ("donate_argnames='batch'", "batch", None),
+    "from elsewhere": ("donate_argnums=DONATED", "batch", None),
+    "options": ("**options", "batch", None),
+}
+
+
+@pytest.mark.parametrize(("told", "batch", "donated"), TOLD.values(), ids=TOLD)
+def test_what_goes_round_is_donated_in_place_of_the_batch(told: str, batch: str, donated: str | None) -> None:
+    code = DONATING.format(told=told, batch=batch)
+    if donated is None:
+        assert not findings(code)
+    else:
+        assert advice(code).startswith(donated)
+
+
+def test_a_decorated_method_donates_by_numbers_of_its_own() -> None:
+    code = """
+        import functools
+
+        class Trainer:
+            @functools.partial(jax.jit, static_argnums=0, donate_argnums=({donated},))
+            def _step(self, params, batch):
+                return params - 0.1 * jax.grad(lambda p: (p @ batch).sum())(params)
+
+            def train(self, params, batches):
+                for batch in batches:
+                    params = self._step(params, batch)
+                return params
+        """
+    assert advice(code.format(donated=2)).startswith("donate_argnums=1, and not `batch`")
+    assert not findings(code.format(donated=1))
