@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.at import elements, inside
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_called_as_once, is_for_a_picture, is_memoized
@@ -34,7 +35,7 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_called_as_once(last_name(place.scope)) or is_memoized(source.project, place):
         return
-    if is_for_a_picture(source.project, place):
+    if is_for_a_picture(source.project, place) or _is_looked_into(node, source):
         return
     numpy = source.alias_at(node, "numpy")
     given = brief(", ".join(source.code(arg).rstrip(", ") for arg in node.args), _LONG)
@@ -53,6 +54,19 @@ def _is_of_a_class(node: cst.Call, source: Source) -> bool:
     return isinstance(function, cst.FunctionDef) and any(
         isinstance(each.decorator, cst.Name) and each.decorator.value == "classmethod" for each in function.decorators
     )
+
+
+def _is_looked_into(node: cst.Call, source: Source) -> bool:
+    """Whether one of the places is looked up by a name, `rows[e]`: of numpy's a tracer can look up none."""
+    statement = source.parent(node)
+    names = inside(statement.targets[0].target) if isinstance(statement, cst.Assign) else ()
+    reads = (read for name in names if isinstance(name, cst.Name) for read in source.reads(name))
+    above = ((read, source.parent(read)) for read in reads)
+    return any(isinstance(one, cst.Subscript) and one.value is read and _by_a_name(one) for read, one in above)
+
+
+def _by_a_name(read: cst.Subscript) -> bool:
+    return any(isinstance(part, cst.Name | cst.Attribute) for part in elements(read.slice))
 
 
 def _fix(node: cst.Call, name: str, numpy: str | None, source: Source) -> tuple[Edit, ...]:
