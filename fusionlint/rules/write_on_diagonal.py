@@ -57,7 +57,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
-    if _is_of_two(length, source):
+    if _is_of_two(length, source) or (_is_the_shorter(length, source) and not axes_before(write)):
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
