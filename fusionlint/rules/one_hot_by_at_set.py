@@ -33,6 +33,7 @@ from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, i
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
@@ -261,21 +262,31 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
 def _compared(write: Write, source: Source) -> str:
     jnp, fill = source.alias("jax.numpy") or "jnp", filled_with(write, source)
     value = _shown(write.value, source) if write.value is not None else "1"
+    like = _as_made(write, source)
     is_plain = fill in ("0", "False") and _is_one(write.value)
     parts = [_shown(part, source) for part in write.index]
     match parts:
         case [one, ":"]:
-            return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, {fill})"
+            return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, {fill}){like}"
         case [one] if not is_plain:
-            return f"{jnp}.where({jnp}.arange(«n») == {one}, {value}, {fill})"
+            return f"{jnp}.where({jnp}.arange(«n») == {one}, {value}, {fill}){like}"
         case [row, column] if not is_plain:
             here = f"({jnp}.arange(«h»)[:, None] == {row}) & ({jnp}.arange(«w») == {column})"
-            return f"{jnp}.where({here}, {value}, {fill})"
+            return f"{jnp}.where({here}, {value}, {fill}){like}"
         case [one] if not source.calls(write.index[0], "tuple"):
             return f"{jnp}.arange(«n») == {one}"
         case [row, column]:
             return f"({jnp}.arange(«h»)[:, None] == {row}) & ({jnp}.arange(«w») == {column})"
     return f"comparisons of {jnp}.arange with the place on each axis, one with the other by `&`"
+
+
+def _as_made(write: Write, source: Source) -> str:
+    """`.astype(jnp.float32)` behind whole numbers in place of an array that is said to hold others."""
+    made = meant(root(write), source)
+    said = argument(made, 1, "dtype") if isinstance(made, cst.Call) else None
+    if said is None or write.value is None or constant(write.value) is None or "float" not in dotted(said):
+        return ""
+    return f".astype({source.code(said)})"
 
 
 def _chosen(write: Write, among: int, source: Source) -> str:

@@ -3,11 +3,13 @@ mapped over many: a library's product for a few multiplications and additions.""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements, inside, is_literal
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.choice import listed
@@ -21,12 +23,14 @@ from fusionlint.source.facts import NOTHING, Value
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 _STACK = "jax.numpy.stack"
 _SIZES = (2, 3)
+_MATRIX = regex(r"matri(x|ces)$|(^|[._])rot(ation)?(_[xyz])?$", re.I)
 
 
 def _making_small(source: Source) -> Iterator[str]:
@@ -154,6 +158,9 @@ def _is_a_batch(node: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_a_product(node: cst.BaseExpression, source: Source) -> bool:
-    """Whether the other factor is a product itself, as in a chain of joints."""
+    """Whether the other factor is a product itself, as in a chain of joints, or what a function makes that calls itself
+    a matrix."""
     meant = source.meant(_turned(node))
+    if isinstance(meant, cst.Call) and _MATRIX.search(dotted(meant.func)):
+        return True
     return isinstance(meant, cst.BinaryOperation | cst.Call) and factors(meant, source) is not None
