@@ -15,6 +15,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.replaced import names_of
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 # What has the shapes of the parameters: themselves, an optimizer's state, gradients.
 _ALIKE = regex(r"(^|[._])(\w+_)?(params?|weights|theta|model|state|grads?|gradients?)$")
@@ -22,7 +23,7 @@ _ALIKE = regex(r"(^|[._])(\w+_)?(params?|weights|theta|model|state|grads?|gradie
 
 def comes_late(call: cst.Call, donated: Sequence[str], source: Source) -> bool:
     """Whether the results that replace `donated`, named in the order of the arguments, are seen to come in another
-    order, or behind what is called as if it had their shapes."""
+    order, or behind what may have their shapes."""
     statement = source.parent(call)
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
         return False
@@ -30,5 +31,7 @@ def comes_late(call: cst.Call, donated: Sequence[str], source: Source) -> bool:
     own = [name for name in results if name in donated]
     if sorted(own) != sorted(donated):
         return False  # it is stored by a later line, or handed out as a part of something
-    behind = results[: results.index(own[-1])]
-    return own != [*donated] or any(name not in donated and _ALIKE.search(name) for name in behind)
+    behind = [name for name in results[: results.index(own[-1])] if name not in donated]
+    # What goes round as well may be the model, whatever it is called.
+    handed = {dotted(arg.value) for arg in call.args}
+    return own != [*donated] or any(name in handed or _ALIKE.search(name) for name in behind)

@@ -75,3 +75,12 @@ def test_the_order_of_the_results_is_told_where_it_is_another(
     (found,) = check_text(code.encode(), "m.py", Scope(("update-without-donation",)))
     assert found.suggestion is not None
     assert ("return what is donated first" in found.suggestion.text) == is_told
+
+
+def test_what_goes_round_before_it_may_be_the_model_whatever_it_is_called() -> None:
+    code = LOOP.format(
+        parameters="params, opt_state, batch", results="params, opt_state", after="params_seen.append(params)"
+    ).replace("params", "net")
+    (found,) = check_text(code.encode(), "m.py", Scope(("update-without-donation",)))
+    assert found.suggestion is not None
+    assert "return what is donated first" in found.suggestion.text
