@@ -94,6 +94,11 @@ def is_none(part: Part | cst.CSTNode | None) -> bool:
     return isinstance(part, cst.Name) and part.value == "None"
 
 
+def is_new_axis(part: Part | cst.CSTNode | None) -> bool:
+    """`None`, or `jnp.newaxis`, as a part of an index."""
+    return is_none(part) or (isinstance(part, cst.Attribute) and part.attr.value == "newaxis")
+
+
 def constant(part: Part) -> int | None:
     """The value of an integer literal, with a sign or not."""
     match part:

@@ -14,7 +14,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import comments_above
-from fusionlint.patterns.at import constant, elements, inside
+from fusionlint.patterns.at import constant, elements, inside, is_new_axis
 from fusionlint.patterns.collected import JOINS, Comprehension, collected, iterated_by, statements_of
 from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.patterns.unpacked import assigned, unpacked_at
@@ -145,16 +145,9 @@ def _is_along(row: cst.Subscript, counter: str, axis: int) -> bool:
     """Whether the counter stands at the axis that is counted."""
     index = elements(row.slice)
     place = next(i for i, part in enumerate(index) if isinstance(part, cst.Name) and part.value == counter)
-    after = sum(not _is_new(part) for part in index[place + 1 :])
+    after = sum(not is_new_axis(part) for part in index[place + 1 :])
     is_from_behind = any(isinstance(part, cst.Ellipsis) for part in index[:place])
     return axis == -1 - after if is_from_behind else axis in (place, -1 - after)
-
-
-def _is_new(part: cst.CSTNode) -> bool:
-    match part:
-        case cst.Name("None") | cst.Attribute(attr=cst.Name("newaxis")):
-            return True
-    return False
 
 
 def _are_apart(loop: cst.For | Comprehension) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.of_jax import is_of_jax
-from fusionlint.patterns.readers import is_handed_out, readers_of, value_of, writer_of
+from fusionlint.patterns.readers import is_handed_out, readers_of, steps_of, value_of, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def rows_factored(barrier: Barrier, module: hlo.Module) -> int | None:
     if not calls:
         return None
     kernels = (writer_of(barrier, module), *readers_of(barrier, module))
-    steps = (step for kernel in kernels for step in _steps(kernel, module))
+    steps = (step for kernel in kernels for step in steps_of(kernel, module))
     parts = {step.stack for step in steps if _OF_A_LIBRARY.search(step.op_name) and is_of_jax(step)}
     return next((call.shape.parts[0].dims[-1] for call in calls if call.stack in parts), None)
 
@@ -49,9 +49,9 @@ def is_inverse_for_a_product(barrier: Barrier, module: hlo.Module) -> bool:
     matrix has."""
     if len(barrier.readers) != 1 or not any(_factorizations(module)) or is_handed_out(barrier, module):
         return False
-    if not any(map(_is_of_inverse, _steps(writer_of(barrier, module), module))):
+    if not any(map(_is_of_inverse, steps_of(writer_of(barrier, module), module))):
         return False
-    steps = [*_steps(next(readers_of(barrier, module)), module)]
+    steps = [*steps_of(next(readers_of(barrier, module)), module)]
     if any(_is_of_inverse(step) and step.opcode not in _LAYOUT for step in steps):
         return False  # a TPU multiplies inverses of blocks, too
     products = [one.shape.nbytes for one in steps if one.op_name.endswith("dot_general") and not _is_of_inverse(one)]
@@ -60,8 +60,3 @@ def is_inverse_for_a_product(barrier: Barrier, module: hlo.Module) -> bool:
 
 def _is_of_inverse(step: hlo.Instruction) -> bool:
     return _INVERSE.search(step.op_name) is not None and is_of_jax(step)
-
-
-def _steps(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instruction]:
-    yield kernel
-    yield from module.work_of(kernel)

@@ -12,7 +12,6 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 Way: TypeAlias = 'Literal["cholesky", "elimination", "density"]'
@@ -67,8 +66,4 @@ def _is_a_helper(name: str, source: Source) -> bool:
     place = source.project.find(name)
     if place is None or not _HELPER.search(place.scope.rpartition(".")[2]):
         return False
-    return any(_is_own(own, place) and called in _CHOLESKY for own, called, _ in source.project.named_calls(place.path))
-
-
-def _is_own(place: Place, function: Place) -> bool:
-    return place.scope == function.scope
+    return any(own == place and called in _CHOLESKY for own, called, _ in source.project.named_calls(place.path))

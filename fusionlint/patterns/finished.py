@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.branches import Branch, Conditional, is_handed_on, is_unchanged
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import stored_in
 from fusionlint.source.tree import Source
 
 # What makes an array like one that is there.
@@ -43,7 +43,7 @@ def _is_there(node: cst.BaseExpression, source: Source) -> bool:
 def computed_for(found: Conditional, source: Source) -> list[cst.BaseExpression]:
     """What the function around computes and gives a name that the test reads."""
     here = source.function(found.call)
-    values = (source.value(name) or unpacked(source.written(name), source) for name in names_read(found.test))
+    values = (stored_in(name, source) for name in names_read(found.test))
     return [value for value in values if value is not None and source.function(value) is here]
 
 

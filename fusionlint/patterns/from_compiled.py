@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import names_read
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import stored_in
 from fusionlint.source.facts import Value
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
@@ -41,7 +41,7 @@ def _is_compiled(name: cst.Name, source: Source) -> bool:
 
 
 def _is_returned(name: cst.Name, source: Source) -> bool:
-    value = source.value(name) or unpacked(source.written(name), source)
+    value = stored_in(name, source)
     if not isinstance(value, cst.Call) or not any(names_read(value.func)):
         return False
     return source.project.is_jitted(source.place(value), Value(dotted(value.func)))

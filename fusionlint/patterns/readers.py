@@ -25,6 +25,12 @@ def writer_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
     return module.computations[barrier.computation].instructions[barrier.writer]
 
 
+def steps_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instruction]:
+    """A kernel, and the work in it."""
+    yield kernel
+    yield from module.work_of(kernel)
+
+
 def readers_of(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
     """The kernels that read the value, in program order."""
     for name in barrier.readers:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.of_jax import is_of_jax
-from fusionlint.patterns.readers import writer_of
+from fusionlint.patterns.readers import steps_of, writer_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -37,9 +37,8 @@ def searched_for(barrier: Barrier, module: hlo.Module) -> What | None:
 
 def _search(barrier: Barrier, module: hlo.Module) -> hlo.Instruction | None:
     """A step of the search: the kernel that made the value, work in it, or the loop around it: copies have no name."""
-    writer = writer_of(barrier, module)
     around = (caller for _, caller in module.callers(barrier.computation) if caller.opcode == "while")
-    steps = (writer, *module.work_of(writer), *around)
+    steps = (*steps_of(writer_of(barrier, module), module), *around)
     return next((one for one in steps if _SEARCH.search(one.op_name) and is_of_jax(one)), None)
 
 

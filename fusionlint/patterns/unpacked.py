@@ -26,6 +26,11 @@ def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None
     return statement.value if isinstance(statement, cst.Assign) else None
 
 
+def stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What the variable that `name` reads holds, or, where it is one of several, what all of them are unpacked from."""
+    return source.value(name) or unpacked(source.written(name), source)
+
+
 def unpacked_at(name: cst.Name | None, source: Source) -> tuple[cst.BaseExpression, int, int] | None:
     """The same with the place that `name` has, counted from 0, and among how many."""
     value, element = unpacked(name, source), source.parent(name) if name is not None else None

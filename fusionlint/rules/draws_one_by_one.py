@@ -17,7 +17,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment, is_stepped
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.under import under_loop
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import stored_in
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -143,7 +143,7 @@ def _is_of(node: cst.CSTNode, calls: Sequence[cst.Call], source: Source, depth: 
     if any(part is call for part in inside(node) for call in calls):
         return True
     for name in names_read(node):
-        value = source.value(name) or unpacked(source.written(name), source)
+        value = stored_in(name, source)
         if depth and value is not None and _is_of(value, calls, source, depth - 1):
             return True
     return False

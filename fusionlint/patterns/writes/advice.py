@@ -14,7 +14,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, place_of
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import stored_in
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,
@@ -183,10 +183,10 @@ def _along(places: Sequence[Part], told: _Told) -> Advice:
 
 def _is_found_by_a_function(place: Part, source: Source) -> bool:
     """Whether a function of the project returns the place, alone or among others: a number, an array, or slices."""
-    made = (source.value(place) or unpacked(source.written(place), source)) if isinstance(place, cst.Name) else None
-    if not isinstance(made, cst.Call):
+    call = stored_in(place, source) if isinstance(place, cst.Name) else None
+    if not isinstance(call, cst.Call):
         return False
-    return dotted(made.func).startswith("self.") or ":" in (source.qualified_name(made.func) or "")
+    return dotted(call.func).startswith("self.") or ":" in (source.qualified_name(call.func) or "")
 
 
 def _planes(axis: int, told: _Told) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.unpacked import stored_in
 from fusionlint.patterns.writes.axis import SLICES
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
 from fusionlint.patterns.writes.places import is_fresh_before, is_nested
@@ -56,7 +56,7 @@ def _kept_under(place: cst.BaseExpression | None, source: Source) -> str | None:
     """`name`, of what `x = table[name]` or `x, y = table[name]` stores."""
     if not isinstance(place, cst.Name):
         return None
-    match source.value(place) or unpacked(source.written(place), source):
+    match stored_in(place, source):
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(key)))]):
             return key
     return None

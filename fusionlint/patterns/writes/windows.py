@@ -10,7 +10,7 @@ from itertools import groupby
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, elements, is_fresh, is_none, is_whole
+from fusionlint.patterns.at import Part, Write, elements, is_fresh, is_new_axis, is_whole
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice
 from fusionlint.patterns.writes.chain import root
@@ -64,11 +64,7 @@ def of_one_rank(writes: list[Write]) -> list[Write]:
 
 
 def _is_laid_out(part: Part) -> bool:
-    return isinstance(part, cst.Subscript) and any(map(_is_new_axis, elements(part.slice)))
-
-
-def _is_new_axis(part: Part) -> bool:
-    return is_none(part) or (isinstance(part, cst.Attribute) and part.attr.value == "newaxis")
+    return isinstance(part, cst.Subscript) and any(map(is_new_axis, elements(part.slice)))
 
 
 def is_mirrored(writes: Sequence[Write], source: Source) -> bool:
