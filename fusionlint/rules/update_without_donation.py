@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.donation_advice import TWICE, copy_before, donate, donated_arguments, in_order
 from fusionlint.patterns.dropped import is_state_dropped
-from fusionlint.patterns.equinox_donation import FILTER_JIT, all_but_the_first, is_equinox
-from fusionlint.patterns.given_up import Names, given_up, useless
-from fusionlint.patterns.handed_on import methods_handed_on
+from fusionlint.patterns.equinox_donation import FILTER_JIT, is_equinox
+from fusionlint.patterns.given_up import given_up
+from fusionlint.patterns.handed_on import is_in_a_method_handed_on, methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
-from fusionlint.patterns.held import held_twice, is_of_numbers
+from fusionlint.patterns.held import is_of_numbers
 from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import asks, takes_gradients, trains
+from fusionlint.patterns.jit import asks, trains
+from fusionlint.patterns.large_states import (
+    are_averages,
+    are_caches,
+    are_large,
+    is_beside_its_model,
+    is_large,
+    is_of_em,
+    is_state,
+)
 from fusionlint.patterns.narrow import are_all_narrow
 from fusionlint.patterns.of_norms import is_of_norms
 from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.one_again import made_one_again
+from fusionlint.patterns.pmapped import is_mapped_over_devices
 from fusionlint.patterns.predicates import static_names
-from fusionlint.patterns.replaced import (
-    calls_of_function,
-    calls_of_method,
-    calls_of_name,
-    given_at,
-    is_of_a_caller,
-    replaced,
-)
-from fusionlint.patterns.result_order import comes_late
+from fusionlint.patterns.replaced import calls_of_function, calls_of_method, calls_of_name, given_at
 from fusionlint.patterns.round import copied
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle, reached_from
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -49,44 +49,10 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="memory")
 
 _JIT = frozenset(("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit"))
-_PMAPS = frozenset(("jax.pmap",))
-# What speaks to the others along an axis, and what gives an axis its name.
-_COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("all_gather", "axis_index", "pmax", "pmean", "pmin", "psum"))
-_BINDERS = frozenset(("jax.vmap", "jax.pmap", "jax.shard_map", "jax.experimental.shard_map.shard_map"))
 # What stands above a method that is handed no object.
 _WITHOUT_AN_OBJECT = frozenset(("staticmethod", "classmethod"))
-# What calls itself so is as large as the model, or larger.
-_LARGE = regex(
-    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
-    re.I,
-)
 # Of a state that holds the parameters these are asked for.
 _PARAMETERS = regex(r"(^|\.)get_params(_state)?$")
-# jax donates no buffer twice.
-_TWICE = "an array that the first state holds twice has to be copied before"
-# Of these optimizers the first state does, or holds the parameters: tried with optax 0.2, where Adam's does not.
-_STATES_WITH_ONE_TWICE = (
-    "optax.lbfgs",
-    "optax.scale_by_lbfgs",
-    "optax.scale_by_distance_over_gradients",
-    *(f"optax.contrib.{name}" for name in ("cocob", "dog", "dowg", "madgrad", "mechanize", "prodigy")),
-    *(f"optax.contrib.scale_by_{name}" for name in ("cocob", "madgrad", "prodigy")),
-)
-# And hands each donated buffer to the first result of its shape.
-_IN_ORDER = (
-    "; return what is donated first, in the order of the arguments: jax hands a donated array to the first result of "
-    "its shape, and XLA copies it where that is another's"
-)
-# What calls itself so is written here and there.
-_CACHE = regex(r"(^|_)(cache|kv|buffer(_state)?)$", re.I)
-# One of several is called by a letter or a word more, `state_f`.
-_STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
-# What an agent keeps of each of its networks, and the agent itself.
-_PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
-_MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
-_AVERAGE = regex(r"(^|[._])(ema|avg|averaged?|polyak)(_|$)", re.I)
-# An iteration of EM goes over all data; its parameters are a few matrices.
-_OF_EM = regex(r"(^|[._])em(_|$)", re.I)
 
 
 def _compiled(source: Source) -> Iterator[str]:
@@ -183,7 +149,7 @@ def _handed_back(
     node: cst.Call | cst.Name, step: cst.FunctionDef, donated: frozenset[int] | None, source: Source
 ) -> Iterator[Finding]:
     """`node` makes a compiled function of `step`, which donates `donated`; None where that is not seen."""
-    if _is_mapped_over_devices(node, step, source):
+    if is_mapped_over_devices(node, step, source):
         return  # what is donated inside of another program is not: that one may donate it
     number = goes_on(step, source) if donated is not None else None
     if donated is None or number is None or number in donated:
@@ -192,18 +158,18 @@ def _handed_back(
     if is_method(step, source) and not _is_beside_itself(number, step, source):
         if number or not is_replaced(step, source) or not trains(node, source):
             return
-    elif not (_LARGE.search(name) or (_STATE.search(name) and trains(node, source))):
+    elif not is_large(name, node, source):
         return
     if is_state_dropped(step.name.value, source):
         return
     others = {goes_on(step, source, place) for place in range(1, len(step.params.params))} - {None, number, *donated}
-    also = [i for i, each in enumerate(step.params.params) if i in others and _STATE.search(each.name.value)]
+    also = [i for i, each in enumerate(step.params.params) if i in others and is_state(each.name.value)]
     made = " and ".join(f"`{step.params.params[i].name.value}`" for i in (number, *also))
     yield source.finding(
         node,
         f"each call makes a new {made} beside the old",
-        write=f"{_donated((number, *also), 0)}, where callers go on with the new one alone: the old is gone after a "
-        f"call; {_TWICE}",
+        write=f"{donated_arguments((number, *also), 0)}, where callers go on with the new one alone: the old is gone "
+        f"after a call; {TWICE}",
     )
 
 
@@ -220,7 +186,7 @@ def decorated_update(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
         return
     above = {dotted(each.decorator): each.decorator for each in node.decorators}
     decorators = [decorator for name, decorator in above.items() if name not in _WITHOUT_AN_OBJECT]
-    if _is_mapped_over_devices(node.name, node, source):
+    if is_mapped_over_devices(node.name, node, source):
         return
     donated = _donated_by(decorators[0], node.name, source) if len(decorators) == 1 else None
     if donated is None:
@@ -246,141 +212,45 @@ def _finding(
     donated: frozenset[int],
 ) -> Iterator[Finding]:
     calls = [c for c in calls or () if not is_idle(source.project, source.place(c))]
-    if not calls or is_idle(source.project, source.place(node)) or any(_OF_EM.search(dotted(c.func)) for c in calls):
+    if not calls or is_idle(source.project, source.place(node)) or any(is_of_em(dotted(c.func)) for c in calls):
         return
     names = given_up(calls, donated, source, is_equinox=is_equinox(node, source))
     # An average alone begins as the arrays of the model, which is handed over beside it.
-    if names and all(_AVERAGE.search(name) for name in names.values()):
+    if are_averages(names.values()):
         return
     # What is stored in another object, `self.state.params = ...`, that object owns, and hands to whom it likes.
     if any(name.count(".") > 1 for name in names.values()):
         return
-    if not any(_is_hot(call, source) for call in calls) or not _is_large(list(names.values()), node, source):
+    if not any(_is_hot(call, source) for call in calls) or not are_large(names.values(), node, source):
         return
     given = [(call, given_at(call, key)) for call in calls for key in names]
     if all(is_of_numbers(a, c, source) or is_of_norms(a, c, source) for c, a in given) or are_all_narrow(source):
         return
-    if _is_a_state_beside_its_model(names, calls) and asks(node, _PARAMETERS, source):
+    handed = (dotted(arg.value) for call in calls for arg in call.args)
+    if is_beside_its_model(names.values(), handed) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
     what = " and ".join(f"`{name}`" for name in names.values())
-    is_written = all(_CACHE.search(name) for name in names.values())
+    is_written = are_caches(names.values())
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
-        write=_advice(node, names, calls[0], offset, donated, source)
+        write=donate(node, names, calls[0], offset, donated, source)
         + ": the results take the memory of those arguments"
-        + ("" if is_written else f"; {_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}")
-        + (_IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""),
+        + ("" if is_written else f"; {copy_before(given, source)}")
+        + in_order(calls, names, source),
         pair=1 if is_written else 0,
     )
 
 
-def _is_a_state_beside_its_model(names: Names, calls: Sequence[cst.Call]) -> bool:
-    """Whether something is donated beside a model that the calls are handed."""
-    handed = {dotted(arg.value) for call in calls for arg in call.args}
-    models = {name for name in handed if _MODEL.search(name)}
-    return bool(models) and (len(names) > 1 or models.isdisjoint(names.values()))
-
-
-def _advice(
-    node: cst.Call | cst.Name, names: Names, call: cst.Call, offset: int, donated: frozenset[int], source: Source
-) -> str:
-    """What to donate: `names`, and with them what is donated already and is replaced."""
-    if is_equinox(node, source):
-        return all_but_the_first(call, names, source)
-    used = donated & replaced(call, source).keys()
-    advice = _donated(sorted({*used, *names}, key=str) if used else names, offset)
-    batch = " and ".join(f"`{each}`" for each in useless(donated, call, source))
-    return f"{advice}, and not {batch}, which no result replaces" if batch else advice
-
-
-def _donated(names: Iterable[int | str], offset: int) -> str:
-    """`donate_argnums=(0, 1)`, `donate_argnames="state"` of what is given by keyword; numbers from `offset` on."""
-    numbers = [str(key + offset) for key in names if isinstance(key, int)]
-    keywords = [f'"{key}"' for key in names if isinstance(key, str)]
-    both = (("donate_argnums", numbers), ("donate_argnames", keywords))
-    return ", ".join(f"{name}={_one_or_all(values)}" for name, values in both if values)
-
-
-def _one_or_all(values: Sequence[str]) -> str:
-    return values[0] if len(values) == 1 else f"({', '.join(values)})"
-
-
-def _copied(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
-    """What has to be copied, for jax donates no buffer twice and deletes what it is given."""
-    theirs = next((a for call, a in given if is_of_a_caller(a, call, source)), None)
-    if theirs is not None:
-        name = source.code(theirs)
-        return f"whoever called may go on with the first `{name}`: copy it before, jax.tree.map(jnp.copy, {name})"
-    twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
-    if twice is None:
-        return f"the old are gone after a call; {_TWICE}"
-    return (
-        f"the old are gone after a call; the first state holds `{twice}` twice, one of which has to be "
-        f"jax.tree.map(jnp.copy, {twice})"
-    )
-
-
-def _again(given: list[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
-    """Where a copy has to be made later on, for the next step would be handed one buffer twice."""
-    made = next(filter(None, (made_one_again(argument, call, source) for call, argument in given)), None)
-    return "" if made is None else f"; and again where `{made}` makes it hold one twice"
-
-
-def _made_with_one_twice(source: Source) -> str:
-    """Where an optimizer's own first state holds one buffer twice."""
-    used = next((name for name in _STATES_WITH_ONE_TWICE if name in source.names), None)
-    if used is None:
-        return ""
-    return f"; the first state of {used} holds arrays twice, or the parameters: jax.tree.map(jnp.copy, ...) of it"
-
-
-def _is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, source: Source) -> bool:
-    """Whether what a jit makes of `step` is handed to a pmap, here or elsewhere."""
-    place = Place(source.path, source.body_scope(step))
-    function = source.project.function_at(place)
-    above = set(source.project.decorators(source.path, function)) if function is not None else set()
-    if source.calls(node, *_PMAPS) or not above.isdisjoint(_PMAPS):
-        return False
-    return place in reached_from(source.project, _PMAPS) or _takes_an_axis(step, source)
-
-
-def _takes_an_axis(step: cst.FunctionDef, source: Source) -> bool:
-    """Whether a function speaks to others along an axis, `jax.lax.pmean(grads, "i")`, that has no name in its file: who
-    calls it gives it one."""
-    if not _BINDERS.isdisjoint(source.names) or _COLLECTIVES.isdisjoint(source.names):
-        return False
-    return any(source.calls(node, *_COLLECTIVES) for node in inside(step.body))
-
-
 def _is_hot(call: cst.Call, source: Source) -> bool:
     """Whether the call is made again and again from Python; in a trace it is inlined, and donates nothing."""
-    if source.context(call) == "traced" or _is_handed_on(call, source):
+    if source.context(call) == "traced" or is_in_a_method_handed_on(call, source):
         return False
     loop = source.loop(call)
     if isinstance(loop, cst.For | cst.While):
         return not is_short(loop, source)
     function = source.function(call)
     return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
-
-
-def _is_handed_on(call: cst.Call, source: Source) -> bool:
-    """Whether the method around `call` is not seen to be called, and somebody hands to a transform what is called as it
-    is of an object that nobody knows, `jax.jit(jax.vmap(agent.update))`: what it is handed is traced then."""
-    function = source.function(call)
-    place = Place(source.path, source.body_scope(function)) if function is not None else None
-    facts = source.project.function_at(place)
-    if place is None or facts is None or not facts.owner or any(dotted(arg.value)[:5] == "self." for arg in call.args):
-        return False
-    name = last_name(place.scope)
-    return name in methods_handed_on(source.project) and not source.project.callers(source.project.name_of(place))
-
-
-def _is_large(names: list[str], compiled: cst.Call | cst.Name, source: Source) -> bool:
-    if any(_LARGE.search(name) for name in names):
-        return True
-    trained = trains(compiled, source) or takes_gradients(compiled, source)
-    return trained and any(_STATE.search(name) or _PART.search(name) for name in names)
 
 
 @rule.barrier
