@@ -16,11 +16,12 @@ from fusionlint.packages import concerning
 from fusionlint.rule import all_rules
 from fusionlint.source.briefs import briefs
 from fusionlint.source.check import Result
-from fusionlint.source.files import is_idle_file, path_in_project
 from fusionlint.source.fix import lines_of
+from fusionlint.source.idle_files import is_idle_file
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.per_file import PerFile
 from fusionlint.source.scope import Scope, matters, speaking, usual
+from fusionlint.source.stand import path_in_project
 from fusionlint.source.texts import text_of
 
 if TYPE_CHECKING:  # most runs have neither

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.source.files import project_folder
 from fusionlint.source.scope import Scope
+from fusionlint.source.stand import project_folder
 from fusionlint.source.texts import text_of
 
 # A statement at the module's own level, by whatever names: `os.environ["A"] = `, `config.update("a", `.

@@ -12,9 +12,10 @@ from fusionlint.source.borrowed import as_they_were, borrowed
 from fusionlint.source.components import Leaf, heard
 from fusionlint.source.connected import connected
 from fusionlint.source.facts import Facts
-from fusionlint.source.files import look_again, python_files
+from fusionlint.source.files import python_files
 from fusionlint.source.kept import Heard
 from fusionlint.source.known import Known, content_of
+from fusionlint.source.listings import look_again
 from fusionlint.source.world import Packed, join
 
 LIBRARY = {

@@ -8,10 +8,10 @@ from textwrap import dedent
 import pytest
 
 from fusionlint.source.facts import Facts, Value
-from fusionlint.source.files import stand
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.reading import read_facts
+from fusionlint.source.stand import stand
 from fusionlint.source.transforms import TRANSFORMS
 
 

@@ -9,8 +9,8 @@ import pytest
 from fusionlint.rule import pages
 from fusionlint.source.asked import ByPath, by_path
 from fusionlint.source.facts import Facts
-from fusionlint.source.files import look_again
 from fusionlint.source.judging import check_file
+from fusionlint.source.listings import look_again
 from fusionlint.source.places import Place
 from fusionlint.source.read import facts_of
 from fusionlint.source.reading import read_raw

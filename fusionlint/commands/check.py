@@ -199,7 +199,7 @@ def _cache(folder: Path | None, paths: Sequence[Path]) -> Cache:
     """What earlier runs left in the folder, or at the top of the project."""
     from fusionlint.source.briefs import recall
     from fusionlint.source.cache import FOLDER, Cache
-    from fusionlint.source.files import project_folder
+    from fusionlint.source.stand import project_folder
 
     cache = Cache(folder or project_folder(paths[0]) / FOLDER)
     recall(cache)

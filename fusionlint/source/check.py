@@ -21,13 +21,14 @@ from fusionlint.source.briefs import keep
 from fusionlint.source.cache import Cache, digest, undamaged
 from fusionlint.source.components import Component
 from fusionlint.source.connected import connected, still_connected
-from fusionlint.source.files import listed, listing, look_again, stand
 from fusionlint.source.kept import Kept, Notes, Run
 from fusionlint.source.known import Known, content_of
+from fusionlint.source.listings import listed, listing, look_again
 from fusionlint.source.plain import packed_problem, unpacked
 from fusionlint.source.processes import Progress, silent
 from fusionlint.source.scope import Scope
 from fusionlint.source.since import since, still_true
+from fusionlint.source.stand import stand
 from fusionlint.source.texts import is_notebook, text_of
 from fusionlint.source.world import World, join
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from fusionlint.rule import definition
 from fusionlint.source.cache import digest
-from fusionlint.source.files import imported_file, imports_from, real_path
 from fusionlint.source.kept import Heard
 from fusionlint.source.modules import home_of, is_elsewhere, modules_of
+from fusionlint.source.stand import imported_file, imports_from, real_path
 
 # Components of so many files are joined once, before there are several processes, and it is remembered what each of
 # their files asked of the others; the others are joined by the process that asks, which keeps no two of them.

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from fusionlint.source.components import Component, Leaf, components, neighbours, said_by
-from fusionlint.source.files import listing
 from fusionlint.source.kept import Notes, Run
 from fusionlint.source.known import Known
+from fusionlint.source.listings import listing
 
 
 class Connected(NamedTuple):

@@ -11,10 +11,10 @@ from fusionlint.rule import definition
 from fusionlint.source.cache import Cache, digest
 from fusionlint.source.components import Leaf
 from fusionlint.source.facts import Facts, absolute
-from fusionlint.source.files import stand
 from fusionlint.source.kept import Text, Texts
 from fusionlint.source.processes import map_files
 from fusionlint.source.read import facts_of, read_text
+from fusionlint.source.stand import stand
 from fusionlint.source.texts import text_of
 
 # So many texts are kept that files no longer have: another run of this cache saw them last, and compares with them.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusionlint.source.files import LIBRARIES
-
+# What these call their functions is known, and means the same where their source happens to be among the files.
+LIBRARIES = frozenset(("jax", "flax", "equinox", "haiku", "optax", "numpy"))
 # What an editor imports from where jax defines it, and what everybody calls that.
 _DEFINED_IN = {
     "jax._src.api.": "jax.",

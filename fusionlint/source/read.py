@@ -13,10 +13,10 @@ from contextlib import suppress
 from fusionlint.finding import Problem
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Facts, Raw
-from fusionlint.source.files import stand
 from fusionlint.source.fix import split_lines
 from fusionlint.source.quietly import quietly
 from fusionlint.source.reading import read_raw
+from fusionlint.source.stand import stand
 
 # `def f[T](x)`, `class C[T]` and `type X[T] = ...` of Python 3.12, up to brackets in brackets.
 _PARAMETERS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"

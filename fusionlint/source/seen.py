@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import CONSTRUCTORS, Facts, Function, RawCall, RawValue, Value, last_name, unpacked
-from fusionlint.source.files import is_idle_file
 from fusionlint.source.hosts import (
     MAIN,
     is_called_as_host,
@@ -26,6 +25,7 @@ from fusionlint.source.hosts import (
     is_set_up_name,
     is_step_name,
 )
+from fusionlint.source.idle_files import is_idle_file
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project, found_once

@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import EVERYWHERE, METHODS
 from fusionlint.source.facts import CONSTRUCTORS, Call
-from fusionlint.source.files import is_idle_file
 from fusionlint.source.hosts import is_called_idle
+from fusionlint.source.idle_files import is_idle_file
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project, found_once
 from fusionlint.source.seen import Seen, seen

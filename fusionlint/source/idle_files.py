@@ -1,0 +1,33 @@
+"""Files of which nobody minds how fast they are, by what they and their folders are called.
+
+In: the path of a file in its project.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fusionlint.lazily import regex
+
+# Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated,
+# what shows a bug or looks for one, what makes the state that a simulation begins with, once. What they do to a
+# project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
+_IDLE_FILE = regex(
+    r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
+    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?"
+    r"|initiali[sz]ations?|initial_conditions?(_\w+)?)/"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
+    r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
+    r"|plot[^/]*|[^/]*_plot(s|ting)?|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
+    r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|naive|ref(erence)?|[^/]*_ref|[^/]*_old|repro_[^/]*"
+    r"|[^/]*_repro|initiali[sz]ations?|initial_conditions?(_\w+)?)"
+    r"\.py$"
+)
+# Sphinx-Gallery runs what is called plot_*: examples of everything.
+_GALLERY = regex(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
+
+
+@cache
+def is_idle_file(inside: str) -> bool:
+    """Whether a file, by its path in its project, is a test, a benchmark or a picture."""
+    return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)
