@@ -14,34 +14,22 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import CONSTRUCTORS, Facts, Function, RawCall, RawValue, Value, last_name, unpacked
+from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, last_name, unpacked
+from fusionlint.source.host_code import CLASS_RUNS, MAKES, host_code, runs_with_its_class, setting_up
 from fusionlint.source.hosts import (
     MAIN,
-    is_called_as_host,
-    is_first_state_name,
-    is_host_call,
-    is_host_file,
-    is_of_any_size,
-    is_set_up_name,
-    is_step_name,
 )
 from fusionlint.source.idle_files import is_idle_file
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project, found_once
-from fusionlint.source.transforms import CALLBACKS, EQUINOX, MODULES, PALLAS, TRANSFORMS
+from fusionlint.source.transforms import CALLBACKS, MODULES, PALLAS, TRANSFORMS
 
 # flax's ways to declare a parameter: the second argument makes its first value.
 _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
 _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
-_MAKES = tuple(f".{name}" for name in CONSTRUCTORS)
-_CONSTRUCTORS = (*_MAKES, ".__new__", ".__call__", ".setup")
-# Bases that say nothing of what an object is.
-_BASES_OF_PYTHON = frozenset(("object", "ABC", "Protocol", "Generic"))
-_HOST_METHODS = (".item", ".block_until_ready", ".tolist")
-
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
 Handing: TypeAlias = "tuple[Place, str | None, RawCall]"
 # For some scopes what each of them has.
@@ -136,30 +124,20 @@ def seen_in(project: Project, path: str) -> Seen:
             calls[place][called] = None
     nested, methods = defaultdict[Place, list[Place]](list), defaultdict[Place, list[Place]](list)
     for place, function in functions:
-        goes_on = not function.owner or _is_constructor(place)
+        goes_on = not function.owner or runs_with_its_class(place)
         (nested if goes_on else methods)[place.outer].append(place)
-    is_idle = is_idle_file(facts.inside)
-    is_all_host = is_idle or is_host_file(facts)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
     hands: dict[Place, dict[Place, None]] = defaultdict(dict)
     traced = dict.fromkeys(_traced(project, path, functions))
-    for one in handing:
-        is_mapped_once = _is_mapped_once(one, facts)
-        for place, argument in _handed([one]):
-            for handed in project.functions_behind(place, unpacked(argument), TRANSFORMS):
-                hands[place][handed] = None
-                is_its_own = handed.path == path if place.scope in MAIN else handed.outer == place
-                if is_mapped_once and is_its_own:
-                    calls[place][handed] = None  # eagerly, as it would by itself
-                else:
-                    traced[handed] = None
-    host = (place for place, _ in functions if is_all_host or is_called_as_host(facts, place.scope))
+    for place, handed, is_eager in _functions_handed(project, path, handing):
+        hands[place][handed] = None
+        (calls[place] if is_eager else traced)[handed] = None
     return Seen(
-        is_idle,
+        is_idle_file(facts.inside),
         _edges(nested),
         _edges(methods),
-        _once((*host, *_calling_the_host(project, path), *_keeping(project, path))),
-        _once(Place(path, scope) for scope in _setting_up(project, path)),
+        _once(host_code(project, path)),
+        _once(setting_up(project, path)),
         tuple(traced),
         _once(_called_back(project, path)),
         _once(_kernels(project, handing)),
@@ -200,10 +178,6 @@ def _once(values: Iterable[Shown]) -> tuple[Shown, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _is_constructor(place: Place) -> bool:
-    return place.scope.endswith(_CONSTRUCTORS)
-
-
 def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
     """What a file decorates with transformations, and the methods that a network library traces."""
     for place, function in functions:
@@ -213,12 +187,23 @@ def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Functi
             yield place
 
 
+def _functions_handed(project: Project, path: str, handing: Iterable[Handing]) -> Iterator[tuple[Place, Place, bool]]:
+    """Where each function is handed to a transformation, which it is, and whether it runs eagerly there, as it would by
+    itself."""
+    for one in handing:
+        is_mapped_once = _is_mapped_once(one, project.files[path])
+        for place, argument in _handed([one]):
+            for handed in project.functions_behind(place, unpacked(argument), TRANSFORMS):
+                is_its_own = handed.path == path if place.scope in MAIN else handed.outer == place
+                yield place, handed, is_mapped_once and is_its_own
+
+
 def _is_mapped_once(handing: Handing, facts: Facts) -> bool:
     """Whether a constructor maps something and calls that at once, `self.table = jax.vmap(row)(places)`, or a script
     does, outside of loops: what maps nothing else runs as often as that, eagerly."""
     place, name, (made, *_) = handing
     is_of_a_script = not place.scope or place.scope in MAIN
-    if name != "jax.vmap" or not (is_of_a_script or place.scope.endswith(_MAKES)):
+    if name != "jax.vmap" or not (is_of_a_script or place.scope.endswith(MAKES)):
         return False
     return any(
         called == made and scope == place.scope and not (is_of_a_script and loops)
@@ -267,94 +252,10 @@ def _kernels(project: Project, handing: Iterable[Handing]) -> Iterator[Place]:
 
 def _overridden(project: Project, method: Place, function: Function) -> Iterator[Place]:
     """The methods of base classes that `method` is called in place of."""
-    for base in project.bases(method.outer) if function.owner and not _is_constructor(method) else ():
+    for base in project.bases(method.outer) if function.owner and not runs_with_its_class(method) else ():
         found = project.attribute(base, last_name(method.scope))
         if found and found[1].kind == "function":
             yield Place(found[0].path, found[1].target)
-
-
-def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
-    """The functions of a file that call what no trace survives, or drive something compiled."""
-    for place, name, (value, _, loops, _) in project.named_calls(path):
-        if place.scope and (
-            (name is not None and (is_host_call(name) or is_of_any_size(name, value)))
-            or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
-            # A Python loop over a jitted call is how a driver looks.
-            or (loops and project.dispatches(place, name, value[0]))
-        ):
-            yield place
-
-
-def _setting_up(project: Project, path: str) -> Iterator[str]:
-    """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
-    survives; and what makes a first state. A module of a network library keeps its layers so, under every trace."""
-    facts = project.files[path]
-    first = (scope for scope in facts.raw.functions if is_first_state_name(last_name(scope)))
-    yield from (scope for scope in first if _makes_a_first_state(project, Place(path, scope)))
-    for place in _methods_that_keep(project, path):
-        if is_set_up_name(last_name(place.scope)) and not _is_built_anew(project, place):
-            yield place.scope
-
-
-def _keeping(project: Project, path: str) -> Iterator[Place]:
-    """Methods of plain classes that keep what they make, `self.params = params - rate * grads`: a trace that they were
-    part of would leave its tracers there."""
-    for place in _methods_that_keep(project, path):
-        if not _is_constructor(place) and _is_plain(project, place.outer):
-            yield place
-
-
-def _methods_that_keep(project: Project, path: str) -> Iterator[Place]:
-    facts = project.files[path]
-    for scope in facts.has("kept in self"):
-        place = Place(path, scope)
-        if scope in facts.raw.functions and place.outer.scope in facts.raw.classes:
-            yield place
-
-
-def _is_plain(project: Project, one: Place) -> bool:
-    """Whether a class and those that it is derived from are known, and no trace is handed its objects: no modules of a
-    network, no pytrees. What nobody knows may be one."""
-    return all(_is_of_python(project, place) for place in _with_bases(project, one))
-
-
-def _is_of_python(project: Project, one: Place) -> bool:
-    facts = project.files[one.path]
-    made = facts.classes[one.scope]
-    unknown = [base.name for base in made.bases if last_name(base.name) not in _BASES_OF_PYTHON]
-    above = [last_name((each.callee or each).name) for each in made.decorators]
-    return (
-        len(unknown) == len(project.bases(one))
-        and all(name == "dataclass" for name in above)
-        and f"{one.scope}.tree_flatten" not in facts.raw.functions
-        and not any(name.endswith("Module") for name in (one.scope, *unknown))
-    )
-
-
-def _with_bases(project: Project, one: Place) -> list[Place]:
-    classes = [one]
-    for each in classes:  # which grows
-        classes += (base for base in project.bases(each) if base not in classes)
-    return classes
-
-
-def _makes_a_first_state(project: Project, place: Place) -> bool:
-    """Whether a function that is called so, `init_electrons`, makes a first state: no `step` stands beside it, for an
-    environment that is over begins again within a step. Every trace makes a network's modules anew, but equinox's."""
-    facts, around = project.files[place.path], place.outer.scope
-    if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, EQUINOX):
-        return False
-    return not any(one.rpartition(".")[0] == around and is_step_name(last_name(one)) for one in facts.raw.functions)
-
-
-def _is_built_anew(project: Project, method: Place) -> bool:
-    """Whether a method may be of a network's module, of whatever library: every trace runs it again. What is called
-    `setup` of a class with a base that nobody knows is flax's."""
-    classes = _with_bases(project, method.outer)
-    bases = [base.name for one in classes for base in project.files[one.path].classes[one.scope].bases]
-    is_called_so = any(name.endswith("Module") for name in (*bases, *(one.scope for one in classes)))
-    is_setup = bool(bases) and method.scope.endswith(".setup")
-    return is_called_so or is_setup or project.inherits(method.outer, MODULES)
 
 
 def _handed_out(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
@@ -370,7 +271,7 @@ def _handed_out(project: Project, path: str, functions: Sequence[tuple[Place, Fu
                 yield from (one for one in inside[place] if found and not found.isdisjoint((one, _first_of(one))))
     facts = project.files[path]
     for owner in facts.raw.classes:
-        for maker in (Place(path, f"{owner}{name}") for name in _CONSTRUCTORS):
+        for maker in (Place(path, f"{owner}{name}") for name in CLASS_RUNS):
             for bound in facts.bindings.get(owner, {}).values() if maker in inside else ():
                 kept = project.functions_behind(maker, bound.value, TRANSFORMS) if bound.kind == "value" else ()
                 yield from (p for p in kept if p.outer == maker)

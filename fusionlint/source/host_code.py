@@ -1,0 +1,129 @@
+"""Which functions of a file are host code: by their names, by what they call, and by what they keep in their objects.
+
+In: a `Project` and one of its files. Out: places of the file. No trace survives what they do; a module of a network
+keeps its layers as others keep their state, and is traced all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusionlint.source.facts import CONSTRUCTORS, last_name
+from fusionlint.source.hosts import (
+    is_called_as_host,
+    is_first_state_name,
+    is_host_call,
+    is_host_file,
+    is_of_any_size,
+    is_set_up_name,
+    is_step_name,
+)
+from fusionlint.source.idle_files import is_idle_file
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
+from fusionlint.source.transforms import EQUINOX, MODULES
+
+# The methods that make an object of a class, and those that run it as they would a function.
+MAKES = tuple(f".{name}" for name in CONSTRUCTORS)
+CLASS_RUNS = (*MAKES, ".__new__", ".__call__", ".setup")
+# Bases that say nothing of what an object is.
+_BASES_OF_PYTHON = frozenset(("object", "ABC", "Protocol", "Generic"))
+_HOST_METHODS = (".item", ".block_until_ready", ".tolist")
+
+
+def runs_with_its_class(place: Place) -> bool:
+    """Whether a method runs where its class is made an object of, or called as a function is."""
+    return place.scope.endswith(CLASS_RUNS)
+
+
+def host_code(project: Project, path: str) -> Iterator[Place]:
+    """The functions of a file that are host code."""
+    facts = project.files[path]
+    is_all = is_idle_file(facts.inside) or is_host_file(facts)
+    yield from (Place(path, scope) for scope in facts.functions if is_all or is_called_as_host(facts, scope))
+    yield from _calling_the_host(project, path)
+    yield from _keeping(project, path)
+
+
+def setting_up(project: Project, path: str) -> Iterator[Place]:
+    """Methods that are called as set-up is and keep what they make: `self.state = ...` in `init_state`, which no trace
+    survives; and what makes a first state. A module of a network library keeps its layers so, under every trace."""
+    facts = project.files[path]
+    first = (Place(path, scope) for scope in facts.raw.functions if is_first_state_name(last_name(scope)))
+    yield from (place for place in first if _makes_a_first_state(project, place))
+    for place in _methods_that_keep(project, path):
+        if is_set_up_name(last_name(place.scope)) and not _is_built_anew(project, place):
+            yield place
+
+
+def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
+    """The functions of a file that call what no trace survives, or drive something compiled."""
+    for place, name, (value, _, loops, _) in project.named_calls(path):
+        if place.scope and (
+            (name is not None and (is_host_call(name) or is_of_any_size(name, value)))
+            or (isinstance(value[0], str) and value[0].endswith(_HOST_METHODS))
+            # A Python loop over a jitted call is how a driver looks.
+            or (loops and project.dispatches(place, name, value[0]))
+        ):
+            yield place
+
+
+def _keeping(project: Project, path: str) -> Iterator[Place]:
+    """Methods of plain classes that keep what they make, `self.params = params - rate * grads`: a trace that they were
+    part of would leave its tracers there."""
+    for place in _methods_that_keep(project, path):
+        if not runs_with_its_class(place) and _is_plain(project, place.outer):
+            yield place
+
+
+def _methods_that_keep(project: Project, path: str) -> Iterator[Place]:
+    facts = project.files[path]
+    for scope in facts.has("kept in self"):
+        place = Place(path, scope)
+        if scope in facts.raw.functions and place.outer.scope in facts.raw.classes:
+            yield place
+
+
+def _is_plain(project: Project, one: Place) -> bool:
+    """Whether a class and those that it is derived from are known, and no trace is handed its objects: no modules of a
+    network, no pytrees. What nobody knows may be one."""
+    return all(_is_of_python(project, place) for place in _with_bases(project, one))
+
+
+def _is_of_python(project: Project, one: Place) -> bool:
+    facts = project.files[one.path]
+    made = facts.classes[one.scope]
+    unknown = [base.name for base in made.bases if last_name(base.name) not in _BASES_OF_PYTHON]
+    above = [last_name((each.callee or each).name) for each in made.decorators]
+    return (
+        len(unknown) == len(project.bases(one))
+        and all(name == "dataclass" for name in above)
+        and f"{one.scope}.tree_flatten" not in facts.raw.functions
+        and not any(name.endswith("Module") for name in (one.scope, *unknown))
+    )
+
+
+def _with_bases(project: Project, one: Place) -> list[Place]:
+    classes = [one]
+    for each in classes:  # which grows
+        classes += (base for base in project.bases(each) if base not in classes)
+    return classes
+
+
+def _makes_a_first_state(project: Project, place: Place) -> bool:
+    """Whether a function that is called so, `init_electrons`, makes a first state: no `step` stands beside it, for an
+    environment that is over begins again within a step. Every trace makes a network's modules anew, but equinox's."""
+    facts, around = project.files[place.path], place.outer.scope
+    if around in facts.raw.classes and _is_built_anew(project, place) and not project.inherits(place.outer, EQUINOX):
+        return False
+    return not any(one.rpartition(".")[0] == around and is_step_name(last_name(one)) for one in facts.raw.functions)
+
+
+def _is_built_anew(project: Project, method: Place) -> bool:
+    """Whether a method may be of a network's module, of whatever library: every trace runs it again. What is called
+    `setup` of a class with a base that nobody knows is flax's."""
+    classes = _with_bases(project, method.outer)
+    bases = [base.name for one in classes for base in project.files[one.path].classes[one.scope].bases]
+    is_called_so = any(name.endswith("Module") for name in (*bases, *(one.scope for one in classes)))
+    is_setup = bool(bases) and method.scope.endswith(".setup")
+    return is_called_so or is_setup or project.inherits(method.outer, MODULES)
