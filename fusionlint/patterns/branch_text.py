@@ -8,8 +8,8 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number, is_unchanged
 from fusionlint.patterns.calls import as_argument
-from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.functions import parameters
 from fusionlint.patterns.layout import Called, Part
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source

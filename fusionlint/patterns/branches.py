@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.patterns.at import at_write, inside, is_literal, is_none, names_read
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_elementwise, is_update
-from fusionlint.patterns.loop_bodies import definitions
+from fusionlint.patterns.functions import Function, function_named, parameters, result_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _COND, _SWITCH = "jax.lax.cond", "jax.lax.switch"
 # What sensors look for.
 CONDITIONALS = (_COND, _SWITCH)
-
-Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 _MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap")
 # Calls that make an array of what they are given, or all of one value: one pass over memory.
@@ -101,24 +98,6 @@ def _branch(node: cst.BaseExpression, source: Source) -> Branch | None:
     function = function_named(node, source)
     result = result_of(function, source) if function else None
     return Branch(function, result) if function and result is not None else None
-
-
-def function_named(node: cst.BaseExpression, source: Source) -> Function | None:
-    """The def or lambda of this file that `node` stands for."""
-    if isinstance(node, cst.Name) and isinstance(value := source.value(node), cst.Lambda):
-        node = value
-    if isinstance(node, cst.Lambda):
-        return node
-    place = source.project.find(source.qualified_name(node))
-    return next(iter(definitions([place], source)), None) if place else None
-
-
-def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
-    """What a function returns, where it returns in one place only."""
-    if isinstance(function, cst.Lambda):
-        return function.body
-    found = [n for n in inside(function.body) if isinstance(n, cst.Return) and source.function(n) is function]
-    return found[0].value if len(found) == 1 else None
 
 
 def is_unchanged(branch: Branch) -> bool:

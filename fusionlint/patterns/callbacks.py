@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, is_literal, is_none
-from fusionlint.patterns.branches import function_named, result_of
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import read
+from fusionlint.patterns.functions import Function, function_named, result_of
 from fusionlint.patterns.jit import value
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.source.names import PARTIAL, TREE_MAPS
@@ -40,10 +39,8 @@ _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 # A helper of a body is seldom further away than this.
 DEPTH = 3
 
-Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
-
-def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Body | None:
+def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Function | None:
     """The loop's body that makes the call at `node`: its own, or that of a function it calls in every step."""
     function = source.function(node)
     if function is None or depth == 0:
@@ -189,7 +186,7 @@ def _computes(place: Place, source: Source) -> bool:
     )
 
 
-def is_logged(node: cst.Call, body: Body, source: Source) -> bool:
+def is_logged(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether a setting switches on that `node` hands values to a log: `if self.debug: callback(self.log_to_wandb,
     logs)`; or whether each call of `body` goes through many small steps, and makes one entry of them all. They are to
     be seen while the program runs."""
@@ -212,7 +209,7 @@ def _is_an_entry(node: cst.Call, source: Source) -> bool:
     return len(logs) == 1 and all(name in logs or _PROGRESS.search(name) for name in told)
 
 
-def is_returned(node: cst.Call, body: Body, source: Source) -> bool:
+def is_returned(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether a scan gives out in each step what its body hands to the host: `return state, metrics`."""
     if all_loop_bodies(source.project).get(Place(source.path, source.body_scope(body))) != "jax.lax.scan":
         return False
@@ -232,7 +229,7 @@ def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
     )
 
 
-def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
+def is_summary(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether each call of `body` goes through many small steps, and hands out a few numbers of them all:
     `{"loss": losses.mean(), "step": step}`."""
     values = [arg.value for arg in node.args[1:] if arg.keyword is None or arg.keyword.value not in SETTINGS]
@@ -248,7 +245,7 @@ def is_summary(node: cst.Call, body: Body, source: Source) -> bool:
     return _is_reduced(values[0], source) and all(_is_count(v) or _is_reduced(v, source) for v in values[1:])
 
 
-def is_rare(node: cst.Call, body: Body, source: Source) -> bool:
+def is_rare(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether each call of `body` goes through many small steps, and says that it evaluates what came of them, or saves
     it: that is told at once, or lost with the program."""
     names = {body.name.value} if isinstance(body, cst.FunctionDef) else set()
@@ -339,12 +336,12 @@ def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, c
         below = above
 
 
-def runs_a_loop(body: Body, source: Source) -> bool:
+def runs_a_loop(body: Function, source: Source) -> bool:
     """Whether the function holds a loop of jax.lax itself."""
     return _holds_a_loop(Place(source.path, source.body_scope(body)), source)
 
 
-def _takes_many_steps(body: Body, source: Source) -> bool:
+def _takes_many_steps(body: Function, source: Source) -> bool:
     """The same, or whether it calls a function of the project that holds one."""
     place = Place(source.path, source.body_scope(body))
     return runs_a_loop(body, source) or any(_holds_a_loop(helper, source) for helper in _called_by(place, source))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -104,7 +104,3 @@ def _axis(call: cst.Call) -> int:
 def fit(read: int, joined: int | None) -> bool:
     """Whether columns along `read` are what was joined along `joined` (None: nobody knows)."""
     return joined is None or read == joined or {read, joined} in ({-1, 0}, {-1, 1}, {-1, 2})
-
-
-def parameters(function: cst.FunctionDef | cst.Lambda) -> Iterator[cst.Param]:
-    yield from (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)

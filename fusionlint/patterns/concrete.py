@@ -14,9 +14,9 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.array_sizes import FILLED
 from fusionlint.patterns.at import TO_ARRAY, inside, names_read
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.cut import is_cut_at_an_array, is_cut_by_a_mask
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.gated import is_gated, is_known_early
 from fusionlint.patterns.given import is_given_no_array
 from fusionlint.patterns.host import CLOCKS

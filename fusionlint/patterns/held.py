@@ -12,8 +12,9 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import function_named, is_one_number
+from fusionlint.patterns.branches import is_one_number
 from fusionlint.patterns.calls import call_of
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.how_many import how_many
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.replaced import given_by_callers

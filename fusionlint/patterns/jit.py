@@ -13,7 +13,7 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.unpacked import unpacked_at
 from fusionlint.source.answers import remembered
 from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.elementwise import is_update, worked_on
+from fusionlint.patterns.functions import Function, parameters
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value
 from fusionlint.source.places import Place
@@ -23,7 +23,6 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 Path = tuple[int | str, ...]
-Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 # Loop -> its body's position and keyword, the number of the body's parameter that is carried, where it returns it.
 _LOOPS: dict[str, tuple[int, str, int, Path]] = {

@@ -55,12 +55,6 @@ def bodies_of(scan: cst.Call, source: Source) -> list[Place]:
     return [body for call in found for body in _bodies(source.project, place, unpacked_call(call), name)]
 
 
-def definitions(bodies: list[Place], source: Source) -> list[cst.FunctionDef | cst.Lambda]:
-    """The functions of this file that stand at `bodies`."""
-    found = [source.definition(body.scope) for body in dict.fromkeys(bodies) if body.path == source.path]
-    return [node for node in found if isinstance(node, cst.FunctionDef | cst.Lambda)]
-
-
 @of_project
 def loop_bodies(project: Project) -> dict[Place, str]:
     """Every function of the project that a `scan` or `fori_loop` runs, and which of them."""

@@ -7,7 +7,6 @@ In: expressions of a Source. What cannot be seen, such as the counter of a loop,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import libcst as cst
 
@@ -15,8 +14,8 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.annotations import annotated
 from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, call_of, hides_some
-from fusionlint.patterns.columns import parameters
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.functions import Function, parameters
 from fusionlint.patterns.known_values import DEPTH, Reader
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
@@ -25,8 +24,6 @@ from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
-
-Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 _DEPTH = 6
 # So many steps of a loop cost what any other way does.

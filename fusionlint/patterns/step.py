@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.patterns.at import constant, elements, inside, is_none, is_whole
-from fusionlint.patterns.branches import CONDITIONALS, function_named
+from fusionlint.patterns.branches import CONDITIONALS
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.elementwise import is_elementwise, is_update
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.functions import Function, definitions, function_named
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.step_writes import result
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
-
-Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
-
 
 # Steps longer than this are no longer short next to a launch, and sixteen of them take long to compile.
 _MOST_OPERATIONS = 40
@@ -79,12 +77,12 @@ class Allowed(NamedTuple):
 class Step(NamedTuple):
     """The function that a scan over rows runs, and the names of what it is handed: what was carried, and the row."""
 
-    body: Body
+    body: Function
     carry: cst.Name
     row: cst.Name
 
 
-def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Body | None:
+def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Function | None:
     """The function of a scan's steps, where it is a short elementwise step, with so many `reductions` at most."""
     step = step_over_rows(scan, source)
     return step.body if step is not None and is_elementwise_step(step.body, source, reductions) else None
@@ -111,7 +109,7 @@ def step_over_rows(scan: cst.Call, source: Source) -> Step | None:
     return Step(body, carry, row) if source.reads(carry) else None
 
 
-def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
+def _filled(scan: cst.Call, body: Function, source: Source) -> list[cst.Name]:
     """The parameters of `body` that the scan fills: those that no `partial` around it has filled."""
     names = [parameter.name for parameter in body.params.params]
     given = argument(scan, 0, "f")
@@ -128,7 +126,7 @@ def _filled(scan: cst.Call, body: Body, source: Source) -> list[cst.Name]:
     return [name for name in names[len(value.arguments) - 1 :] if name.value not in dict(value.keywords)]
 
 
-def _hands_on(body: Body, carry: cst.Name, source: Source) -> bool:
+def _hands_on(body: Function, carry: cst.Name, source: Source) -> bool:
     """Whether a step hands on what it was handed, as it is: `return carry, x * x`. What was bound to the name since is
     something else."""
     match result(body):
@@ -137,7 +135,7 @@ def _hands_on(body: Body, carry: cst.Name, source: Source) -> bool:
     return False
 
 
-def only_counts(body: Body, carry: cst.Name, source: Source) -> bool:
+def only_counts(body: Function, carry: cst.Name, source: Source) -> bool:
     """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well."""
     match result(body):
         case cst.Tuple(elements=[cst.Element(value=returned), _]):
@@ -153,7 +151,7 @@ def except_on_cpu(steps: int, source: Source) -> str:
     return f'{steps} if {source.alias("jax") or "jax"}.default_backend() != "cpu" else 1'
 
 
-def is_elementwise_step(body: Body, source: Source, reductions: int | None = None, *, rolls: bool = False) -> bool:
+def is_elementwise_step(body: Function, source: Source, reductions: int | None = None, *, rolls: bool = False) -> bool:
     """Whether a step is arithmetic on numbers and arrays, place by place, and little of it, with what the functions of
     the file that it calls do. Where `reductions` are counted, so many at most may be among it, and arrays get an axis.
     With `rolls` the places may be moved round, and a conditional may choose between such work.
@@ -162,13 +160,13 @@ def is_elementwise_step(body: Body, source: Source, reductions: int | None = Non
     return found is not None and found.count(Does.REDUCTION) <= (reductions or 0)
 
 
-def short_work(body: Body, source: Source, allowed: Allowed) -> list[Does] | None:
+def short_work(body: Function, source: Source, allowed: Allowed) -> list[Does] | None:
     """The operations of a step, where there are few and each is seen to be one that is `allowed`."""
     found = list(_operations(body, source, allowed, _DEPTH))
     return found if Does.ELSE not in found and 0 < len(found) <= _MOST_OPERATIONS else None
 
 
-def _operations(body: Body, source: Source, allowed: Allowed, depth: int) -> Iterator[Does]:
+def _operations(body: Function, source: Source, allowed: Allowed, depth: int) -> Iterator[Does]:
     """What a function does, with what it calls."""
     for node in _done(body.body):
         match node:
@@ -252,7 +250,7 @@ def _of_call(call: cst.Call, source: Source, allowed: Allowed, depth: int) -> It
         yield from _operations(helper, source, allowed, depth - 1)
 
 
-def helper_called(call: cst.Call, source: Source) -> Body | None:
+def helper_called(call: cst.Call, source: Source) -> Function | None:
     """The function of the file that a step calls by its name."""
     return function_named(call.func, source) if isinstance(call.func, cst.Name) else None
 

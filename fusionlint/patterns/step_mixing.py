@@ -13,7 +13,8 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import elements, inside, names_read
-from fusionlint.patterns.step import Body, Step, helper_called, is_product
+from fusionlint.patterns.functions import Function
+from fusionlint.patterns.step import Step, helper_called, is_product
 from fusionlint.source.tree import Source
 
 # What stands behind the products of networks, which are large.
@@ -46,7 +47,7 @@ def looks_up_by_carry(step: Step) -> bool:
     )
 
 
-def _calls(body: Body, source: Source, depth: int) -> Iterator[cst.Call]:
+def _calls(body: Function, source: Source, depth: int) -> Iterator[cst.Call]:
     """The calls of a function, and of those of the file that it calls."""
     for node in inside(body.body):
         if isinstance(node, cst.Call):
@@ -86,7 +87,7 @@ def _has_products(call: cst.Call, source: Source) -> bool:
     return helper is not None and any(is_product(node, source) for node in inside(helper.body))
 
 
-def _made_of(parameter: cst.Name, body: Body) -> frozenset[str]:
+def _made_of(parameter: cst.Name, body: Function) -> frozenset[str]:
     """The names that stand for what is made of a parameter, it among them."""
     found = {parameter.value}
     for node in inside(body.body):

@@ -13,7 +13,8 @@ import libcst as cst
 from fusionlint.patterns.array_sizes import FILLED
 from fusionlint.patterns.at import at_write, elements, inside, is_literal
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.functions import definitions
+from fusionlint.patterns.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.step_writes import carried, lone_write, result
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children

@@ -13,8 +13,9 @@ from fusionlint.finding import Edit
 from fusionlint.patterns.at import constant, inside, is_none
 from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.functions import definitions
 from fusionlint.patterns.layout import added, quoted
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.step import Step, step_over_rows
 from fusionlint.source.tree import Source
 

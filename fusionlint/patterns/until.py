@@ -12,8 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.loop_bodies import definitions
-from fusionlint.patterns.step import Body
+from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.step_writes import carried, handed_on, result
 from fusionlint.patterns.turns import turn_of
 from fusionlint.source.tree import Source
@@ -25,7 +24,7 @@ _TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|thr
 _SMALL = 1e-3
 
 
-def tests_of(loop: cst.Call, source: Source) -> list[Body]:
+def tests_of(loop: cst.Call, source: Source) -> list[Function]:
     """The functions of this file that say whether the loop goes on."""
     given = argument(loop, 0, "cond_fun")
     if isinstance(given, cst.Lambda):
@@ -37,7 +36,7 @@ def tests_of(loop: cst.Call, source: Source) -> list[Body]:
     return definitions([found], source) if found is not None else []
 
 
-def only_counts(loop: cst.Call, test: Body, body: Body, source: Source) -> bool:
+def only_counts(loop: cst.Call, test: Function, body: Function, source: Source) -> bool:
     """Whether the loop goes on while its counter has not reached something that the loop does not change."""
     match result(test):
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=limit)]) if test.params.params:
@@ -62,13 +61,13 @@ def only_counts(loop: cst.Call, test: Body, body: Body, source: Source) -> bool:
     return False
 
 
-def _steps(body: Body, part: str, source: Source) -> bool:
+def _steps(body: Function, part: str, source: Source) -> bool:
     """Whether the body adds one to this part of its carry, `[0]` or `.count`."""
     following = {f"{parameter.name.value}{part} + 1" for parameter in body.params.params}
     return any(isinstance(node, cst.BinaryOperation) and source.code(node) in following for node in inside(body))
 
 
-def settles(function: Body, source: Source) -> bool:
+def settles(function: Function, source: Source) -> bool:
     """Whether the loop asks if anything in an array still changes: a fill or an iteration to a fixed point."""
     return any(_asks_all(node, source) for node in inside(function.body))
 
@@ -80,7 +79,7 @@ def _asks_all(node: cst.CSTNode, source: Source) -> bool:
     return source.calls(node, *_TESTS)
 
 
-def empties(test: Body, body: Body, source: Source) -> bool:
+def empties(test: Function, body: Function, source: Source) -> bool:
     """Whether the loop goes on while anything is left of a mask of which each turn takes something away,
     `jnp.sum(left) > 0` of `left = jnp.where(found, 0, left)`: what to take, only the last turn's rest says."""
     if not test.params.params:
@@ -96,7 +95,7 @@ def empties(test: Body, body: Body, source: Source) -> bool:
     return False
 
 
-def _number_in_carry(part: cst.BaseExpression, test: Body, source: Source) -> int | None:
+def _number_in_carry(part: cst.BaseExpression, test: Function, source: Source) -> int | None:
     """Which part of the carry is asked about: 1 of `state[1]`, or of `left` behind `rank, left = state`."""
     carry = test.params.params[-1].name
     match part:
@@ -115,7 +114,7 @@ def _takes_from(mask: cst.Name, value: cst.BaseExpression, source: Source) -> bo
     return False
 
 
-def converges(function: Body, source: Source) -> bool:
+def converges(function: Function, source: Source) -> bool:
     """Whether the loop goes on until a step is small enough, `jnp.abs(term) < tol * jnp.abs(total)`, `old - new > tol`:
     a series or an iterative solver, of which nobody knows how many turns it takes."""
     return any(isinstance(node, cst.Comparison) and _is_of_sizes(node, source) for node in inside(function.body))

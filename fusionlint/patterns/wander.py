@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import elements, inside
-from fusionlint.patterns.branches import function_named
-from fusionlint.patterns.step import Body
+from fusionlint.patterns.functions import Function, function_named
 from fusionlint.patterns.step_writes import carried, handed_on, result
 from fusionlint.source.tree import Source
 
@@ -22,7 +21,7 @@ _CHOICES = 4
 _CHOOSES = ("jax.numpy.where", "jax.lax.select")
 
 
-def follows(body: Body, source: Source) -> bool:
+def follows(body: Function, source: Source) -> bool:
     """Whether the next place is what stands at this one, `i = parent[i]`: where it leads nobody knows before."""
     return any(_is_read_at(value, place, source) for place, value in handed_on(body, source))
 
@@ -45,7 +44,7 @@ def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> b
     return False
 
 
-def descends(test: Body, body: Body, source: Source) -> bool:
+def descends(test: Function, body: Function, source: Source) -> bool:
     """Whether the loop goes on by a place that each turn doubles or halves, `i < size` of `i = 2 * i + right`: the
     levels of a tree, as many for all."""
     if not test.params.params or not body.params.params:
@@ -58,7 +57,7 @@ def descends(test: Body, body: Body, source: Source) -> bool:
     return False
 
 
-def halves(body: Body, source: Source) -> bool:
+def halves(body: Function, source: Source) -> bool:
     """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`: as many turns as that takes
     are few, and nearly as many for all. Or it may be halved: a walk up and down a tree, as long as it gets."""
     for place, value in handed_on(body, source):
@@ -105,7 +104,7 @@ def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
     return False
 
 
-def walks(body: Body, source: Source) -> bool:
+def walks(body: Function, source: Source) -> bool:
     """Whether a turn takes the next place off a stack that it carries, `stack[top]`, and puts others there: a walk over
     a tree, of which nobody knows before where it leads."""
     if not body.params.params:
@@ -116,7 +115,7 @@ def walks(body: Body, source: Source) -> bool:
     return any(_is_on_top(read, stacks, names) for read in reads)
 
 
-def _is_written_by(function: Body, array: cst.Name, source: Source, depth: int = _HELPERS) -> bool:
+def _is_written_by(function: Function, array: cst.Name, source: Source, depth: int = _HELPERS) -> bool:
     """Whether a function writes to what it calls so, itself or by a helper, `push(stack, top, child)`."""
     for node in inside(function.body):
         if _array_written(node) == array.value:
@@ -144,14 +143,14 @@ def _is_on_top(read: cst.Subscript, stacks: set[str], names: set[str]) -> bool:
     return False
 
 
-def _received(call: cst.Call, place: cst.Name, function: Body) -> Iterator[cst.Name]:
+def _received(call: cst.Call, place: cst.Name, function: Function) -> Iterator[cst.Name]:
     """What `function` calls what `call` hands it of `place`, in its position."""
     for parameter, arg in zip(function.params.params, call.args, strict=False):
         if isinstance(arg.value, cst.Name) and arg.value.value == place.value and arg.keyword is None and not arg.star:
             yield parameter.name
 
 
-def searches(function: Body) -> bool:
+def searches(function: Function) -> bool:
     """Whether the function reads an array where its carry says."""
     if not function.params.params:
         return False

@@ -10,7 +10,6 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.callbacks import (
     CALLBACKS,
     PRINT,
-    Body,
     gives_back,
     is_arithmetic,
     is_asked_for,
@@ -24,6 +23,7 @@ from fusionlint.patterns.callbacks import (
     is_tried,
     loop_around,
 )
+from fusionlint.patterns.functions import Function
 from fusionlint.patterns.loop_bodies import is_small
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
@@ -55,7 +55,7 @@ def called_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(node, message, write=write)
 
 
-def _is_meant(node: cst.Call, body: Body, source: Source) -> bool:
+def _is_meant(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether somebody asked for what `node` hands out, or it costs little beside the step: a print or a report behind
     a setting, a few numbers of many small steps, what a training step has to say. Where the loop returns the values as
     well, all of it can be said after the loop."""

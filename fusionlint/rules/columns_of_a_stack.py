@@ -9,14 +9,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.columns import columns, fit
 from fusionlint.patterns.elementwise import worked_on
 from fusionlint.patterns.environments import is_in_environment
+from fusionlint.patterns.functions import Function, definitions, function_named
 from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
-from fusionlint.patterns.laps import Function, Input, inputs, is_next, outputs
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.laps import Input, inputs, is_next, outputs
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.round import copied, fills, goes_round, is_multiplied, is_random, joiners, joins, shifts
 from fusionlint.patterns.turns import WHILE

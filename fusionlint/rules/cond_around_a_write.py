@@ -9,18 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import (
-    CONDITIONALS,
-    Branch,
-    Function,
-    conditional,
-    function_named,
-    is_static_test,
-    is_unchanged,
-    writes,
-)
+from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_static_test, is_unchanged, writes
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
+from fusionlint.patterns.functions import Function, function_named
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.often import is_for_a_picture

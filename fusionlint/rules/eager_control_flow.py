@@ -11,11 +11,11 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry, Loop, calls, read
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.host import is_counted, is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_plotted

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import libcst as cst
 
@@ -13,6 +12,7 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
+from fusionlint.patterns.functions import Function
 from fusionlint.patterns.matrices import small_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -24,11 +24,9 @@ _FINITE = ("jax.numpy.isnan", "jax.numpy.isfinite")
 _SCIPY = "jax.scipy.linalg"
 _LONG = 40
 
-Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
-
 
 @rule.source("FunctionDef", "Lambda", calls=(*DENSITIES, *ELIMINATIONS))
-def factored_in_two_ways(body: Body, source: Source) -> Iterator[Finding]:
+def factored_in_two_ways(body: Function, source: Source) -> Iterator[Finding]:
     """Two calls, neither in another branch than the other, that factor the matrix which one variable holds."""
     groups: dict[cst.Name, list[Factored]] = {}
     for node in inside(body.body):
@@ -68,7 +66,7 @@ def _is_loud(first: Factored, source: Source) -> bool:
     return small_matrix(first.matrix, source) is None and not is_concrete(first.call, source)
 
 
-def _looks_for_nan(body: Body, source: Source) -> bool:
+def _looks_for_nan(body: Function, source: Source) -> bool:
     """Whether the function asks if something is finite: where Cholesky fails, elimination stands in for it."""
     return any(source.calls(part, *_FINITE) for part in inside(body.body))
 

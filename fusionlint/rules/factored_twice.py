@@ -4,13 +4,14 @@ general solve, `jnp.linalg.solve(jnp.linalg.cholesky(m), b)`."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.calls import argument, as_argument, has_only
+from fusionlint.patterns.functions import Function
 from fusionlint.patterns.matrices import TRANSPOSES, side_of_factor
 from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.rule import Rule
@@ -32,11 +33,9 @@ _SIDE_BY_SIDE = (
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
 
-Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
-
 
 @rule.source("FunctionDef", "Lambda", calls=_SOLVES)
-def solved_several_times(body: Body, source: Source) -> Iterator[Finding]:
+def solved_several_times(body: Function, source: Source) -> Iterator[Finding]:
     """The solves of one function's own code, by the variable that is their matrix; each told once."""
     groups: dict[tuple[cst.Name, tuple[str, ...]], list[tuple[cst.Call, bool]]] = {}
     for node in inside(body.body):
@@ -50,7 +49,7 @@ def solved_several_times(body: Body, source: Source) -> Iterator[Finding]:
 
 
 @rule.source("FunctionDef", "Lambda", calls=_BY_FACTOR)
-def solved_by_factors_several_times(body: Body, source: Source) -> Iterator[Finding]:
+def solved_by_factors_several_times(body: Function, source: Source) -> Iterator[Finding]:
     """The same, of what is factored already: by the factors, how they are used, and the loop."""
     groups: dict[tuple[object, ...], list[cst.Call]] = {}
     for node in inside(body.body):

@@ -8,11 +8,11 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding, Location
 from fusionlint.patterns.at import constant, elements
-from fusionlint.patterns.branches import result_of
 from fusionlint.patterns.calls import argument, has_only, hides_some
+from fusionlint.patterns.functions import definitions, result_of
 from fusionlint.patterns.layout import added
 from fusionlint.patterns.left_unused import whole_line
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

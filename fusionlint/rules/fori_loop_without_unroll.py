@@ -9,9 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, hides_some
+from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.layout import added
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
-from fusionlint.patterns.step import Body, is_elementwise_step
+from fusionlint.patterns.loop_bodies import bodies_of
+from fusionlint.patterns.step import is_elementwise_step
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -55,7 +56,7 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
 
 
-def _rolls(body: Body, source: Source) -> bool:
+def _rolls(body: Function, source: Source) -> bool:
     """Whether a step moves places round or chooses, beside elementwise work: a reduction alone stays a kernel."""
     is_small = is_elementwise_step(body, source, _REDUCTIONS, rolls=True)
     return is_small and not is_elementwise_step(body, source, _REDUCTIONS)

@@ -10,7 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.functions import definitions
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,8 +8,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write, constant, inside, is_fresh, is_none
-from fusionlint.patterns.branches import Function, function_named, result_of
 from fusionlint.patterns.calls import argument, call_of, has_only
+from fusionlint.patterns.functions import Function, function_named, result_of
 from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import libcst as cst
 
@@ -11,6 +10,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.functions import Function
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
@@ -34,11 +34,9 @@ _FEW = 12
 # A name of the body seldom stands for more names than this.
 _DEPTH = 4
 
-Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
-
 
 @rule.source("FunctionDef", "Lambda", calls=LOOPS)
-def same_in_every_step(body: Body, source: Source) -> Iterator[Finding]:
+def same_in_every_step(body: Function, source: Source) -> Iterator[Finding]:
     """The outermost such expressions of a body, those of functions inside it aside."""
     place = Place(source.path, source.body_scope(body))
     if place not in all_loop_bodies(source.project) or is_idle(source.project, place):
@@ -58,7 +56,7 @@ def _shown(node: cst.BaseExpression, source: Source) -> str:
     return brief(source.code(node), 60, "this")
 
 
-def _repeated(node: cst.CSTNode, body: Body, source: Source) -> Iterator[cst.BaseExpression]:
+def _repeated(node: cst.CSTNode, body: Function, source: Source) -> Iterator[cst.BaseExpression]:
     """The outermost products and reductions under `node` that no step changes; those behind an `if` aside."""
     if isinstance(node, cst.FunctionDef | cst.Lambda | cst.If | cst.IfExp):
         return
@@ -69,7 +67,7 @@ def _repeated(node: cst.CSTNode, body: Body, source: Source) -> Iterator[cst.Bas
         yield from _repeated(child, body, source)
 
 
-def _stays(node: cst.BaseExpression, body: Body, source: Source) -> bool:
+def _stays(node: cst.BaseExpression, body: Function, source: Source) -> bool:
     return _is_invariant(node, body, source, _DEPTH) and _reads_an_array(node, body, source, _DEPTH)
 
 
@@ -107,14 +105,14 @@ def _length(vector: cst.BaseExpression, source: Source, depth: int) -> int | Non
     return None
 
 
-def _is_invariant(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:
+def _is_invariant(node: cst.CSTNode, body: Function, source: Source, depth: int) -> bool:
     """Whether every name in `node` is one of the functions around the body, or of the body and invariant itself."""
     if depth == 0 or any(isinstance(n, cst.Lambda | cst.Yield | cst.NamedExpr) for n in inside(node)):
         return False
     return all(_is_from_around(name, body, source, depth) for name in names_read(node))
 
 
-def _is_from_around(name: cst.Name, body: Body, source: Source, depth: int) -> bool:
+def _is_from_around(name: cst.Name, body: Function, source: Source, depth: int) -> bool:
     scope = source.body_scope(body)
     bound = source.facts.lookup(source.scope(name), name.value)
     if bound is None:
@@ -130,7 +128,7 @@ def _changes(name: cst.Name, source: Source) -> bool:
     return len(source.writes(name)) > 1
 
 
-def _reads_an_array(node: cst.CSTNode, body: Body, source: Source, depth: int) -> bool:
+def _reads_an_array(node: cst.CSTNode, body: Function, source: Source, depth: int) -> bool:
     """Whether an operand is an array that the function around takes or computes: a module's own is a constant."""
     scope = source.body_scope(body)
     for name in names_read(node) if depth else ():

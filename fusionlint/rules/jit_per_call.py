@@ -10,11 +10,11 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import Function, function_named
 from fusionlint.patterns.callbacks import RETURNS
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.functions import Function, function_named
 from fusionlint.patterns.host import CLOCKS, is_gated_among
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL

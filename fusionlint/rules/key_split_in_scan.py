@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small, loop_bodies
+from fusionlint.patterns.functions import Function, definitions
+from fusionlint.patterns.loop_bodies import bodies_of, is_small, loop_bodies
 from fusionlint.patterns.of_jax import is_loop_of_jax, is_path_of_jax
 from fusionlint.patterns.readers import writer_of
 from fusionlint.patterns.values import kind
@@ -33,8 +34,6 @@ _SPLIT, _FOLD = "jax.random.split", "jax.random.fold_in"
 _MAKES_KEYS = ("_threefry_split", "_threefry_fold_in", "random_split", "random_fold_in")
 _REPLACE = ("replace", "_replace")
 _DEPTH = 4
-
-Body: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
 def _making_keys(source: Source) -> Iterator[str]:
@@ -71,7 +70,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(node, message, write=write, pair=0 if source.calls(node, _SPLIT) else 1)
 
 
-def _is_of_unknown_length(body: Body, source: Source) -> bool:
+def _is_of_unknown_length(body: Function, source: Source) -> bool:
     """Whether an array says how many steps the loop takes, `fori_loop(0, count, ...)` of a count that was drawn: how
     many keys are to be split, nobody can say."""
     loops = (loop for loop in source.calls_of((_FORI,)) if isinstance(loop, cst.Call))
@@ -144,7 +143,7 @@ def _handed_on(project: Project, body: Place) -> Iterator[Place]:
             yield found
 
 
-def _makes_a_key(call: cst.Call, body: Body, source: Source) -> bool:
+def _makes_a_key(call: cst.Call, body: Function, source: Source) -> bool:
     if source.calls(call, _SPLIT):
         return _is_of(body, argument(call, 0, "key"), source) and _goes_round(call, source)
     if source.calls(call, _FOLD):
@@ -154,7 +153,7 @@ def _makes_a_key(call: cst.Call, body: Body, source: Source) -> bool:
     return False
 
 
-def _is_of(body: Body, node: cst.BaseExpression | None, source: Source) -> bool:
+def _is_of(body: Function, node: cst.BaseExpression | None, source: Source) -> bool:
     """Whether `node` is a variable of `body` or a field of one, and not what it sees from outside."""
     while isinstance(node, cst.Attribute | cst.Subscript):
         node = node.value
@@ -192,7 +191,7 @@ def _is_returned(read: cst.CSTNode, source: Source, depth: int) -> bool:
     return False
 
 
-def _returns_a_name(body: Body) -> bool:
+def _returns_a_name(body: Function) -> bool:
     """Whether the body is one that carries a single value and nothing else."""
     statements = body.body.body if isinstance(body, cst.FunctionDef) else ()
     match statements[-1] if statements else None:

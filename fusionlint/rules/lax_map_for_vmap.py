@@ -11,8 +11,9 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import RANGES, inside, is_none
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.functions import definitions
 from fusionlint.patterns.jit import runs_a_loop
-from fusionlint.patterns.loop_bodies import LOOPS, bodies_of, definitions, is_small
+from fusionlint.patterns.loop_bodies import LOOPS, bodies_of, is_small
 from fusionlint.patterns.step import only_counts
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule

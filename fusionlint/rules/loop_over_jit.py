@@ -11,11 +11,11 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.host import (
     benign,
     feeds_from_device,

@@ -12,10 +12,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import elements, inside, names_read
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import collected, counting, iterated_by, target_names
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.same import is_same_at
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.columns import parameters
+from fusionlint.patterns.functions import parameters
 from fusionlint.patterns.one_hot import ONE_HOTS, factors, one_hot
 from fusionlint.patterns.step_writes import carried, result
 from fusionlint.rule import Rule

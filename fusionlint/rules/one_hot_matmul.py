@@ -11,8 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import comments_above, is_asked_for, is_beside
 from fusionlint.patterns.at import constant
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument, as_operand
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.one_hot import (
     MAKERS,
     OneHot,

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.columns import parameters
+from fusionlint.patterns.functions import parameters
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import Place

@@ -10,8 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import otherwise
 from fusionlint.patterns.at import constant, elements, inside, is_whole
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.calls import argument, as_operand, brief, has_only
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.sort import is_order
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import function_named
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name

@@ -8,7 +8,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Part, at_write, elements, inside
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.functions import definitions
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule

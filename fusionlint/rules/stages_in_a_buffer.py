@@ -8,7 +8,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Write, at_write, inside
-from fusionlint.patterns.loop_bodies import bodies_of, definitions
+from fusionlint.patterns.functions import definitions
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

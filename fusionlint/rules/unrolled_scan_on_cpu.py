@@ -9,7 +9,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument
-from fusionlint.patterns.step import Body, except_on_cpu, recurrence
+from fusionlint.patterns.functions import Function
+from fusionlint.patterns.step import except_on_cpu, recurrence
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -40,7 +41,7 @@ def many_steps_at_once(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-def _keeps_rows(body: Body) -> bool:
+def _keeps_rows(body: Function) -> bool:
     """Whether a step returns something to stack, as its last line says."""
     match body:
         case cst.Lambda(body=result):

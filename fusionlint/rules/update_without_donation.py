@@ -9,10 +9,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.branches import function_named
 from fusionlint.patterns.donation_advice import TWICE, copy_before, donate, donated_arguments, in_order
 from fusionlint.patterns.dropped import is_state_dropped
 from fusionlint.patterns.equinox_donation import FILTER_JIT, is_equinox
+from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.given_up import given_up
 from fusionlint.patterns.handed_on import is_in_a_method_handed_on, methods_handed_on
 from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced

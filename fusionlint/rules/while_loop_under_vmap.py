@@ -11,9 +11,9 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import written_by
 from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.functions import Function, definitions
+from fusionlint.patterns.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.often import is_for_a_picture, runs_often
-from fusionlint.patterns.step import Body
 from fusionlint.patterns.turns import WHILE, walk
 from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.patterns.until import converges, empties, only_counts, settles, tests_of
@@ -90,7 +90,7 @@ def _advice(is_search: bool, source: Source) -> str:
     return f"a test of all places at once: {jnp}.argmax of it is the first that passes, {jnp}.any whether one does"
 
 
-def _plays(body: Body) -> bool:
+def _plays(body: Function) -> bool:
     """Whether a turn takes a step of an environment: `env.step(state, action)`, `step_env(key, state, action)`."""
     return any(_is_of_a_game(node) for node in inside(body.body) if isinstance(node, cst.Call))
 
@@ -103,12 +103,12 @@ def _is_of_a_game(call: cst.Call) -> bool:
     return any(_OF_A_GAME.search(text) for text in (owner, name, *handed))
 
 
-def _grows(body: Body) -> bool:
+def _grows(body: Function) -> bool:
     """Whether a turn draws random numbers: a maze that grows, or a draw that may be rejected, has no array form."""
     return any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body))
 
 
-def _writes(body: Body, source: Source) -> bool:
+def _writes(body: Function, source: Source) -> bool:
     """Whether a turn writes to an array that the next one goes by, or the loop is there to make."""
     return any(True for _ in written_by(body, source, depth=1))
 

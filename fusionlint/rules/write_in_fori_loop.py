@@ -9,7 +9,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.calls import brief
-from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
+from fusionlint.patterns.functions import definitions
+from fusionlint.patterns.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.step_writes import LoneWrite, lone_write
 from fusionlint.rule import Rule
