@@ -6,11 +6,12 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import Branch, Conditional, conditional, is_one_number, is_unchanged
+from fusionlint.patterns.branches import Branch, Conditional, conditional, is_unchanged
 from fusionlint.patterns.calls import as_argument
 from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.patterns.functions import parameters
 from fusionlint.patterns.layout import Called, Part
+from fusionlint.patterns.one_number import is_scalar_literal
 from fusionlint.patterns.values import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -122,7 +123,7 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
 def _is_array(node: cst.BaseExpression, source: Source) -> bool:
     """Whether an expression is one array or number, and no tree of them: names stand for what they were given."""
     node = source.meant(node)
-    if is_one_number(node, source) or isinstance(node, cst.BinaryOperation | cst.Comparison | cst.UnaryOperation):
+    if is_scalar_literal(node, source) or isinstance(node, cst.BinaryOperation | cst.Comparison | cst.UnaryOperation):
         return True
     if isinstance(node, cst.Call) and (nested := conditional(node, source)):
         return any(_is_array(branch.result, source) for branch in nested.branches)

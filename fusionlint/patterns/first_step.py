@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import names_read
-from fusionlint.patterns.branches import Conditional, counter_name, depends_on_input
+from fusionlint.patterns.branch_tests import counter_name, depends_on_input
+from fusionlint.patterns.branches import Conditional
 from fusionlint.patterns.functions import Function
 from fusionlint.patterns.loop_bodies import COUNTERS, loop_bodies
 from fusionlint.source.places import Place

@@ -12,11 +12,11 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import is_one_number
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.how_many import how_many
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.one_number import is_scalar_literal
 from fusionlint.patterns.replaced import given_by_callers
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -73,7 +73,7 @@ def _holds_numbers(value: cst.BaseExpression, source: Source, depth: int) -> boo
 def _is_small(part: cst.DictElement, source: Source) -> bool:
     is_named = isinstance(part.key, cst.SimpleString) and part.key.evaluated_value in _OF_SPACE
     meant = source.meant(part.value)
-    return is_named or is_one_number(meant, source)
+    return is_named or is_scalar_literal(meant, source)
 
 
 def first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:

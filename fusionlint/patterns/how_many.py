@@ -12,8 +12,8 @@ from math import prod
 import libcst as cst
 
 from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY
-from fusionlint.patterns.branches import is_one_number
 from fusionlint.patterns.calls import argument, hides_some
+from fusionlint.patterns.one_number import is_scalar_literal
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.tree import Source
 
@@ -42,7 +42,7 @@ def how_many(value: cst.BaseExpression | None, source: Source, depth: int = _DEP
     """How many numbers are in `value`, an array, a dict or a tuple of arrays, or what an optimizer makes of such."""
     if depth <= 0 or value is None:
         return None
-    if is_one_number(value, source):
+    if is_scalar_literal(value, source):
         return 1
     match value:
         case cst.Name():

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.branches import Conditional, is_one_number
+from fusionlint.patterns.branches import Conditional
 from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -50,7 +51,7 @@ def _is_written_out(node: cst.BaseExpression, source: Source) -> bool:
 def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, depth: int) -> bool:
     if depth == 0:
         return False
-    if is_one_number(node, source) or source.code(node) in scalars:
+    if is_scalar_literal(node, source) or source.code(node) in scalars:
         return True
     if source.qualified_name(node) in _CONSTANTS or _is_said_to_be_one(node, source):
         return True

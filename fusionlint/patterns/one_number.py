@@ -49,6 +49,21 @@ def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _
     return is_literal(value) and isinstance(value, cst.Integer | cst.Float)
 
 
+def is_scalar_literal(node: cst.BaseExpression, source: Source) -> bool:
+    """Whether a scalar is written out: a number, or an array of no dimensions."""
+    match node:
+        case cst.Integer() | cst.Float() | cst.Name(value="True" | "False"):
+            return True
+        case cst.UnaryOperation(expression=inner):
+            return is_scalar_literal(inner, source)
+        case cst.Call(args=[cst.Arg(value=inner), *_]):
+            name = (source.qualified_name(node.func) or "").removeprefix("jax.numpy.")
+            if name in ("zeros", "ones", "full"):
+                return isinstance(inner, cst.List | cst.Tuple) and not inner.elements
+            return name in ("array", "asarray", "float32", "int32", "bool_") and is_scalar_literal(inner, source)
+    return False
+
+
 def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
     """Whether the annotation of a parameter or of a variable says so."""
     written = source.written(name)

@@ -9,7 +9,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_static_test, is_unchanged, writes
+from fusionlint.patterns.branch_tests import is_static_test
+from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.functions import Function, function_named

@@ -8,7 +8,9 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.branches import CONDITIONALS, FINITENESS, Branch, conditional, is_cheap
+from fusionlint.patterns.branch_tests import FINITENESS
+from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional
+from fusionlint.patterns.cheap import is_cheap
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle

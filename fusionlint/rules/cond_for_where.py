@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import said_above
 from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.branch_tests import counts_steps, depends_on_input, guards_against_nans, is_static_test
 from fusionlint.patterns.branch_text import as_where, of_fields
 from fusionlint.patterns.branches import (
     CONDITIONALS,
@@ -18,15 +19,11 @@ from fusionlint.patterns.branches import (
     Conditional,
     branch_functions,
     conditional,
-    counts_steps,
-    depends_on_input,
-    guards_against_nans,
-    is_cheap,
     is_nothing,
-    is_static_test,
     is_unchanged,
 )
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.cheap import is_cheap
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.finished import chooses_what_is_there, computed_for
 from fusionlint.patterns.first_step import asks_a_counter, asks_for_first_step

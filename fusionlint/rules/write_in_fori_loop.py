@@ -62,9 +62,9 @@ def _advice(found: LoneWrite, source: Source) -> str:
     write = found.write
     value = source.code(write.value) if write.value is not None else ""
     shown, name = brief(value, 40, "value"), source.code(write.array)
-    is_one_number = is_literal(write.value) or shown.isupper()
+    is_scalar_literal = is_literal(write.value) or shown.isupper()
     jnp = source.alias("jax.numpy") or "jnp"
-    if not found.is_apart and is_one_number:
+    if not found.is_apart and is_scalar_literal:
         # One number everywhere: it does not matter which of two steps has a place.
         return f"one `{name}.at[places].set({shown})`, the places of all the steps by jax.vmap"
     if not found.is_apart:
@@ -75,7 +75,7 @@ def _advice(found: LoneWrite, source: Source) -> str:
     at_once = f"jax.vmap for all the values of `{shown}` and one `{name}.at[indices].{write.method}(values)`"
     if write.method != "set":  # at places that the data say, several times perhaps
         return at_once
-    if is_one_number:
+    if is_scalar_literal:
         mask = f"comparisons of {jnp}.arange along each axis with the first and the last place"
         return f"`{jnp}.where(mask, {shown}, {name})`, the mask of {mask}, or one `{name}.at[indices].set({shown})`"
     return f"`{jnp}.where` of a comparison with {jnp}.arange, or {at_once}"
