@@ -7,7 +7,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import Branch, Conditional, conditional, is_unchanged
-from fusionlint.patterns.calls import as_argument
+from fusionlint.patterns.calls import REPLACES, as_argument
 from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.patterns.functions import parameters
 from fusionlint.patterns.layout import Called, Part
@@ -21,7 +21,6 @@ _ASKS = (
     " equal not_equal less less_equal greater greater_equal"
 )
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
-_REPLACES = ("replace", "_replace")
 # What is called so is a tree of arrays.
 _TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)$")
 _OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
@@ -47,7 +46,7 @@ def of_fields(found: Conditional, numpy: str) -> str | None:
     for branch in found.branches:
         match branch.result:
             case cst.Call(func=cst.Attribute(value=cst.Name(whole), attr=cst.Name(method)), args=[*args]) if (
-                method in _REPLACES and args and all(arg.keyword is not None for arg in args)
+                method in REPLACES and args and all(arg.keyword is not None for arg in args)
             ):
                 if any(is_unchanged(other) and _is_same(whole, branch, other) for other in found.branches):
                     fields = [arg.keyword.value for arg in args if arg.keyword is not None]

@@ -6,6 +6,9 @@ import libcst as cst
 
 from fusionlint.source.tree import Source
 
+# The methods that make an object anew, with other fields: `state.replace(step=1)`.
+REPLACES = frozenset(("replace", "_replace"))
+
 
 def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:
     """The argument at `position` or called `name`; None where it is not given or hidden in `*args` or `**kwargs`."""

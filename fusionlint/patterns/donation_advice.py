@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from fusionlint.patterns.equinox_donation import all_but_the_first, is_equinox
+from fusionlint.patterns.first_values import held_twice
+from fusionlint.patterns.from_callers import is_of_a_caller
 from fusionlint.patterns.given_up import Names, useless
-from fusionlint.patterns.held import held_twice
 from fusionlint.patterns.one_again import made_one_again
-from fusionlint.patterns.replaced import is_of_a_caller, replaced
+from fusionlint.patterns.replaced import replaced
 from fusionlint.patterns.result_order import comes_late
 from fusionlint.source.tree import Source
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.calls import call_of
+from fusionlint.patterns.calls import REPLACES, call_of
 from fusionlint.source.tree import Source
 
 _NAMES = (
@@ -146,7 +146,7 @@ def _is_stored(value: cst.CSTNode, source: Source) -> bool:
 
 def is_update(call: cst.Call, source: Source) -> bool:
     """`state.replace(x=...)`, `dataclasses.replace(state, x=...)`, or a class of the project called with fields."""
-    if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("replace", "_replace"):
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in REPLACES:
         return True
     place = source.project.find(source.qualified_name(call.func))
     return place is not None and place.scope in source.project.files[place.path].classes

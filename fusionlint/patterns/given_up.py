@@ -13,7 +13,8 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.held import is_handed_again, is_handed_out, is_read_later, may_be_a_target
-from fusionlint.patterns.replaced import given_at, is_kept_by_a_caller, replaced
+from fusionlint.patterns.kept import is_kept_by_a_caller
+from fusionlint.patterns.replaced import given_at, replaced
 from fusionlint.source.tree import Source
 
 Names = dict[int | str, str]

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from fusionlint.patterns.all_calls import calls_of_name
 from fusionlint.patterns.at import constant, inside
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import REPLACES, argument
 from fusionlint.patterns.loop_bodies import FIRSTS
-from fusionlint.patterns.replaced import calls_of_name
 from fusionlint.source.tree import Source
 
 
@@ -53,7 +53,7 @@ def is_replaced(step: cst.FunctionDef, source: Source) -> bool:
 
 def _is_copy(node: cst.BaseExpression | None, source: Source) -> bool:
     match source.meant(node) if node is not None else None:
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("replace" | "_replace"))):
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in REPLACES:
             is_handed = isinstance(owner, cst.Name) and source.parameter(owner) is not None
             return is_handed or _is_copy(owner, source)
     return False

@@ -1,159 +1,30 @@
 """Who else holds the memory of an argument that a call could take for its results: jax deletes what is donated.
 
-In: a call and an argument that its results replace. Out: an array that the first state holds twice, which jax refuses
-to donate; whether a part of the state is handed to somebody who keeps it over the next call.
+In: a call and an argument that its results replace. Out: whether a part of it is handed to somebody who keeps it over
+the next call, or to the call itself a second time.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import call_of
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.how_many import how_many
-from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.one_number import is_scalar_literal
-from fusionlint.patterns.replaced import given_by_callers
+from fusionlint.patterns.calls import REPLACES, call_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_DEPTH = 4
-# Fewer numbers than these, a megabyte of float32, nobody misses.
-_FEW = 2**18
 # What a class hands out of its state to be stored at once, and where it hands over all there is.
 _STORES = regex(r"^_?(save|restore|checkpoint|snapshot|serialize|state_dict|to_bytes|__getstate__|__iter__)")
 # The same, of a class that takes all of it back by the other.
 _STORES_ALL, _TAKES_BACK = "get_state", "set_state"
 # What takes a part out of a state that it is handed.
 _GETS = regex(r"get_")
-# What has as many numbers as space has axes, or one more.
-_OF_SPACE = frozenset(("position", "quaternion", "rotation", "translation", "orientation", "scale"))
+# A name seldom stands for more names than this.
+_DEPTH = 4
 _COPIES = ("jax.", "numpy.", "copy.")
 _MODEL = regex(r"(params?|weights)$")
 _TARGET = regex(r"target")
-_REPLACES = frozenset(("replace", "_replace"))
-
-
-def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
-    """The array, as it is written, that the first value of `argument` holds twice: `State(params, target=params)`."""
-    for value in first_values(argument, call, source):
-        for made in _made(value, source, _DEPTH):
-            if (found := _twice(made, source)) is not None:
-                return found
-    return None
-
-
-def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
-    """Whether the first value of `argument` is a dict of single numbers, `{"mass": jnp.asarray(1.0)}`, or of where
-    something is, or is seen to be small: nothing to donate."""
-    values = [argument, *first_values(argument, call, source), *given_by_callers(argument, call, source)]
-    return any(_is_tiny(value, source) or _holds_numbers(value, source, _DEPTH) for value in values)
-
-
-def _is_tiny(value: cst.BaseExpression, source: Source) -> bool:
-    count = how_many(value, source)
-    return count is not None and count < _FEW
-
-
-def _holds_numbers(value: cst.BaseExpression, source: Source, depth: int) -> bool:
-    match value:
-        case cst.Name() if depth and (meant := source.value(value)) is not None:
-            return _holds_numbers(meant, source, depth - 1)
-        case cst.BinaryOperation(left=left, operator=cst.BitOr()):
-            return _holds_numbers(left, source, depth)
-        case cst.Dict(elements=[_, *_] as elements):
-            return all(isinstance(part, cst.DictElement) and _is_small(part, source) for part in elements)
-    return False
-
-
-def _is_small(part: cst.DictElement, source: Source) -> bool:
-    is_named = isinstance(part.key, cst.SimpleString) and part.key.evaluated_value in _OF_SPACE
-    meant = source.meant(part.value)
-    return is_named or is_scalar_literal(meant, source)
-
-
-def first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
-    """What is written to `argument`, a variable or a field of `self`, elsewhere than by `call`."""
-    if isinstance(argument, cst.Name):
-        written: Iterator[cst.CSTNode | None] = (source.parent(use.node) for use in source.writes(argument))
-    else:
-        owner = source.facts.class_around(source.scope(call))
-        written = (source.parent(node) for node in source.fields_called(dotted(argument), owner))
-    for target in written:
-        if isinstance(target, cst.Element):
-            yield from _beside(target, source)
-            continue
-        statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
-        if isinstance(statement, cst.Assign) and statement.value is not call:
-            yield statement.value
-
-
-def _beside(target: cst.Element, source: Source) -> Iterator[cst.BaseExpression]:
-    """What stands where `target` does, in `a, b = 1, 2`."""
-    targets = source.parent(target)
-    above = source.parent(targets) if targets is not None else None
-    statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
-    match targets, statement:
-        case cst.Tuple(elements=names), cst.Assign(value=cst.Tuple(elements=values)) if len(names) == len(values):
-            yield values[list(names).index(target)].value
-
-
-def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:
-    """The calls that make `value`: itself, what its name was written with, what a function of the file returns."""
-    if depth == 0:
-        return
-    match value:
-        case cst.Name():
-            meant = source.value(value)
-            if meant is not None:
-                yield from _made(meant, source, depth - 1)
-        case cst.Call(func=function):
-            yield value
-            defined = function_named(function, source)
-            # What a compiled function returns twice are two arrays.
-            if isinstance(defined, cst.FunctionDef) and not is_jitted(function, source):
-                returned = (part for part in inside(defined.body) if isinstance(part, cst.Return))
-                for part in returned:
-                    if part.value is not None and source.function(part) is defined:
-                        yield from _made(part.value, source, depth - 1)
-
-
-def _twice(made: cst.Call, source: Source, depth: int = _DEPTH) -> str | None:
-    """The array that an object made by `made` holds in two of its fields."""
-    if not _is_constructor(made.func) or depth == 0:
-        return None
-    seen: set[cst.Name] = set()
-    for arg in made.args:
-        if (first := _same_as(arg.value, source)) is not None:
-            if first in seen:
-                return source.code(arg.value)
-            seen.add(first)
-        inner = source.meant(arg.value)
-        if isinstance(inner, cst.Call) and (found := _twice(inner, source, depth - 1)) is not None:
-            return found
-    return None
-
-
-def _is_constructor(function: cst.BaseExpression) -> bool:
-    """Whether a call of `function` keeps what it is given as it is: a class, or `replace` of an object of one."""
-    match function:
-        case cst.Name(value=last) | cst.Attribute(attr=cst.Name(value=last)) if last[:1].isupper() or last in _REPLACES:
-            return True
-        case cst.Attribute(value=owner, attr=cst.Name(value="create")):
-            return dotted(owner).rpartition(".")[2][:1].isupper()
-    return False
-
-
-def _same_as(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> cst.Name | None:
-    """The variable that `value` is another name of, where a call has filled it."""
-    meant = source.value(value) if isinstance(value, cst.Name) else None
-    if isinstance(value, cst.Name) and isinstance(meant, cst.Call):
-        return source.written(value)
-    return _same_as(meant, source, depth - 1) if isinstance(meant, cst.Name) and depth else None
 
 
 def is_handed_out(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -298,7 +169,7 @@ def _goes_into(read: cst.Name, whole: str, source: Source) -> bool:
     for above in source.ancestors(read):
         match above:
             case cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name(method))) if owner == whole:
-                return method in _REPLACES
+                return method in REPLACES
     return False
 
 

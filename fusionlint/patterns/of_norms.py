@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.held import first_values
-from fusionlint.patterns.replaced import given_by_callers
+from fusionlint.patterns.first_values import first_values
+from fusionlint.patterns.from_callers import given_by_callers
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.calls import REPLACES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
-
-_REPLACES = frozenset(("replace", "_replace"))
 
 
 def made_one_again(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
@@ -39,7 +38,7 @@ def _parts_put_into(node: cst.Assign, whole: str) -> Iterator[cst.BaseExpression
         case cst.Assign(
             targets=[cst.AssignTarget(target=target)],
             value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=args),
-        ) if method in _REPLACES and dotted(target) == whole == dotted(owner):
+        ) if method in REPLACES and dotted(target) == whole == dotted(owner):
             yield from (arg.value for arg in args if arg.keyword)
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import REPLACES, argument
 from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.loop_bodies import bodies_of, is_small, loop_bodies
 from fusionlint.patterns.of_jax import is_loop_of_jax, is_path_of_jax
@@ -32,7 +32,6 @@ rule = Rule(__name__, harm="fusion")
 _FORI = "jax.lax.fori_loop"
 _SPLIT, _FOLD = "jax.random.split", "jax.random.fold_in"
 _MAKES_KEYS = ("_threefry_split", "_threefry_fold_in", "random_split", "random_fold_in")
-_REPLACE = ("replace", "_replace")
 _DEPTH = 4
 
 
@@ -207,7 +206,7 @@ def _holds(above: cst.CSTNode, below: cst.CSTNode, source: Source) -> bool:
             return True
         case cst.Subscript(value=value):
             return value is below
-        case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name in _REPLACE:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name in REPLACES:
             return True
         case cst.Call(func=function):
             name = source.qualified_name(function) or dotted(function)
