@@ -9,22 +9,13 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.callbacks import (
-    CALLBACKS,
-    PRINT,
-    RETURNS,
-    SETTINGS,
-    is_arithmetic,
-    is_left_before,
-    loop_around,
-    only_tells,
-    runs_a_loop,
-    switches,
-)
+from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, SETTINGS, holds_a_loop, loop_around
 from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.loop_bodies import LOOPS
 from fusionlint.patterns.often import is_called_as_once, runs_often
+from fusionlint.patterns.on_the_host import is_arithmetic, only_tells
+from fusionlint.patterns.switches import is_left_before, switches
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -70,7 +61,7 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     if place in reached_from(source.project, _BRANCHES) or loop_around(node, source) is not None:
         return
     # What is reported once, for many steps, is cheap.
-    if name not in RETURNS and runs_a_loop(function, source):
+    if name not in RETURNS and holds_a_loop(function, source):
         return
     if name in RETURNS:
         if not _is_numeric(node, source):

@@ -11,7 +11,6 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.at import inside
-from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry, Loop, calls, read
@@ -19,6 +18,7 @@ from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.host import is_counted, is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.pictures import is_plotted
+from fusionlint.patterns.switches import is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
