@@ -155,6 +155,11 @@ def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         todo += reversed([*children(node)])
 
 
+def names_in(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names in `node`, those of its attributes and keywords too."""
+    return (part for part in inside(node) if isinstance(part, cst.Name))
+
+
 def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
     """The names read in `node`, not those of its attributes and keywords."""
     match node:

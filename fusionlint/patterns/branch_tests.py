@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside, is_literal, names_read
+from fusionlint.patterns.at import inside, is_literal, names_in, names_read
 from fusionlint.patterns.branches import Conditional
 from fusionlint.patterns.functions import Function, parameters
 from fusionlint.source.tree import Source
@@ -95,7 +95,7 @@ def _variables(node: cst.CSTNode, source: Source) -> Iterator[str]:
 
 def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -> bool:
     """Whether an expression is computed from what a function around it was handed, `self` aside."""
-    for name in (part for part in inside(node) if isinstance(part, cst.Name)):
+    for name in names_in(node):
         above = source.parent(name)
         if isinstance(above, cst.Attribute) and above.value is not name:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.branches import Branch, Conditional, conditional, is_unchanged
 from fusionlint.patterns.calls import REPLACES, as_argument
 from fusionlint.patterns.elementwise import is_elementwise
@@ -105,7 +105,7 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
     """Whether what the branch calls its parameters are the names of the operands, or it does not read them, and what
     else it reads means the same where the conditional stands: a lambda may have been written in another scope."""
     names = [parameter.name.value for parameter in parameters(function)]
-    used = {part.value for part in inside(function.body) if isinstance(part, cst.Name)}
+    used = {part.value for part in names_in(function.body)}
     there, here = source.scope(function), source.scope(found.call)
     if any(source.facts.lookup(there, name) != source.facts.lookup(here, name) for name in used.difference(names)):
         return False

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.source.tree import Source
 
 JOINS = frozenset(
@@ -81,7 +81,7 @@ def statements_of(loop: cst.For) -> Sequence[cst.BaseSmallStatement | None]:
 def target_names(loop: cst.For | Comprehension) -> set[str]:
     """The names that the loop binds anew in every iteration by its own head."""
     target = loop.target if isinstance(loop, cst.For) else loop.for_in.target
-    return {node.value for node in inside(target) if isinstance(node, cst.Name)}
+    return {node.value for node in names_in(target)}
 
 
 def iterated_by(loop: cst.For | Comprehension) -> cst.BaseExpression:

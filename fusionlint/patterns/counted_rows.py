@@ -14,7 +14,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import comments_above
-from fusionlint.patterns.at import constant, elements, inside, is_new_axis
+from fusionlint.patterns.at import constant, elements, inside, is_new_axis, names_in
 from fusionlint.patterns.collected import JOINS, Comprehension, collected, iterated_by, statements_of
 from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.patterns.unpacked import assigned, unpacked_at
@@ -130,7 +130,7 @@ def _is_array(node: cst.BaseExpression, source: Source) -> bool:
 
 
 def _mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
-    return (part for part in inside(node) if isinstance(part, cst.Name) and part.value == name)
+    return (part for part in names_in(node) if part.value == name)
 
 
 def _row(name: cst.Name, source: Source) -> cst.Subscript | None:

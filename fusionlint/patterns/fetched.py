@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.host import is_every_so_often, is_gated
 from fusionlint.patterns.values import kind
@@ -116,7 +116,7 @@ def _is_read_on(statement: cst.CSTNode, target: cst.BaseExpression, loop: Loop, 
         return _is_picked_by(target.value, statement, loop)
     if depth == 0 or any(isinstance(part, cst.Attribute | cst.Subscript) for part in inside(target)):
         return True
-    names = [name for name in inside(target) if isinstance(name, cst.Name)]
+    names = list(names_in(target))
     reads = (r for name in names for r in source.reads(name) if loop in source.ancestors(r))
     return any(statement not in source.ancestors(r) and is_needed(r, loop, source, depth - 1) for r in reads)
 
@@ -202,7 +202,7 @@ def _comprehended(loop: Loop) -> Iterator[Write]:
     """What comprehensions in the loop go over, as assignments: `{k: float(v) for k, v in metrics.items()}`."""
     for node in inside(loop.body):
         if isinstance(node, cst.CompFor):
-            names = tuple(name.value for name in inside(node.target) if isinstance(name, cst.Name))
+            names = tuple(name.value for name in names_in(node.target))
             yield Write(names, node.iter, always=True)
 
 

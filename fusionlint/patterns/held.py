@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.calls import REPLACES, call_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -185,7 +185,7 @@ def _taken(value: cst.CSTNode, whole: cst.Name, source: Source) -> list[cst.Name
         value, above = made, source.parent(made)
     if value is whole or not isinstance(above, cst.Assign) or above.value is not value:
         return []
-    return [name for target in above.targets for name in inside(target.target) if isinstance(name, cst.Name)]
+    return [name for target in above.targets for name in names_in(target.target)]
 
 
 def _part(node: cst.CSTNode, source: Source) -> cst.CSTNode:

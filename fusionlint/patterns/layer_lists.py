@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, inside, names_read
+from fusionlint.patterns.at import constant, inside, names_in, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import Carry, written_before
 from fusionlint.patterns.values import element_kind
@@ -65,7 +65,7 @@ def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:
         case (
             cst.ListComp(elt=cst.Call() as built, for_in=head) | cst.GeneratorExp(elt=cst.Call() as built, for_in=head)
         ):
-            names = {node.value for node in inside(head.target) if isinstance(node, cst.Name)}
+            names = {node.value for node in names_in(head.target)}
             if isinstance(head.target, cst.Name) and element_kind(head.iter, source) == "key":
                 names = set()  # whatever a key is called, a layer draws its weights from it
             alike = not any(_differs(arg, names) for arg in (*built.args, cst.Arg(built.func)))

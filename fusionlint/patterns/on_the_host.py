@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import names_in
 from fusionlint.patterns.callbacks import PRINT, names_called, takes_many_steps
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.functions import Function, function_named
@@ -37,7 +37,7 @@ def is_progress(node: cst.Call, source: Source) -> bool:
     around = [above for above, _ in switches(node, source)]
     tests = [above.test for above in around if isinstance(above, cst.If | cst.IfExp)]
     told = [node.args[0].value, *tests] if node.args else tests
-    return bool(around) and any(_PROGRESS.search(name.value) for part in told for name in _names(part))
+    return bool(around) and any(_PROGRESS.search(name.value) for part in told for name in names_in(part))
 
 
 def is_printed(node: cst.Call, source: Source) -> bool:
@@ -92,10 +92,6 @@ def _statements(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     for line in function.body.body:
         for small in line.body if isinstance(line, cst.SimpleStatementLine) else (line,):
             yield small.value if isinstance(small, cst.Expr) else small
-
-
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    return (part for part in inside(node) if isinstance(part, cst.Name))
 
 
 def is_arithmetic(node: cst.Call, source: Source) -> bool:

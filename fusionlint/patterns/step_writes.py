@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole
+from fusionlint.patterns.at import Part, Write, at_write, inside, is_whole, names_in
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.writes.chain import is_about, root
 from fusionlint.source.tree import Source
@@ -147,7 +147,7 @@ def _is_own_place(index: tuple[Part, ...], step: cst.Name, source: Source) -> bo
 
 def _moves(index: tuple[Part, ...], function: cst.CSTNode, source: Source) -> bool:
     """Whether the place is made of what `function` is handed or computes, and not the same in each step."""
-    names = (node for part in index for node in inside(part) if isinstance(node, cst.Name))
+    names = (node for part in index for node in names_in(part))
     return any(written in inside(function) for name in names if (written := source.written(name)) is not None)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.array_sizes import FILLED
-from fusionlint.patterns.at import at_write, elements, inside, is_literal
+from fusionlint.patterns.at import at_write, elements, inside, is_literal, names_in
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.functions import definitions
 from fusionlint.patterns.loop_bodies import bodies_of, is_small
@@ -131,7 +131,7 @@ def _is_counted(value: cst.BaseExpression, counted: set[str]) -> bool:
     """Whether `value` is one element by the counter, or arithmetic with the counter alone: one number, no indices."""
     if isinstance(value, cst.Subscript):
         return _is_by(value, counted)
-    names = [node for node in inside(value) if isinstance(node, cst.Name)]
+    names = list(names_in(value))
     return bool(names) and all(name.value in counted for name in names)
 
 
@@ -151,7 +151,7 @@ def _is_by(read: cst.Subscript, counted: set[str]) -> bool:
     """Whether the place that is read depends on the counter, on no axis as a slice."""
     found = False
     for part in elements(read.slice):
-        mentions = any(isinstance(n, cst.Name) and n.value in counted for n in inside(part))
+        mentions = any(n.value in counted for n in names_in(part))
         if mentions and isinstance(part, cst.Slice):
             return False
         found = found or mentions

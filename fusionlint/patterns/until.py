@@ -10,7 +10,7 @@ import re
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.step_writes import carried, handed_on, result
@@ -43,7 +43,7 @@ def only_counts(loop: cst.Call, test: Function, body: Function, source: Source) 
             carry = test.params.params[0].name.value
         case _:
             return False
-    if any(isinstance(node, cst.Name) and node.value == carry for node in inside(limit)):
+    if any(node.value == carry for node in names_in(limit)):
         return False
     match left:
         case cst.Subscript(value=cst.Name(value)) | cst.Attribute(value=cst.Name(value)) if value == carry:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.at import elements, inside
+from fusionlint.patterns.at import elements, inside, names_in
 from fusionlint.patterns.functions import Function, function_named
 from fusionlint.patterns.step_writes import carried, handed_on, result
 from fusionlint.source.tree import Source
@@ -163,9 +163,9 @@ def searches(function: Function) -> bool:
                     names.update(part.value.value for part in parts if isinstance(part.value, cst.Name))
     reads = (node for node in inside(function.body) if isinstance(node, cst.Subscript))
     return any(
-        isinstance(name, cst.Name) and name.value in names
+        name.value in names
         for read in reads
         if not isinstance(read.value, cst.Attribute) or read.value.attr.value not in ("at", "shape")
         for part in elements(read.slice)
-        for name in inside(part)
+        for name in names_in(part)
     )

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.at import constant, inside, names_in
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
@@ -167,6 +167,6 @@ def _selects(node: cst.CSTNode, source: Source) -> bool:
         case cst.Subscript(
             value=cst.Name(array), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Comparison(left=left)))]
         ):
-            is_own = any(isinstance(part, cst.Name) and part.value == array for part in inside(left))
+            is_own = any(part.value == array for part in names_in(left))
             return is_own and source.assigned_name(node) is not None
     return False

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,17 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
-from fusionlint.patterns.at import (
-    FRESH_BY_SHAPE,
-    WRITES,
-    Part,
-    Write,
-    at_write,
-    constant,
-    is_literal,
-    is_static,
-    is_whole,
-)
+from fusionlint.patterns.at import WRITES, Part, Write, at_write
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
@@ -50,11 +38,17 @@ from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_hea
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
-from fusionlint.patterns.writes.many import are_added_up, are_arrays, are_as_many_as_found, are_rows_of_ranges, is_many
+from fusionlint.patterns.writes.many import are_added_up, are_as_many_as_found
 from fusionlint.patterns.writes.needed import is_one_needed
+from fusionlint.patterns.writes.one_write import (
+    behind_a_fill,
+    could_be_one,
+    folded_first,
+    is_set_and_added,
+    of_one_kind,
+)
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.writes.ragged import are_of_their_own, is_ragged
-from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.patterns.writes.windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
@@ -73,8 +67,6 @@ _MEMORY = regex(r"memory")
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 # What a scatter is made with, "parameter" of what it writes as it is: the method of `.at[...]`.
 _METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
-# These are written where several may be at one place: of two of them no one write makes what both do.
-_FOR_WHAT_MEETS = frozenset(("min", "max"))
 
 
 @rule.source("Call", calls=WRITES)
@@ -86,12 +78,12 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     written = path(last, source)
     if len(written) < 2:
         return
-    writes = of_one_rank(_of_one_kind(_behind_a_fill(written), source))
-    writes = writes[_folded_first(writes, source) :]
-    if len(writes) < 2 or not _could_be_one(writes, source) or is_set_up(writes, source):
+    writes = of_one_rank(of_one_kind(behind_a_fill(written), source))
+    writes = writes[folded_first(writes, source) :]
+    if len(writes) < 2 or not could_be_one(writes, source) or is_set_up(writes, source):
         return
     array = root(writes[0])
-    if _is_set_and_added(writes, source) or is_never_read(array, source) or is_of_numpy(array, source):
+    if is_set_and_added(writes, source) or is_never_read(array, source) or is_of_numpy(array, source):
         return
     if _is_told_elsewhere(writes, source) or are_ones_within_a_kernel(writes, source):
         return
@@ -224,89 +216,6 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
     if is_for_a_picture(source.project, source.place(last)) or is_beside_more(writes, source):
         return True
     return are_given_by_a_loop(writes, source) or is_for_a_decomposition(last, source)
-
-
-def _could_be_one(writes: Sequence[Write], source: Source) -> bool:
-    """Whether one scatter, `where` or `stack` says the same: the places are written out, or at least two of them are
-    of one form. A row and a column at an index that only the run knows are not."""
-    if all(is_static(part) for write in writes for part in write.index):
-        return True
-    if any(isinstance(part, cst.Comparison) for write in writes for part in write.index):
-        return False  # a mask: not code of a trace
-    forms = Counter(_form(write.index, source) for write in writes)
-    return max(forms.values()) > 1
-
-
-def _behind_a_fill(writes: list[Write]) -> list[Write]:
-    """The writes behind the last one of all of the array, `x.at[:].set(0)`, where what was there before is lost; that
-    one alone where none follows."""
-    filled = [i for i, write in enumerate(writes) if write.method == "set" and all(map(is_whole, write.index))]
-    return (writes[filled[-1] + 1 :] or writes[-1:]) if filled else writes
-
-
-def _folded_first(writes: list[Write], source: Source) -> int:
-    """How many of the first writes XLA folds: all, or all numbers but for one write at the end, which is no chain then.
-    Of several that follow all are told."""
-    if is_folded(writes, source):
-        return len(writes)
-    *first, _ = writes
-    is_one_left = bool(first) and all(is_literal(write.value) for write in first) and is_folded(first, source)
-    return len(first) if is_one_left else 0
-
-
-def _is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
-    """Whether one method takes many places, or such as nobody sees, and another takes others,
-    `.at[born].set(e).at[parents].add(-e)`, `.at[cells].min(a).at[cells].max(b)`, or where what is there is wiped out
-    before, `.at[cells].set(big).at[cells].min(a)`: no one scatter says it, and no mask."""
-    places = {tuple(map(source.code, write.index)) for write in writes}
-    methods = {write.method for write in writes}
-    is_begun_anew = writes[0].method == "set" and {write.method for write in writes[1:]} <= _FOR_WHAT_MEETS
-    if len(methods) > 1 and (methods <= _FOR_WHAT_MEETS or (is_begun_anew and len(places) == 1)):
-        return any(stands(part, source) in (Stands.MANY, Stands.UNSEEN) for part in writes[0].index)
-    if len(methods) == 1 or len(places) == 1:
-        return False
-    named = (part for write in writes for part in write.index if isinstance(part, cst.Name | cst.Attribute))
-    is_unseen = any(stands(part, source) is Stands.UNSEEN for part in named)
-    may_be_arrays = is_unseen and any(write.method == "set" for write in writes) and not _is_small(writes, source)
-    return may_be_arrays or are_arrays(writes, source)
-
-
-def _is_small(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a new array is as long as is written out, `jnp.zeros(4)`: arrays of places nobody has for that."""
-    made = source.meant(root(writes[0]))
-    is_made = isinstance(made, cst.Call) and source.calls(made, *FRESH_BY_SHAPE) and bool(made.args)
-    return is_made and isinstance(made, cst.Call) and is_literal(made.args[0].value)
-
-
-def _of_one_kind(writes: list[Write], source: Source) -> list[Write]:
-    """All of `writes`; where some are to an array of places and some to a number's, which no scatter has both of, the
-    most numbers' in a row."""
-    numbers = [all(constant(part) is not None for part in write.index) for write in writes]
-    if not any(numbers) or not any(is_many(part, source) for write in writes for part in write.index):
-        return writes
-    if are_rows_of_ranges(writes, source):
-        return writes
-    runs = (list(run) for is_number, run in groupby(zip(numbers, writes, strict=True), itemgetter(0)) if is_number)
-    return [write for _, write in max(runs, key=len)]
-
-
-def _form(index: Sequence[Part], source: Source) -> tuple[str, ...]:
-    """What stands on each axis: a place, a slice, all of it; trailing `:` say nothing."""
-    form = [_kind(part, source) for part in index]
-    while form and form[-1] == ":":
-        form.pop()
-    return tuple(form)
-
-
-def _kind(part: Part, source: Source) -> str:
-    if is_whole(part):
-        return ":"
-    if isinstance(part, cst.Slice):
-        return "slice"
-    if isinstance(part, cst.Call):
-        # diag_indices and tril_indices are places of different shapes.
-        return source.qualified_name(part.func) or "place"
-    return "place"
 
 
 def _name(writes: Sequence[Write], source: Source) -> str:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, elements, inside, is_whole, names_read
+from fusionlint.patterns.at import constant, elements, inside, is_whole, names_in, names_read
 from fusionlint.patterns.calls import argument, as_argument
 from fusionlint.patterns.elementwise import worked_on
 from fusionlint.rule import Rule
@@ -159,7 +159,7 @@ def _values(name: cst.Name, source: Source) -> list[cst.BaseExpression]:
 def _is_asked_for(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code has asked if the data is complex, and does something else where it is not."""
     tests = (above.test for above in source.ancestors(node) if isinstance(above, cst.If | cst.IfExp))
-    return any(_COMPLEX.search(name.value) for test in tests for name in inside(test) if isinstance(name, cst.Name))
+    return any(_COMPLEX.search(name.value) for test in tests for name in names_in(test))
 
 
 def _is_complex(call: cst.Call, source: Source) -> bool:

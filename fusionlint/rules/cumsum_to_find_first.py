@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, inside
+from fusionlint.patterns.at import constant, names_in
 from fusionlint.patterns.calls import argument, beside
 from fusionlint.patterns.lands import argument_of, lands
 from fusionlint.patterns.masks import is_mask
@@ -52,9 +52,7 @@ def _keeps_first(sums: cst.CSTNode, mask: cst.BaseExpression, source: Source) ->
     if other is None or (inner := _negated(other, source)) is None:
         return False
     shifted = (source.value(inner) if isinstance(inner, cst.Name) else inner) or inner
-    return isinstance(sums, cst.Name) and any(
-        isinstance(name, cst.Name) and name.value == sums.value for name in inside(shifted)
-    )
+    return isinstance(sums, cst.Name) and any(name.value == sums.value for name in names_in(shifted))
 
 
 def _compared(sums: cst.CSTNode, source: Source) -> tuple[cst.Comparison, str] | None:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.host import (
@@ -214,7 +214,7 @@ def _asks(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
     for step in steps:
         match source.parent(step):
             case cst.Assign(targets=targets):
-                if any(isinstance(n, cst.Name) and n.value in asked for t in targets for n in inside(t.target)):
+                if any(n.value in asked for t in targets for n in names_in(t.target)):
                     return True
     return False
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.at import inside, names_in, names_read
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.carry import calls as calls_in
 from fusionlint.patterns.collected import is_of_a_list
@@ -80,7 +80,7 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if any(_READS_FILES.match(dotted(call.func).rpartition(".")[2]) for part in body for call in calls_in(part)):
         return
-    targets = {name.value for name in inside(target) if isinstance(name, cst.Name)}
+    targets = {name.value for name in names_in(target)}
     varying = Carry(loop).varying if isinstance(loop, cst.For) else frozenset(targets)
     read = [
         (call, what)
@@ -181,7 +181,7 @@ def _is_written_on(array: cst.BaseExpression, source: Source) -> bool:
     loop = source.parent(array)
     if not isinstance(loop, cst.For | cst.CompFor):
         return False
-    names = [part for part in inside(loop.target) if isinstance(part, cst.Name)]
+    names = list(names_in(loop.target))
     reads = [read for name in names for read in source.reads(name)]
     above = (source.parent(read) for read in reads)
     calls = (source.handed_to(read) for read in reads)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import RANGES, inside, is_none
+from fusionlint.patterns.at import RANGES, inside, is_none, names_in
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.functions import definitions
 from fusionlint.patterns.jit import runs_a_loop
@@ -201,14 +201,14 @@ def _are_chunks(over: cst.BaseExpression, source: Source) -> bool:
     there at once."""
     meant = source.meant(over)
     if any(source.calls(part, *RANGES) for part in inside(meant)):
-        names = (node.value for node in inside(meant) if isinstance(node, cst.Name))
+        names = (node.value for node in names_in(meant))
         return any(map(_CHUNK.search, names))
     match meant:
         case cst.Tuple(elements=parts):
             is_named = isinstance(over, cst.Name) and _CHUNK.search(over.value)
             return bool(is_named) or any(_are_chunks(part.value, source) for part in parts)
         case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=shape):
-            sizes = (node.value for arg in shape for node in inside(arg.value) if isinstance(node, cst.Name))
+            sizes = (node.value for arg in shape for node in names_in(arg.value))
             return any(map(_OF_CHUNK.search, sizes))
     return False
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
@@ -247,7 +247,7 @@ def _are_rows_of_its_own(written: tuple[str, ...], step: cst.Call, carry: Carry)
 
 def _is_by_rows(name: str, carry: Carry) -> bool:
     """Whether all that the loop does with a variable is to read and write it where the loop counts, `x[i]`."""
-    uses = [part for part in inside(carry.loop.body) if isinstance(part, cst.Name) and part.value == name]
+    uses = [part for part in names_in(carry.loop.body) if part.value == name]
     rows = [part for part in inside(carry.loop.body) if isinstance(part, cst.Subscript) and _row(part, name, carry)]
     return bool(uses) and len(uses) == len(rows)
 

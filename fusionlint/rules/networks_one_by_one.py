@@ -11,7 +11,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import elements, inside, names_read
+from fusionlint.patterns.at import elements, inside, names_in, names_read
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.collected import collected, counting, iterated_by, target_names
 from fusionlint.patterns.concrete import is_concrete
@@ -133,7 +133,7 @@ def _vmapped(module: str, count: str, source: Source) -> str:
 
 def _assigned_in(loop: _Loop) -> set[str]:
     targets = (part.target for part in inside(loop) if isinstance(part, cst.AssignTarget))
-    return {name.value for target in targets for name in inside(target) if isinstance(name, cst.Name)}
+    return {name.value for target in targets for name in names_in(target)}
 
 
 def _is_a_module(module: cst.BaseExpression, source: Source) -> bool:

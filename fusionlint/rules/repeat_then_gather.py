@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import otherwise
-from fusionlint.patterns.at import constant, elements, inside, is_whole
+from fusionlint.patterns.at import constant, elements, inside, is_whole, names_in
 from fusionlint.patterns.calls import argument, as_operand, brief, has_only
 from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.sort import is_order
@@ -123,7 +123,7 @@ def _order_handed_on(rows: cst.BaseExpression, source: Source) -> cst.BaseExpres
 def _gathered_by(function: cst.FunctionDef, rows: str, source: Source) -> str | None:
     """The parameter by which a function gathers its parameter `rows`, which it reads otherwise only for its shape, or
     to hand it to another function with that one: to the same with a backward pass of its own."""
-    reads = [part for part in inside(function.body) if isinstance(part, cst.Name) and part.value == rows]
+    reads = [part for part in names_in(function.body) if part.value == rows]
     orders = {by.value for by in (_order_of(read, source) for read in reads) if isinstance(by, cst.Name)}
     order = next(iter(orders), None)
     if order is None or len(orders) > 1:

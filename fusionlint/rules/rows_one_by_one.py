@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import elements, inside, is_whole
+from fusionlint.patterns.at import elements, is_whole, names_in
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.collected import JOINS, Comprehension, counting, is_few
 from fusionlint.patterns.concrete import is_concrete
@@ -150,4 +150,4 @@ def _mapped(loop: Comprehension, rows: list[cst.Subscript], counter: str, source
 
 
 def _mentions(node: cst.CSTNode, name: str) -> bool:
-    return any(isinstance(part, cst.Name) and part.value == name for part in inside(node))
+    return any(part.value == name for part in names_in(node))

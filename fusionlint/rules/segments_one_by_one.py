@@ -8,7 +8,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.at import inside, names_in, names_read
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, statements_of
@@ -164,5 +164,5 @@ def _names(statement: cst.CSTNode | None) -> Sequence[str]:
     """The names that a statement gives to something."""
     match statement:
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-            return [name.value for name in inside(target) if isinstance(name, cst.Name)]
+            return [name.value for name in names_in(target)]
     return ()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, inside
+from fusionlint.patterns.at import WRITES, Write, at_write, inside, names_in
 from fusionlint.patterns.functions import definitions
 from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.rule import Rule
@@ -76,7 +76,7 @@ def _is_stage(write: Write, counter: str) -> bool:
     """Whether the row that is written is the one that the loop counts."""
     if write.method != "set" or not isinstance(write.array, cst.Name):
         return False
-    return any(isinstance(part, cst.Name) and part.value == counter for part in inside(write.index[0]))
+    return any(part.value == counter for part in names_in(write.index[0]))
 
 
 def _goes_on(write: Write, source: Source) -> bool:

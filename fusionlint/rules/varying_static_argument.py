@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import made_anew, repeats
-from fusionlint.patterns.at import inside, names_read
+from fusionlint.patterns.at import inside, names_in, names_read
 from fusionlint.patterns.carry import Loop
 from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import dispatching_in_a_loop
@@ -128,7 +128,7 @@ def _counts(node: cst.BaseExpression, loop: Loop, source: Source) -> bool:
     """Whether an expression is another number in every iteration: of a counter of the loop, and of nothing else."""
     if any(type(part).__name__ in _FEW for part in inside(node)):
         return False
-    return any(isinstance(part, cst.Name) and _is_counter(part, loop, source) for part in inside(node))
+    return any(_is_counter(part, loop, source) for part in names_in(node))
 
 
 def _is_counter(name: cst.Name, loop: Loop, source: Source) -> bool:

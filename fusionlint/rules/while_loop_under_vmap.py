@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
+from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.branches import written_by
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.functions import Function, definitions
@@ -105,7 +105,7 @@ def _is_of_a_game(call: cst.Call) -> bool:
 
 def _grows(body: Function) -> bool:
     """Whether a turn draws random numbers: a maze that grows, or a draw that may be rejected, has no array form."""
-    return any(isinstance(node, cst.Name) and _KEY.search(node.value) for node in inside(body))
+    return any(_KEY.search(node.value) for node in names_in(body))
 
 
 def _writes(body: Function, source: Source) -> bool:

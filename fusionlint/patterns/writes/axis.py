@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, inside, is_fresh, is_literal, is_whole
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_fresh, is_literal, is_whole, names_in
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.known_values import is_static_name
 from fusionlint.patterns.values import kind
@@ -229,7 +229,7 @@ def _is_known(place: Part, source: Source) -> bool:
         case cst.Name(value=name):
             return (name.isupper() and len(name) > 1) or is_static_name(place, source)
         case cst.Attribute():
-            names = [node.value for node in inside(place) if isinstance(node, cst.Name)]
+            names = [node.value for node in names_in(place)]
             return any(_KNOWN.search(name) for name in names[1:]) or names[-1].isupper()
     return constant(place) is not None
 

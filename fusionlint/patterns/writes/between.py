@@ -6,11 +6,11 @@ In: writes of a Source. Out: whether the last write could be said with the names
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, inside
+from fusionlint.patterns.at import Write, names_in
 from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 
@@ -34,17 +34,15 @@ def are_at_one_place(writes: Sequence[Write], source: Source) -> bool:
     """Whether one place is written again and again, which is called the same and means the same each time."""
     if len({tuple(map(source.code, write.index)) for write in writes}) > 1:
         return False
-    return not _means_more([name for write in writes for part in write.index for name in _names(part)], writes, source)
+    return not _means_more(
+        [name for write in writes for part in write.index for name in names_in(part)], writes, source
+    )
 
 
 def is_rebound(writes: Sequence[Write], source: Source) -> bool:
     """Whether a name in a value or a place means something else by the time of the last write."""
     said = [part for w in writes for part in (w.value, *w.index) if part is not None]
-    return _means_more([name for part in said for name in _names(part)], writes, source)
-
-
-def _names(part: cst.CSTNode) -> Iterator[cst.Name]:
-    return (node for node in inside(part) if isinstance(node, cst.Name))
+    return _means_more([name for part in said for name in names_in(part)], writes, source)
 
 
 def _means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Source) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Write, at_write, inside, is_fresh, names_read
+from fusionlint.patterns.at import Write, at_write, inside, is_fresh, names_in, names_read
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.loop_bodies import FIRSTS
 from fusionlint.patterns.writes.chain import root
@@ -54,7 +54,7 @@ def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
     own = {place.scope for place in solving if place.path == source.path}
     if source.body_scope(function) in own:
         return True
-    return bool(own) and any(name.value in own for name in inside(function.body) if isinstance(name, cst.Name))
+    return bool(own) and any(name.value in own for name in names_in(function.body))
 
 
 def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:

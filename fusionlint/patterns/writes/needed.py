@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_whole
+from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_whole, names_in
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.many import is_many
 from fusionlint.patterns.writes.seen import are_apart
@@ -78,5 +78,5 @@ def _is_traced(part: Part, source: Source) -> bool:
     """Whether this is an array of places, and not one that Python knows: `NODES`, `np.arange(n)`, `[0, 2]`."""
     if not is_many(part, source) or not isinstance(part, cst.BaseExpression):
         return False
-    first = next((node.value for node in inside(part) if isinstance(node, cst.Name)), "")
+    first = next((node.value for node in names_in(part)), "")
     return not (first.isupper() or is_literal(part) or kind(part, source) == "numpy")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import RANGES, Part, Write, constant, inside, is_fresh, is_whole
+from fusionlint.patterns.at import RANGES, Part, Write, constant, is_fresh, is_whole, names_in
 from fusionlint.patterns.carry import written_before
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.writes.chain import is_columns, root
@@ -146,7 +146,7 @@ def _assignment(name: cst.Name, source: Source) -> cst.Assign | None:
 
 
 def _names(part: cst.CSTNode) -> Iterator[str]:
-    return (node.value for node in inside(part) if isinstance(node, cst.Name))
+    return (node.value for node in names_in(part))
 
 
 def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:

@@ -12,7 +12,7 @@ from enum import Enum, auto
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, constant, inside, is_whole
+from fusionlint.patterns.at import Part, constant, inside, is_whole, names_in
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.loop_bodies import loop_bodies
 from fusionlint.patterns.values import kind
@@ -162,7 +162,7 @@ def _is_step(parameter: cst.Param, source: Source) -> bool:
 
 def _is_of_a_layout(part: cst.Attribute) -> bool:
     """`registered_variables.density_index.x`, `Node.GOAL`, `Block.TREE.value`: what a layout or a list of names has."""
-    *owners, last = [node.value for node in inside(part) if isinstance(node, cst.Name)]
+    *owners, last = [node.value for node in names_in(part)]
     named = owners[-1] if last == "value" and owners else last
     if any(_LAYOUT.search(name) for name in [*owners[1:], last]):
         return True
