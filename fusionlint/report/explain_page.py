@@ -15,8 +15,9 @@ from importlib.resources import files
 
 from fusionlint.explained import Report, Totals
 from fusionlint.report.explain_head import head
-from fusionlint.report.explain_text import Block, blocks, characters, short_path
+from fusionlint.report.explain_text import Block, blocks
 from fusionlint.report.fusion_map import Column, File, Map, Row, fusion_map
+from fusionlint.report.source_lines import characters, short_path
 from fusionlint.report.units import counted, duration, size
 
 # What XML cannot hold: control characters, and bytes of a path that are no UTF-8.

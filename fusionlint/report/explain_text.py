@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import linecache
 import math
-import os
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from fusionlint.branches import dearest
@@ -18,12 +14,12 @@ from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
+from fusionlint.report.source_lines import caller, excerpt, in_function, own_call, where
+from fusionlint.report.stages_text import stages_table
 from fusionlint.report.units import counted, duration, listed, named, size
-from fusionlint.stages import Removed, Stages
 
 SHOWN = 10  # barriers, unless all are asked for
 COST_COLUMN = 78
-_INSTALLED = re.compile(r"(?:site|dist)-packages[/\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ def report_text(
     found = ([*head(report, option)], *barrier_blocks(report, everything=everything, limit=limit))
     blocks = ["\n".join(block) for block in found]
     if with_stages:
-        blocks.append("\n".join(_stages(report.stages)))
+        blocks.append("\n".join(stages_table(report.stages)))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -127,12 +123,12 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
     return Block(
         number,
         _cause(group),
-        _where(members),
-        _inside(stack[0], of_gradient).strip() if stack and any(of_gradient) else "",
+        where(members),
+        in_function(stack[0], of_gradient).strip() if stack and any(of_gradient) else "",
         _callers_of(group),
         _cost(group, totals),
         stack[0] if stack else None,
-        tuple(_excerpt([barrier.stack[0] for barrier in members])) if stack else (),
+        tuple(excerpt([barrier.stack[0] for barrier in members])) if stack else (),
         (*(line for lines in reasons for line in lines), *advice),
         frozenset(barrier.writer for barrier in members),
         frozenset(reader for barrier in members for reader in barrier.readers),
@@ -155,8 +151,8 @@ def _cause(group: _Group) -> str:
 def _callers_of(group: _Group) -> str:
     """`from rollout:120, called at train.py:31`."""
     stacks = [member.barrier.stack for member in group.members]
-    callers = dict.fromkeys(filter(None, map(_caller, stacks)))
-    own = dict.fromkeys(filter(None, map(_own_call, stacks)))
+    callers = dict.fromkeys(filter(None, map(caller, stacks)))
+    own = dict.fromkeys(filter(None, map(own_call, stacks)))
     told = (("from", callers), ("called at", own))
     return ", ".join(f"{words} {listed([*names])}" for words, names in told if names)
 
@@ -165,7 +161,7 @@ def barrier_line(explained: ExplainedBarrier) -> str:
     """`concatenate, env.py:4:11 in step: 1000 launches, 64.0 MB`."""
     barrier, group = explained.barrier, _Group((explained,))
     cost = f"{counted(group.launches, 'launch', 'launches')}, {size(group.bytes)}"
-    return f"{barrier.cause}, {_where([barrier])}: {cost}"
+    return f"{barrier.cause}, {where([barrier])}: {cost}"
 
 
 def _cost(group: _Group, totals: Totals) -> str:
@@ -176,96 +172,6 @@ def _cost(group: _Group, totals: Totals) -> str:
     # By bandwidth the values alone may take longer than by XLA's model all does.
     cost += f", {duration(min(group.microseconds, whole))} of {duration(whole)}" if whole is not None else ""
     return cost + (" per iteration" if again else "")
-
-
-def _where(barriers: Sequence[Barrier]) -> str:
-    """`env.py:4:11 in step`, of barriers at one line."""
-    first = barriers[0]
-    if not first.stack:
-        return f"no source line known (%{first.value})"
-    frame = first.stack[0]
-    column = f":{frame.column}" if frame.column else ""
-    return f"{short_path(frame.path)}:{frame.line}{column}{_inside(frame, {one.of_gradient for one in barriers})}"
-
-
-def _inside(frame: hlo.Frame, of_gradient: Collection[bool]) -> str:
-    """` in step`, ` in the gradient of step`, ` in step and its gradient`."""
-    function = _function(frame) if frame.function else ""
-    if not any(of_gradient):
-        return f" in {function}" if function else ""
-    if all(of_gradient):
-        return " in the gradient" + (f" of {function}" if function else "")
-    return f" in {function} and its gradient" if function else " and in the gradient"
-
-
-def _caller(stack: tuple[hlo.Frame, ...]) -> str:
-    """`rollout:120`: who called the function of the innermost frame, and where; "" where nobody is known."""
-    caller = next(iter(_callers(stack)), None)
-    return f"{_function(caller)}:{caller.line}" if caller else ""
-
-
-def _callers(stack: tuple[hlo.Frame, ...]) -> Sequence[hlo.Frame]:
-    """The innermost first; of the user's own line the user's own, if there are any: what a library does in between is
-    nobody's line to look at."""
-    every = [frame for frame in stack if (frame.path, frame.line) != (stack[0].path, stack[0].line)]
-    own = [frame for frame in every if not _is_installed(frame)]
-    return own if own and not _is_installed(stack[0]) else every
-
-
-def _is_installed(frame: hlo.Frame) -> bool:
-    return is_installed(frame.path)
-
-
-def _own_call(stack: tuple[hlo.Frame, ...]) -> str:
-    """`train.py:31`: where the user's code calls the library that the line and its caller belong to; "" if one of them
-    is the user's own."""
-    if not all(map(_is_installed, (*stack[:1], *islice(_callers(stack), 1)))):
-        return ""
-    own = next((frame for frame in stack if not _is_installed(frame)), None)
-    return f"{short_path(own.path)}:{own.line}" if own else ""
-
-
-def _function(frame: hlo.Frame) -> str:
-    return frame.function.replace("<locals>.", "") or short_path(frame.path)
-
-
-def short_path(path: str) -> str:
-    """From the working directory, or from where packages are installed: the folders above that say nothing."""
-    relative = os.path.relpath(path)
-    if relative.startswith("..") or is_installed(relative):
-        return _INSTALLED.split(path)[-1]
-    return relative
-
-
-def is_installed(path: str) -> bool:
-    """Whether the file is a library's, by where it lies."""
-    return bool(_INSTALLED.search(path))
-
-
-def _excerpt(frames: Sequence[hlo.Frame]) -> Iterator[str]:
-    """The line that the frames are on, and carets under the span of each; nothing where the file is not there."""
-    number = frames[0].line
-    text = linecache.getline(frames[0].path, number).rstrip()
-    if not text.strip():
-        return
-    known = [span for frame in frames if (span := characters(frame, text))]
-    spans = known or [(len(text) - len(text.lstrip()), len(text))]
-    under = {place for start, end in spans for place in range(start, max(start + 1, end))}
-    # Tabs stay tabs, so that the carets stand where the text stands.
-    beside = ("\t" if text[place : place + 1] == "\t" else " " for place in range(max(under) + 1))
-    yield f"{number:>4} | {text}"
-    yield f"     | {''.join('^' if place in under else char for place, char in enumerate(beside))}"
-
-
-def characters(frame: hlo.Frame, text: str) -> tuple[int, int] | None:
-    """Where in the text of its line a frame begins and ends, None where that is not known. HLO has the columns of
-    Python, which counts the bytes of UTF-8."""
-    line = text.encode()
-    if not frame.column or frame.column > len(line):
-        return None
-    last = frame.end_column - 1 if frame.end_column and frame.end_line in (None, frame.line) else len(line)
-    start, end = (len(line[:byte].decode(errors="ignore")) for byte in (frame.column - 1, last))
-    return start, end
 
 
 def _reason(barrier: Barrier, rule: str) -> tuple[str, ...]:
@@ -292,36 +198,3 @@ def _weighed(verdict: Verdict) -> str:
     costs = [(f"{verdict.us_fused:.{places}f}", f"{verdict.us_unfused:.{places}f}") for places in (1, 2, 3)]
     fused, apart = next((cost for cost in costs if cost[0] != cost[1]), costs[0])
     return f"cost model, fused {fused} us, apart {apart} us"
-
-
-def _stages(stages: Stages) -> Iterator[str]:
-    columns = {
-        "jaxpr": stages.jaxpr,
-        "StableHLO": stages.stablehlo,
-        "HLO before": stages.before,
-        "HLO after": stages.after,
-        "kernels": stages.kernels,
-    }
-    cells = [_column(name, counts) for name, counts in columns.items()]
-    widths = [max(map(len, column)) for column in cells]
-    for row in zip_longest(*cells, fillvalue=""):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-    if stages.removed:
-        yield ""
-        yield from _removed(stages.removed)
-
-
-def _column(name: str, counts: Mapping[str, int]) -> list[str]:
-    digits = len(str(sum(counts.values())))
-    rows = [f"{count:>{digits}} {operation}" for operation, count in counts.items()]
-    return [name, f"{sum(counts.values()):>{digits}} in all", *rows]
-
-
-def _removed(removed: Removed) -> Iterator[str]:
-    yield "From HLO before to HLO after, counted by fusionlint from the two texts (calls as if inlined):"
-    yield f"  {removed.duplicates} repeat another operation (common subexpressions)"
-    yield f"  {removed.on_constants} work on constants alone (folded)"
-    yield f"  {removed.unused} are used by nothing"
-    yield f"  {removed.rewritten} more are gone: simplified, or rewritten into others"
-    yield f"  {removed.added} are new: from rewrites, or work repeated in several fusions"
-    yield f"  fusion saved {counted(removed.fused, 'launch', 'launches')} a pass through the program's text"

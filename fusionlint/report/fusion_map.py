@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Kernel, Loop, loops_around
 from fusionlint.hlo.lines import Lines
-from fusionlint.report.explain_text import is_installed
+from fusionlint.report.source_lines import is_installed
 
 MOST = 60  # columns: of more kernels the dearest are shown
 _AROUND = 2  # lines before and after those that went into a kernel
