@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import DOTS, OF_A_SLICE, REDUCES, Blame, Cause, Crossing, blame
-from fusionlint.hlo.cost import IN_PLACE
+from fusionlint.hlo.barrier_lines import Value, is_of_gradient, stack_of
+from fusionlint.hlo.causes import DOTS, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
-from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
-from fusionlint.hlo.lost import Lost, Taken, made_with
+from fusionlint.hlo.lost import Lost
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
@@ -71,19 +70,10 @@ def barriers(
     found = []
     for (node, path), readings in _readings(names, launched, loops(module)).items():
         writer = by_name[node[1]]
-        value = _Value(names, node, path, (node, path) in returned and writer.loop is None, (node, path) in kept)
+        value = Value(names, node, path, (node, path) in returned and writer.loop is None, (node, path) in kept)
         found.append(_barrier(value, writer, readings, verdicts or {}, before or Lost()))
     position = {kernel.name: number for number, kernel in enumerate(launched)}
     return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    names: Flow
-    node: Node
-    path: Path
-    returned: bool
-    kept: bool
 
 
 def _results(names: Flow) -> Iterator[Origin]:
@@ -142,13 +132,13 @@ def _reads(names: Flow, node: Node, writers: Mapping[Node, Kernel]) -> Iterator[
 
 
 def _barrier(
-    value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict], before: Lost
+    value: Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict], before: Lost
 ) -> Barrier:
     crossing = _crossing(value, writer, readings, verdicts)
     why = blame(crossing)
     readers = [reading.reader for reading in readings]
     dearest = max(readings, key=lambda reading: reading.bytes * reading.crossings)
-    stack = _own_stack(value, why, crossing, before) or _stack_nearby(value, crossing, (writer, *readers), before)
+    stack = stack_of(value, why, crossing, (writer, *readers), before)
     return Barrier(
         value=_name(value),
         computation=writer.computation,
@@ -165,18 +155,11 @@ def _barrier(
         stack=stack,
         on_chip=bool(crossing.shape.memory_space),
         branches=writer.branches,
-        of_gradient=_is_of_gradient(value, why, crossing, stack),
+        of_gradient=is_of_gradient(value, why, crossing, stack),
     )
 
 
-def _is_of_gradient(value: _Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
-    """What jax.grad makes of a step has the step's line, and another name."""
-    copied = _copied(value) if _copies_whole(why) else ()
-    steps = (*copied, why.instruction, *crossing.made, *crossing.used)
-    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), "")
-
-
-def _crossing(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
+def _crossing(value: Value, writer: Kernel, readings: Sequence[_Reading], verdicts: Mapping[str, Verdict]) -> Crossing:
     module = value.names.module
     steps = made(module, value.node, value.path)
     uses = [  # behind the loop that the writer is in nothing can be fused with it, whatever it does with the value
@@ -204,7 +187,7 @@ def _crossing(value: _Value, writer: Kernel, readings: Sequence[_Reading], verdi
     )
 
 
-def _name(value: _Value) -> str:
+def _name(value: Value) -> str:
     """The get-tuple-element that takes the value out of its kernel's tuple, where there is one."""
     computation = value.names.module.computations[value.node[0]]
     kernel = computation.instructions[value.node[1]]
@@ -213,111 +196,3 @@ def _name(value: _Value) -> str:
         if user.opcode == "get-tuple-element" and user.attributes["index"] == str(value.path[0]):
             return name
     return kernel.name
-
-
-def _own_stack(value: _Value, why: Blame, crossing: Crossing, before: Lost) -> Stack:
-    """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
-    where the copied value was made, not at its loop."""
-    module, blamed = value.names.module, why.instruction
-    copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
-    if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
-        return own
-    around = _first_stack((*crossing.made, value.names.instruction(value.node)))
-    lost = before.stack((blamed.opcode,), made_with(module, blamed), {around}) if around else ()
-    return lost or around or _first_stack(_reducers(module, crossing.made))
-
-
-def _stack_nearby(value: _Value, crossing: Crossing, kernels: Iterable[Kernel], before: Lost) -> Stack:
-    """Where XLA made the value and gave it no stack, that of the work that it was before; else that of the values it
-    was made of, then that of those who use it."""
-    module = value.names.module
-    nodes = [*_upstream(value)]
-    upstream = [value.names.instruction(node) for node in nodes]
-    fed = _first_stack(upstream)
-    without = [*takewhile(lambda step: not step.stack, upstream)]
-    opcodes = chain(
-        (step.opcode for step in crossing.made),
-        (code for kernel in kernels for code in kernel.opcodes),
-        (item.opcode for step in without for item in module.work_of(step)),
-    )
-    steps = chain(crossing.made, crossing.used, (inner for step in without for inner in module.work_of(step)))
-    by = next(filter(None, (made_with(module, step) for step in steps)), "")
-    taken: set[Taken] = {fed} if fed else {*_inputs(value.names, nodes)}
-    turned = before.turned(_inputs(value.names, (value.node,))) if _turns(crossing.made) else ()
-    known = turned or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
-    return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
-
-
-def _turns(steps: Iterable[hlo.Instruction]) -> bool:
-    """Whether the steps only order the axes anew: what begins with that is not the work of those who read it."""
-    return all(step.opcode == "transpose" for step in steps)
-
-
-def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[hlo.Instruction]:
-    """What sums and the like are made with: it keeps the line where XLA makes two sums of one, and gives one of them
-    none."""
-    for step in steps:
-        for name in step.called if step.opcode in REDUCES else ():
-            yield module.computations[name].instructions[module.computations[name].root]
-
-
-def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
-    return next((step.stack for step in steps if step.stack), ())
-
-
-def _copies_whole(why: Blame) -> bool:
-    return why.cause == "copy" and why.detail != OF_A_SLICE
-
-
-def _copied(value: _Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
-    """The work that made what the copy kernel copies, the concatenate first: it is why the whole is copied."""
-    node = value.node
-    module = value.names.module
-    for _ in range(depth):
-        operands = value.names.instruction(node).operands  # none of a copy of a constant
-        source = next(iter(value.names.origins((node[0], operands[0]))), None) if operands else None
-        if source is None:
-            return ()
-        steps = made(module, source.node, source.path)
-        if any(step.opcode != "copy" for step in steps):
-            size = value_shape(module, source.node, source.path).nbytes
-            joins = [step for step in steps if step.opcode == "concatenate" and step.shape.nbytes == size]
-            return (*joins, *steps)
-        node = source.node
-    return ()
-
-
-def _copied_for(value: _Value, crossing: Crossing) -> Iterator[hlo.Instruction]:
-    """Why the copy kernel copies an argument or a constant: for what writes to it in place, or for the loop whose carry
-    begins with it."""
-    yield from (step for step in crossing.used if step.opcode in IN_PLACE and step.shape.dims == crossing.shape.dims)
-    inner_first = value.names.module.every("while")  # as HLO is printed
-    yield from (step for step in inner_first[::-1] if step.name in crossing.starts)
-
-
-def _upstream(value: _Value, most: int = 32) -> Iterator[Node]:
-    """The writer and the kernels that made what it read, breadth first."""
-    seen = [value.node]
-    for node in seen:
-        yield node
-        for operand in value.names.instruction(node).operands:
-            sources = (origin.node for origin in value.names.origins((node[0], operand)))
-            seen.extend(source for source in sources if source not in seen and len(seen) < most)
-
-
-def _inputs(names: Flow, nodes: Sequence[Node]) -> Iterator[int]:
-    """The numbers of the program's arguments that the kernels read."""
-    for node in nodes:
-        for operand in names.instruction(node).operands:
-            yield from names.inputs((node[0], operand))
-
-
-def _downstream(value: _Value, most: int = 32) -> Iterator[hlo.Instruction]:
-    """The users of the writer, breadth first, then the loop or branch that it stands in."""
-    instructions = value.names.module.computations[value.node[0]].instructions
-    seen = [value.node[1]]
-    for name in seen:
-        yield instructions[name]
-        seen.extend(user for user in instructions[name].users if user not in seen and len(seen) < most)
-    for caller in value.names.callers[value.node[0]]:
-        yield value.names.instruction(caller)
