@@ -19,11 +19,11 @@ from fusionlint.patterns.cut import is_cut_at_an_array, is_cut_by_a_mask
 from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.gated import is_gated, is_known_early
 from fusionlint.patterns.given import is_given_no_array
-from fusionlint.patterns.host import CLOCKS
 from fusionlint.patterns.made_once import is_made_once
 from fusionlint.patterns.made_within import is_made_within
 from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.returned import returned_by
+from fusionlint.patterns.timed import CLOCKS
 from fusionlint.patterns.values import kind
 from fusionlint.source.hosts import AS_LONG_AS_IT_GETS, WHERE
 from fusionlint.source.places import Place

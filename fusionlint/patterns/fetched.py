@@ -12,7 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.carry import Carry, Loop, Write, calls, read
-from fusionlint.patterns.host import is_every_so_often, is_gated
+from fusionlint.patterns.loop_gates import is_every_so_often, is_gated
 from fusionlint.patterns.values import kind
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source

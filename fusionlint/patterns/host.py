@@ -1,18 +1,17 @@
 """How a Python loop over compiled calls is paced: by counting, by what the device computes, or by the host.
 
 In: nodes of a loop. A loop that the host paces or feeds (data, files, a simulator, a window) cannot become a scan.
+Which of its turns run a node is asked in `loop_gates.py`, whether somebody takes the time in `timed.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import takewhile
+from collections.abc import Iterator
 
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.options import as_given
@@ -39,15 +38,7 @@ _NOTES = regex(
 )
 _NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
-# Who logs, of several processes that do the same.
-_PROCESS = regex(r"(^|[._])(process_(index|id)|(is_)?(main|master|lead|primary|chief)_?(process|host|rank)?|rank)$")
 _FETCHES = ("numpy.array", "numpy.asarray", "jax.device_get")
-# What asks what time it is.
-CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
-_WAITS = frozenset(
-    (*CLOCKS, "time.process_time", "time.perf_counter_ns", "time.sleep", "jax.block_until_ready",
-     "datetime.datetime.now", "datetime.datetime.utcnow")
-)  # fmt: skip
 # What is not compiled and called so takes steps of its own, as many as the host finds it needs.
 _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
@@ -170,134 +161,6 @@ def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
 def is_of_the_host(call: cst.Call, source: Source) -> bool:
     """Whether a library for the host solves something, `scipy.optimize.minimize`: it waits for what it is handed."""
     return (source.qualified_name(call.func) or "").startswith(_ON_THE_HOST)
-
-
-def is_gated(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """Whether an `if` or a handler inside the loop decides if `node` runs, or a loop inside it how often."""
-    return _is_behind(node, loop, source, _is_gate)
-
-
-def is_left_out(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """The same but for an `if` that ends the loop instead of `node`: `if isnan(loss): break`, `else: ...`."""
-    around = set(source.ancestors(node))
-    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _ends_unless(gate, around))
-
-
-def _ends_unless(gate: cst.CSTNode, around: set[cst.CSTNode]) -> bool:
-    """Whether this is an `if` whose own arm leaves the loop, and `around` is what stands around a node of another."""
-    match gate:
-        case cst.If(body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, last])]) as arm):
-            return arm not in around and isinstance(last, cst.Return | cst.Raise | cst.Break)
-    return False
-
-
-def is_gated_among(calls_of: frozenset[str], node: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """Whether some iterations call none of `calls_of`, as `node` does: of an `if` with such a call in both of its arms
-    one runs in each."""
-    return _is_behind(node, loop, source, lambda gate: _is_gate(gate) and not _has_in_both(calls_of, gate, source))
-
-
-def _has_in_both(calls_of: frozenset[str], gate: cst.CSTNode, source: Source) -> bool:
-    if not isinstance(gate, cst.If) or gate.orelse is None:
-        return False
-    return all(any(source.calls(call, *calls_of) for call in calls(arm)) for arm in (gate.body, gate.orelse))
-
-
-def is_seldom(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """Whether only some iterations run `node`: an `if` that asks which of several processes this is lets it run in
-    each one of the process that logs, and one that asks for a key, `for k, v in metrics.items(): if k in kept`, in each
-    for the same keys."""
-    return _is_behind(
-        node,
-        loop,
-        source,
-        lambda gate: _is_gate(gate) and not _is_for_a_process(gate) and not _is_for_a_key(gate, loop, source),
-    )
-
-
-def is_every_so_often(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """Whether an `if` inside the loop lets `node` run once in so many iterations, `if step % 1000 == 0: ...`."""
-    around = set(source.ancestors(node))
-    return any(
-        isinstance(above, cst.If)
-        and above.body in around
-        and any(isinstance(part, cst.Modulo) for part in inside(above.test))
-        for above in takewhile(lambda above: above is not loop, source.ancestors(node))
-    )
-
-
-def _is_behind(node: cst.CSTNode, loop: Loop, source: Source, is_gate: Callable[[cst.CSTNode], bool]) -> bool:
-    """Whether a gate stands between `node` and the loop, or the loop is none around it."""
-    for above in source.ancestors(node):
-        if above is loop:
-            return False
-        if is_gate(above):
-            return True
-    return True
-
-
-def _is_for_a_process(gate: cst.CSTNode) -> bool:
-    return isinstance(gate, cst.If) and _asks_for_a_process(gate.test)
-
-
-def _is_for_a_key(gate: cst.CSTNode, loop: Loop, source: Source) -> bool:
-    """Whether a gate asks for a key that a loop inside of `loop` takes from a dictionary."""
-    match gate:
-        case cst.If(
-            test=cst.Comparison(left=cst.Name(key), comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())])
-        ):
-            inner = source.loop(gate)
-            match inner:
-                case cst.For(
-                    target=cst.Tuple(elements=[cst.Element(value=cst.Name(name)), _]),
-                    iter=cst.Call(func=cst.Attribute(attr=cst.Name("items"))),
-                ):
-                    return inner is not loop and name == key
-    return False
-
-
-def _is_gate(above: cst.CSTNode) -> bool:
-    return isinstance(above, cst.If | cst.IfExp | cst.ExceptHandler | cst.BooleanOperation | cst.Match | cst.Lambda)
-
-
-def _asks_for_a_process(test: cst.BaseExpression) -> bool:
-    """Whether a test asks for the one process that logs: `master_process`, `jax.process_index() == 0`."""
-    match test:
-        case cst.Comparison(left=asked, comparisons=[cst.ComparisonTarget(comparator=cst.Integer())]):
-            pass
-        case _:
-            asked = test
-    asked = asked.func if isinstance(asked, cst.Call) else asked
-    return bool(_PROCESS.search(dotted(asked)))
-
-
-def is_timed(loop: Loop, source: Source) -> bool:
-    """Whether every iteration takes the time, or waits on purpose: each is meant to be seen by itself."""
-    waits = (call for call in calls(loop.body) if source.qualified_name(call.func) in _WAITS)
-    return any(not is_gated(wait, loop, source) for wait in waits)
-
-
-def is_measured(loop: Loop, source: Source) -> bool:
-    """Whether the time is taken right before the loop and right after it, or once its outcome is there: how long so
-    many calls take is what is asked for. A name may be assigned in between."""
-    block = source.parent(loop)
-    if not isinstance(block, cst.IndentedBlock):
-        return False
-    place = next(i for i, one in enumerate(block.body) if one is loop)
-    before, after = block.body[max(place - 2, 0) : place], block.body[place + 1 : place + 3]
-    ends = after if after and _waits(after[0]) else after[:1]
-    return any(_asks_the_time(one, source) for one in before) and any(_asks_the_time(one, source) for one in ends)
-
-
-def _waits(statement: cst.CSTNode) -> bool:
-    """`x.block_until_ready()`."""
-    return any(dotted(call.func).endswith("block_until_ready") for call in calls(statement))
-
-
-def _asks_the_time(statement: cst.CSTNode, source: Source) -> bool:
-    """Whether a simple statement calls a clock."""
-    is_simple = isinstance(statement, cst.SimpleStatementLine)
-    return is_simple and any(source.calls(call, *CLOCKS) for call in calls(statement))
 
 
 def yields(loop: Loop) -> bool:

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.host import is_gated
+from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

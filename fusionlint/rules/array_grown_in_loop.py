@@ -14,8 +14,8 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS
 from fusionlint.source.tree import Source

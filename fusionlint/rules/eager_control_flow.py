@@ -15,8 +15,9 @@ from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.host import is_counted, is_gated, runs_once
+from fusionlint.patterns.host import is_counted, runs_once
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.pictures import is_plotted
 from fusionlint.patterns.switches import is_tried
 from fusionlint.rule import Rule

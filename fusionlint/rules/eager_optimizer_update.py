@@ -9,8 +9,9 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import Carry, Write, calls, read
-from fusionlint.patterns.host import is_left_out, is_short
+from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.loop_gates import is_left_out
 from fusionlint.patterns.pictures import is_filmed
 from fusionlint.patterns.updates import APPLY, TRIPLES, applied_by_a_state, applied_by_a_triple, may_apply
 from fusionlint.rule import Rule

@@ -15,7 +15,8 @@ from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry
 from fusionlint.patterns.functions import Function, function_named
-from fusionlint.patterns.host import CLOCKS, is_gated_among
+from fusionlint.patterns.loop_gates import is_gated_among
+from fusionlint.patterns.timed import CLOCKS
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source

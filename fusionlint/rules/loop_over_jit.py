@@ -16,19 +16,12 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
 from fusionlint.patterns.fetched import fetched
 from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.host import (
-    benign,
-    feeds_from_device,
-    is_counted,
-    is_gated,
-    is_measured,
-    is_short,
-    is_timed,
-    yields,
-)
+from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
+from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.pictures import is_drawn
+from fusionlint.patterns.timed import is_measured, is_timed
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

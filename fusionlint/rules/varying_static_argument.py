@@ -10,8 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.anew import made_anew, repeats
 from fusionlint.patterns.at import inside, names_in, names_read
 from fusionlint.patterns.carry import Loop
-from fusionlint.patterns.host import is_gated
 from fusionlint.patterns.jit import dispatching_in_a_loop
+from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT, PARTIAL

@@ -17,7 +17,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import said_above
 from fusionlint.patterns.at import Write, at_write, inside, is_literal
 from fusionlint.patterns.carry import calls
-from fusionlint.patterns.host import is_timed
+from fusionlint.patterns.timed import is_timed
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
