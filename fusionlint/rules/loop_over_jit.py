@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, names_in
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.carry import Carry, Loop, calls, read
@@ -20,6 +20,7 @@ from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_s
 from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
 from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.options import is_instead_of_a_scan
+from fusionlint.patterns.own_rows import are_rows_of_its_own, writes_a_place_of_its_own
 from fusionlint.patterns.pictures import is_drawn
 from fusionlint.patterns.timed import is_measured, is_timed
 from fusionlint.rule import Rule
@@ -189,10 +190,10 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     written = carry.write_of(step, source)
     if written is None or _is_optional(step, carry, source) or _is_big(step, carry, source):
         return ()
-    if _is_of_its_own(step, carry, source):
+    if writes_a_place_of_its_own(step, carry, source):
         return ()
     _, reached = carry.behind(list(step.args), gated=True)
-    if not reached.intersection(written.names) or _are_rows_of_its_own(written.names, step, carry):
+    if not reached.intersection(written.names) or are_rows_of_its_own(written.names, step, carry):
         return ()
     if isinstance(carry.loop, cst.While):
         reached.update(read(carry.loop.test))
@@ -213,45 +214,6 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
 def _inside(call: cst.Call, loop: Loop, source: Source) -> Iterator[cst.CSTNode]:
     """What is around `call` within the loop, innermost first."""
     return takewhile(lambda above: above is not loop, source.ancestors(call))
-
-
-def _is_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:
-    """Whether each iteration writes a place of its own, `buffers[i] = write(buffers[i], x)`: nothing is handed on."""
-    match source.parent(step):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
-            return any(carry.varies(part) for part in slices)
-    return False
-
-
-def _are_rows_of_its_own(written: tuple[str, ...], step: cst.Call, carry: Carry) -> bool:
-    """Whether what the step returns gets to its next call only by way of what each iteration reads and writes a row of
-    its own of, `data["energy"][i] -= e`."""
-    if not isinstance(carry.loop, cst.For):
-        return False
-    apart = {name for write in carry.writes for name in write.names if _is_by_rows(name, carry)}
-    reached = {name for arg in step.args for name in read(arg)}
-    before = 0
-    while before != len(reached):
-        before = len(reached)
-        made = (write for write in carry.writes if not apart.issuperset(write.names))
-        reached.update(name for write in made if reached.intersection(write.names) for name in read(write.value))
-    return reached.isdisjoint(written)
-
-
-def _is_by_rows(name: str, carry: Carry) -> bool:
-    """Whether all that the loop does with a variable is to read and write it where the loop counts, `x[i]`."""
-    uses = [part for part in names_in(carry.loop.body) if part.value == name]
-    rows = [part for part in inside(carry.loop.body) if isinstance(part, cst.Subscript) and _row(part, name, carry)]
-    return bool(uses) and len(uses) == len(rows)
-
-
-def _row(part: cst.Subscript, name: str, carry: Carry) -> bool:
-    match part:
-        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))]):
-            while isinstance(whole, cst.Subscript):
-                whole = whole.value
-            return index in carry.targets and isinstance(whole, cst.Name) and whole.value == name
-    return False
 
 
 def _is_optional(call: cst.Call, carry: Carry, source: Source) -> bool:

@@ -9,27 +9,23 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import (
-    FRESH_BY_SHAPE,
-    TO_ARRAY,
-    WRITES,
-    Write,
-    at_write,
-    constant,
-    elements,
-    inside,
-    is_literal,
-    is_none,
-)
+from fusionlint.patterns.at import WRITES, Write, at_write, inside, is_literal
 from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.two_axes import is_matrix
-from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import chain, is_last
+from fusionlint.patterns.writes.diagonal_shapes import (
+    has_more_axes,
+    is_a_row,
+    is_as_long,
+    is_of_two,
+    is_square,
+    is_the_shorter,
+)
 from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -37,12 +33,9 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
-_COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
 _FILL = "jax.numpy.fill_diagonal"
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
-# More axes than a matrix has.
-_AXES = 3
 # A truth value, and what is called as a vector of a diagonal is.
 _ONE_EACH = regex(r"^(True|False)$|diag", re.I)
 _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
@@ -57,7 +50,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
         return  # of several writes chained-at-set speaks
-    if _is_of_two(length, source) or (_is_the_shorter(length, source) and not axes_before(write)):
+    if is_of_two(length, source) or (is_the_shorter(length, source) and not axes_before(write)):
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
@@ -100,23 +93,6 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
-def _is_the_shorter(length: cst.BaseExpression, source: Source) -> bool:
-    """`min(a.shape[-2:])`, under whatever name a module keeps Python's own: the matrix need not be square."""
-    said = meant(length, source)
-    return isinstance(said, cst.Call) and dotted(said.func).strip("_") == "min"
-
-
-def _is_of_two(length: cst.BaseExpression, source: Source) -> bool:
-    """Whether the length is one of two that a matrix may have, `shape[0]` of `shape: tuple[int, int]`."""
-    match length:
-        case cst.Subscript(value=cst.Name() as shape):
-            written = source.written(shape)
-            match source.parent(written) if written is not None else None:
-                case cst.Param(annotation=cst.Annotation(annotation=said)):
-                    return source.code(said).lower() == "tuple[int, int]"
-    return False
-
-
 def _is_first(array: cst.BaseExpression, source: Source) -> bool:
     """Whether the array is what an initializer makes, `init(key, (n, n))`: the first weights of a layer, made once."""
     made = meant(array, source)
@@ -133,16 +109,16 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis that follows"
     if axes_before(write):
         value, unless = _of_each(write, value, source)
-        if _is_the_shorter(length, source):
+        if is_the_shorter(length, source):
             eye = f"{jnp}.eye(*{array}.shape[-2:], dtype=bool)"
             unless += f", where {array} is square" if unless else ""
         return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){unless}"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
-    if _may_be_rows(write, source) or _has_more_axes(write.array, source) or _is_a_row(write.value, length, source):
+    if _may_be_rows(write, source) or has_more_axes(write.array, source) or is_a_row(write.value, length, source):
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis of a row"
     if write.method in ("set", "add") and _is_zeros(write.array, source) and is_matrix(write.array, source):
-        if not _is_as_long(write.array, _size(write, length, source), source):
+        if not is_as_long(write.array, _size(write, length, source), source):
             return f"{jnp}.diag of the values, brought to the size of {array} by {jnp}.pad"
         return f"{value} * {jnp}.eye({_size(write, length, source)}), or {jnp}.diag({value}) of a vector"
     of_more = "" if is_matrix(write.array, source) else "; of an array of more axes a mask with one of one for each"
@@ -178,55 +154,6 @@ def _is_number(write: Write, source: Source) -> bool:
     return write.value is not None and kind(write.value, source) == "scalar"
 
 
-def _has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
-    """Whether the array is seen to be copies of another, one for each row, `jnp.repeat(x[None], n, axis=0)`: whoever
-    writes on the diagonal of those writes rows of x, which may have axes of their own. Or it is arithmetic with
-    something of three axes, `forces / distances[:, :, None]`, or `einsum("ijk,jlk->ijl", ...)`."""
-    made = meant(array, source)
-    if isinstance(made, cst.Call):
-        return source.calls(made, *_COPIES) or _is_of_three_letters(made, source)
-    return isinstance(made, cst.BaseExpression) and _has_three_axes(made)
-
-
-def _is_of_three_letters(made: cst.Call, source: Source) -> bool:
-    match made.args:
-        case [cst.Arg(value=cst.SimpleString() as said), *_] if source.calls(made, "jax.numpy.einsum"):
-            _, arrow, axes = str(said.evaluated_value).partition("->")
-            return bool(arrow) and sum(map(str.isalpha, axes)) >= _AXES
-    return False
-
-
-def _is_a_row(value: cst.BaseExpression, length: cst.BaseExpression, source: Source) -> bool:
-    """Whether a few numbers are written to each place, `jnp.array([far, far, far])` where n is not seen to be as many:
-    no vector of the diagonal."""
-    match meant(value, source):
-        case cst.Call(args=[cst.Arg(value=cst.List()), *_]) as made if source.calls(made, *TO_ARRAY):
-            return constant(length) is None
-    return False
-
-
-def _has_three_axes(made: cst.BaseExpression) -> bool:
-    match made:
-        case cst.BinaryOperation(operator=operator, left=left, right=right):
-            return not isinstance(operator, cst.MatrixMultiply) and any(map(_has_three_axes, (left, right)))
-        case cst.UnaryOperation(expression=inner):
-            return _has_three_axes(inner)
-        case cst.Subscript(slice=slices):
-            parts = elements(slices)
-            if any(isinstance(part, cst.Ellipsis) for part in parts):  # x[..., None, None]
-                return sum(map(is_none, parts)) >= _AXES - 1
-            return len(parts) >= _AXES and all(isinstance(part, cst.Slice) or is_none(part) for part in parts)
-    return False
-
-
-def _is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
-    """Whether what is made is not seen to be longer than its diagonal is written: `jnp.zeros((n, n))`."""
-    match meant(array, source):
-        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=sizes)), *_]):
-            return all(source.code(each.value) == size for each in sizes[-2:])
-    return True
-
-
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
     """The `where`, for a number or a name on the diagonal of a named square array.
 
@@ -244,11 +171,11 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
         or has_axes_behind(write, source)
         or source.has_comment(write.call)
         or _is_zeros(write.array, source)
-        or _has_more_axes(write.array, source)
-        or _is_a_row(write.value, length, source)
+        or has_more_axes(write.array, source)
+        or is_a_row(write.value, length, source)
         or _may_be_rows(write, source)
         or not is_same_at(length, write.call, source)
-        or not _is_square(write.array, length, write.call, source)
+        or not is_square(write.array, length, write.call, source)
     ):
         return ()
     array, value = write.array.value, source.code(write.value)
@@ -258,37 +185,6 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     size = _size(write, length, source)
     text = f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"
     return (source.replace(write.call, text), *left_unused(write.call, text, source))
-
-
-def _is_square(array: cst.Name, length: cst.BaseExpression, at: cst.Call, source: Source) -> bool:
-    """Whether an array is seen to have as many rows as are written of its diagonal: it was asked for its length, or is
-    made so long."""
-    asked = _asked_for(length, source)
-    if asked is not None:
-        return isinstance(asked, cst.Name) and asked.value == array.value and is_same_at(asked, at, source)
-    match meant(array, source):
-        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[rows, columns])), *_]) as made:
-            sizes = {source.code(each.value) for each in (rows, columns)}
-            is_fresh = source.calls(made, *FRESH_BY_SHAPE) and is_same_at(made.args[0].value, at, source)
-            return is_fresh and sizes == {source.code(length)}
-    return False
-
-
-def _asked_for(length: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
-    """The array whose length this is: x of `x.shape[0]`, `len(x)`, `n, _ = x.shape` and `diag_indices_from(x)`."""
-    if source.calls(source.handed_to(length) or length, DIAGONAL_OF):
-        return length
-    said = meant(length, source)
-    if isinstance(said, cst.Name):
-        said = unpacked(source.written(said), source) or said
-    match said:
-        case cst.Attribute(value=of, attr=cst.Name("shape")):
-            return of
-        case cst.Subscript(value=cst.Attribute(value=of, attr=cst.Name("shape"))):
-            return of
-        case cst.Call(func=cst.Name("len"), args=[cst.Arg(value=of)]):
-            return of
-    return None
 
 
 def _size(write: Write, length: cst.BaseExpression, source: Source) -> str:

@@ -1,0 +1,116 @@
+"""Of what shape an array is whose diagonal is written: square, of more axes, made longer than it is written.
+
+In: the array, and the length of its diagonal as the write says it. Unknown is a matrix, which need not be square.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, is_none
+from fusionlint.patterns.same import is_same_at
+from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.writes.places import DIAGONAL_OF, meant
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
+# More axes than a matrix has.
+_AXES = 3
+
+
+def is_the_shorter(length: cst.BaseExpression, source: Source) -> bool:
+    """`min(a.shape[-2:])`, under whatever name a module keeps Python's own: the matrix need not be square."""
+    said = meant(length, source)
+    return isinstance(said, cst.Call) and dotted(said.func).strip("_") == "min"
+
+
+def is_of_two(length: cst.BaseExpression, source: Source) -> bool:
+    """Whether the length is one of two that a matrix may have, `shape[0]` of `shape: tuple[int, int]`."""
+    match length:
+        case cst.Subscript(value=cst.Name() as shape):
+            written = source.written(shape)
+            match source.parent(written) if written is not None else None:
+                case cst.Param(annotation=cst.Annotation(annotation=said)):
+                    return source.code(said).lower() == "tuple[int, int]"
+    return False
+
+
+def has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether the array is seen to be copies of another, one for each row, `jnp.repeat(x[None], n, axis=0)`: whoever
+    writes on the diagonal of those writes rows of x, which may have axes of their own. Or it is arithmetic with
+    something of three axes, `forces / distances[:, :, None]`, or `einsum("ijk,jlk->ijl", ...)`."""
+    made = meant(array, source)
+    if isinstance(made, cst.Call):
+        return source.calls(made, *_COPIES) or _is_of_three_letters(made, source)
+    return isinstance(made, cst.BaseExpression) and _has_three_axes(made)
+
+
+def _is_of_three_letters(made: cst.Call, source: Source) -> bool:
+    match made.args:
+        case [cst.Arg(value=cst.SimpleString() as said), *_] if source.calls(made, "jax.numpy.einsum"):
+            _, arrow, axes = str(said.evaluated_value).partition("->")
+            return bool(arrow) and sum(map(str.isalpha, axes)) >= _AXES
+    return False
+
+
+def is_a_row(value: cst.BaseExpression, length: cst.BaseExpression, source: Source) -> bool:
+    """Whether a few numbers are written to each place, `jnp.array([far, far, far])` where n is not seen to be as many:
+    no vector of the diagonal."""
+    match meant(value, source):
+        case cst.Call(args=[cst.Arg(value=cst.List()), *_]) as made if source.calls(made, *TO_ARRAY):
+            return constant(length) is None
+    return False
+
+
+def _has_three_axes(made: cst.BaseExpression) -> bool:
+    match made:
+        case cst.BinaryOperation(operator=operator, left=left, right=right):
+            return not isinstance(operator, cst.MatrixMultiply) and any(map(_has_three_axes, (left, right)))
+        case cst.UnaryOperation(expression=inner):
+            return _has_three_axes(inner)
+        case cst.Subscript(slice=slices):
+            parts = elements(slices)
+            if any(isinstance(part, cst.Ellipsis) for part in parts):  # x[..., None, None]
+                return sum(map(is_none, parts)) >= _AXES - 1
+            return len(parts) >= _AXES and all(isinstance(part, cst.Slice) or is_none(part) for part in parts)
+    return False
+
+
+def is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
+    """Whether what is made is not seen to be longer than its diagonal is written: `jnp.zeros((n, n))`."""
+    match meant(array, source):
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=sizes)), *_]):
+            return all(source.code(each.value) == size for each in sizes[-2:])
+    return True
+
+
+def is_square(array: cst.Name, length: cst.BaseExpression, at: cst.Call, source: Source) -> bool:
+    """Whether an array is seen to have as many rows as are written of its diagonal: it was asked for its length, or is
+    made so long."""
+    asked = _asked_for(length, source)
+    if asked is not None:
+        return isinstance(asked, cst.Name) and asked.value == array.value and is_same_at(asked, at, source)
+    match meant(array, source):
+        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[rows, columns])), *_]) as made:
+            sizes = {source.code(each.value) for each in (rows, columns)}
+            is_fresh = source.calls(made, *FRESH_BY_SHAPE) and is_same_at(made.args[0].value, at, source)
+            return is_fresh and sizes == {source.code(length)}
+    return False
+
+
+def _asked_for(length: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """The array whose length this is: x of `x.shape[0]`, `len(x)`, `n, _ = x.shape` and `diag_indices_from(x)`."""
+    if source.calls(source.handed_to(length) or length, DIAGONAL_OF):
+        return length
+    said = meant(length, source)
+    if isinstance(said, cst.Name):
+        said = unpacked(source.written(said), source) or said
+    match said:
+        case cst.Attribute(value=of, attr=cst.Name("shape")):
+            return of
+        case cst.Subscript(value=cst.Attribute(value=of, attr=cst.Name("shape"))):
+            return of
+        case cst.Call(func=cst.Name("len"), args=[cst.Arg(value=of)]):
+            return of
+    return None
