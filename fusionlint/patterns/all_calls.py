@@ -77,7 +77,7 @@ def _result(read: cst.Name, source: Source) -> tuple[Place | None, tuple[int, in
     function, element = source.function(read), source.parent(read)
     if not isinstance(function, cst.FunctionDef):
         return None, None
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     if isinstance(element, cst.Return):
         return place, (0, 1)
     values = source.parent(element) if element is not None else None
@@ -124,7 +124,7 @@ def _takes_its_name(arg: cst.Arg, attribute: str, source: Source) -> bool:
 
 def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Call] | None:
     """Every call of a def; None where files call it that are not seen here, or where it goes anywhere else."""
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     name = source.project.name_of(place)
     callers = source.project.callers(name)
     if any(caller.path != source.path and not is_idle(source.project, caller) for caller in callers):

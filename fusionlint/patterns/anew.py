@@ -17,7 +17,6 @@ from fusionlint.patterns.jit import value
 from fusionlint.patterns.often import is_memoized, runs_often
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.source.names import PARTIAL
-from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -39,7 +38,7 @@ def repeats(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
     function = source.function(node)
     if loop is not None or not isinstance(function, cst.FunctionDef):
         return None
-    is_often = runs_often(source.project, Place(source.path, source.body_scope(function)))
+    is_often = runs_often(source.project, source.body_place(function))
     return function if is_often and not runs_a_few_times(function, source) else None
 
 

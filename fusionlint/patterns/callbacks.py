@@ -33,7 +33,7 @@ def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Functi
     function = source.function(node)
     if function is None or depth == 0:
         return None
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     if place in all_loop_bodies(source.project):
         return function
     if not source.project.calls_of(source.project.name_of(place)):
@@ -53,12 +53,12 @@ def gives_back(node: cst.Call, source: Source) -> bool:
 
 def holds_a_loop(body: Function, source: Source) -> bool:
     """Whether the function holds a loop of jax.lax itself."""
-    return _holds_a_loop(Place(source.path, source.body_scope(body)), source)
+    return _holds_a_loop(source.body_place(body), source)
 
 
 def takes_many_steps(body: Function, source: Source) -> bool:
     """The same, or whether it calls a function of the project that holds one."""
-    place = Place(source.path, source.body_scope(body))
+    place = source.body_place(body)
     return holds_a_loop(body, source) or any(_holds_a_loop(helper, source) for helper in _called_by(place, source))
 
 

@@ -20,6 +20,12 @@ def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | N
     return None
 
 
+def is_handed_to(node: cst.CSTNode, source: Source, *names: str) -> bool:
+    """Whether `node` is an argument of a call of one of `names`."""
+    call = source.handed_to(node)
+    return call is not None and source.calls(call, *names)
+
+
 def call_of(node: cst.CSTNode, source: Source) -> cst.Call | None:
     """The call whose function is the expression `node`: of `f` in `f(x)`, of `jax.vmap(f)` in `jax.vmap(f)(x)`."""
     above = source.parent(node)

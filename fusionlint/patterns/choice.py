@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -50,10 +50,15 @@ def is_drawn_once(node: cst.CSTNode, source: Source) -> bool:
 def _is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around `node`, which no trace is seen to reach, makes a key of a number itself: in each call
     it would draw the same, so that it is called once. Who draws in a loop does so again and again."""
+    return is_beside_a_call(node, _KEYS, source)
+
+
+def is_beside_a_call(node: cst.CSTNode, names: Collection[str], source: Source) -> bool:
+    """Whether the function around `node`, which is in no trace and no loop that is seen, calls one of `names` too."""
     function = source.function(node)
     if function is None or source.context(node) == "traced" or source.in_loop(node):
         return False
-    return any(source.function(call) is function for call in source.calls_of(_KEYS))
+    return any(source.function(call) is function for call in source.calls_of(names))
 
 
 def _makes_data(node: cst.CSTNode, source: Source) -> bool:

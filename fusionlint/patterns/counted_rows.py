@@ -15,6 +15,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import comments_above
 from fusionlint.patterns.at import constant, elements, inside, is_new_axis, names_in
+from fusionlint.patterns.calls import is_handed_to
 from fusionlint.patterns.collected import JOINS, Comprehension, collected, iterated_by, statements_of
 from fusionlint.patterns.elementwise import is_elementwise
 from fusionlint.patterns.unpacked import assigned, unpacked_at
@@ -80,18 +81,13 @@ def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
             empty = source.written(name)
             others = source.reads(empty) if empty is not None and _is_empty(empty, source) else []
             others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
-            return len(others) == 1 and _is_joined_there(others[0], source)
+            return len(others) == 1 and is_handed_to(others[0], source, *JOINS)
     return False
 
 
 def _is_empty(write: cst.Name, source: Source) -> bool:
     made = assigned(write, source)
     return isinstance(made, cst.List) and not made.elements
-
-
-def _is_joined_there(read: cst.Name, source: Source) -> bool:
-    call = source.handed_to(read)
-    return call is not None and source.calls(call, *JOINS)
 
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:

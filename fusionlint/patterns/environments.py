@@ -26,7 +26,7 @@ _BASE = regex(r"(^|\.|[a-z])Env(ironment)?$")
 def in_environment(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is part of an environment, or called by one."""
     function = source.function(node)
-    return function is not None and is_in_environment(source.project, Place(source.path, source.body_scope(function)))
+    return function is not None and is_in_environment(source.project, source.body_place(function))
 
 
 def is_in_environment(project: Project, place: Place) -> bool:

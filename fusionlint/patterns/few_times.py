@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.often import is_called_as_step, runs_often
+from fusionlint.patterns.often import is_called_as_step, is_run_often
 from fusionlint.source.facts import last_name
-from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -20,7 +19,7 @@ _GOING_THROUGH = ("enumerate", "zip", "reversed", "sorted")
 def runs_a_few_times(function: cst.FunctionDef, source: Source) -> bool:
     """Whether all that call `function` are of its file, and call it once or for a few cases, `for name in ("a", "b")`:
     what it compiles each time is as few programs."""
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     name = source.project.name_of(place)
     callers = [caller for caller in source.project.callers(name) if not is_idle(source.project, caller)]
     if is_called_as_step(last_name(place.scope)) or any(caller.path != source.path for caller in callers):
@@ -30,8 +29,7 @@ def runs_a_few_times(function: cst.FunctionDef, source: Source) -> bool:
 
 
 def _is_made_a_few_times(call: cst.CSTNode, source: Source) -> bool:
-    function = source.function(call)
-    if function is not None and runs_often(source.project, Place(source.path, source.body_scope(function))):
+    if is_run_often(call, source):
         return False
     match loop := source.loop(call):
         case None:

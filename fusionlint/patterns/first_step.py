@@ -9,7 +9,6 @@ from fusionlint.patterns.branch_tests import counter_name, depends_on_input
 from fusionlint.patterns.branches import Conditional
 from fusionlint.patterns.functions import Function
 from fusionlint.patterns.loop_bodies import COUNTERS, loop_bodies
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 
@@ -61,5 +60,5 @@ def _handed_first(name: cst.Name, source: Source) -> Function | None:
 
 def _is_a_body(function: Function, source: Source) -> bool:
     """Whether a `fori_loop` runs it."""
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     return loop_bodies(source.project).get(place) == "jax.lax.fori_loop"

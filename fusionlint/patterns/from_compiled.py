@@ -11,7 +11,6 @@ import libcst as cst
 from fusionlint.patterns.at import names_read
 from fusionlint.patterns.unpacked import stored_in
 from fusionlint.source.facts import Value
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -30,7 +29,7 @@ def _is_compiled(name: cst.Name, source: Source) -> bool:
     parameter, function = source.parameter(name), source.function(name)
     if parameter is None or not isinstance(function, cst.FunctionDef):
         return False
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     position = next((i for i, one in enumerate(function.params.params) if one is parameter), None)
     calls = [call for call in source.calls_of((source.project.name_of(place),)) if isinstance(call, cst.Call)]
     if position is None or place.outer.scope or not calls:

@@ -10,7 +10,6 @@ import libcst as cst
 
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import last_name
-from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
@@ -34,7 +33,7 @@ def is_in_a_method_handed_on(call: cst.Call, source: Source) -> bool:
     """Whether the method around `call` is not seen to be called, and somebody hands to a transform what is called as it
     is of an object that nobody knows, `jax.jit(jax.vmap(agent.update))`: what it is handed is traced then."""
     function = source.function(call)
-    place = Place(source.path, source.body_scope(function)) if function is not None else None
+    place = source.body_place(function) if function is not None else None
     facts = source.project.function_at(place)
     if place is None or facts is None or not facts.owner or any(dotted(arg.value)[:5] == "self." for arg in call.args):
         return False

@@ -126,7 +126,7 @@ def is_next(output: Output, given: Input, function: Function, source: Source) ->
 
 def _laps(function: Function, output: Output, source: Source) -> Iterator[tuple[Path, Path]]:
     """Pairs of places that a loop of the project ties together: it hands on what it got at the second as the first."""
-    here = Place(source.path, source.body_scope(function))
+    here = source.body_place(function)
     offset = _offset(here, source)
     for carried, returned in _bodies(source.project).get(here, ()):
         if output.path[: len(returned)] == returned:

@@ -11,7 +11,6 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.options import default_given, default_of
 from fusionlint.source.facts import NOTHING, Call
-from fusionlint.source.places import Place
 from fusionlint.source.shapes import FEW
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -87,7 +86,7 @@ def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: i
     them are seen to: `Model(depth=3)`, or `Model(depth=config.depth)` of a configuration that says `depth: int = 3`;
     in another file the latter alone, and few."""
     project = source.project
-    name = project.name_of(Place(source.path, source.body_scope(owner)))
+    name = project.name_of(source.body_place(owner))
     if depth == 0:
         return None
     called = [(p, call) for p, call in project.calls_of(name) if p.path != source.path and not is_idle(project, p)]

@@ -73,7 +73,7 @@ def is_body_of_a_loop(node: cst.CSTNode, source: Source) -> bool:
     function = source.function(node)
     if function is None:
         return False
-    place, bodies = Place(source.path, source.body_scope(function)), all_loop_bodies(source.project)
+    place, bodies = source.body_place(function), all_loop_bodies(source.project)
     return place in bodies or any(c in bodies for c in source.project.callers(source.project.name_of(place)))
 
 

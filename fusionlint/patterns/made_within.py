@@ -9,7 +9,6 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.made_once import is_made_once
-from fusionlint.source.places import Place
 from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
 
@@ -21,7 +20,7 @@ def is_made_within(node: cst.CSTNode, source: Source) -> bool:
     if len(around) < 2:
         return False
     maker = around[-1]
-    place = Place(source.path, source.body_scope(maker))
+    place = source.body_place(maker)
     return is_made_once(source.project, source.contexts, place) and not _hands_on(maker, source)
 
 

@@ -20,7 +20,6 @@ from fusionlint.patterns.known_values import DEPTH, Reader
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.unpacked import unpacked
-from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
@@ -185,7 +184,7 @@ def _is_of_an_array(owner: cst.BaseExpression, source: Source) -> bool:
     said = parameter.annotation
     if said is None or annotated(said.annotation, parameter.name.value, parameter, source) != "array":
         return False
-    in_body = Place(source.path, source.body_scope(function)) in all_loop_bodies(source.project)
+    in_body = source.body_place(function) in all_loop_bodies(source.project)
     return under_vmap(owner, source) and not in_body
 
 
@@ -200,7 +199,7 @@ def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool
     function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
     if function is None or _SHARED.match(parameter.name.value):
         return False
-    if Place(source.path, source.body_scope(function)) in all_loop_bodies(source.project):
+    if source.body_place(function) in all_loop_bodies(source.project):
         return False
     names = [p.name.value for p in parameters(function)]
     calls = list(_vmaps_of(function, source))
@@ -221,7 +220,7 @@ def _given(function: Function, name: str, source: Source) -> list[cst.BaseExpres
     ):
         return []
     project = source.project
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     called = project.name_of(place)
     callers = [caller for caller in project.callers(called) if not is_idle(project, caller)]
     calls = [call for call in source.calls_of((called,)) if isinstance(call, cst.Call)]

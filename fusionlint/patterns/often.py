@@ -1,11 +1,13 @@
 """Which functions of a project run again and again: those that its loops call, and steps by their name.
 
-In: a Project. What tests, benchmarks and pictures call, and how often, says nothing.
+In: a Project, or code of a Source. What tests, benchmarks and pictures call, and how often, says nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+
+import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.environments import is_observed
@@ -15,6 +17,7 @@ from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
 
 _STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$")
 _ONCE = regex(
@@ -55,6 +58,12 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
         if call.loops or (depth and caller.scope and runs_often(project, caller, depth - 1)):
             return True
     return False
+
+
+def is_run_often(node: cst.CSTNode, source: Source) -> bool:
+    """The same of the function whose code `node` is part of."""
+    function = source.function(node)
+    return function is not None and runs_often(source.project, source.body_place(function))
 
 
 def is_method_of_a_loop(project: Project, place: Place) -> bool:

@@ -104,7 +104,7 @@ def is_arithmetic(node: cst.Call, source: Source) -> bool:
     if name is not None and _NUMERIC.match(name):
         return True
     function = function_named(called, source)
-    found = [Place(source.path, source.body_scope(function))] if function is not None else []
+    found = [source.body_place(function)] if function is not None else []
     found = found or list(source.project.functions_behind(source.place(node), value(called), PARTIAL))
     return bool(found) and all(_computes(place, source) for place in found)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.at import inside
-from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
@@ -20,7 +19,7 @@ _BINDERS = frozenset(("jax.vmap", "jax.pmap", "jax.shard_map", "jax.experimental
 
 def is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, source: Source) -> bool:
     """Whether what `node`, a jit or the name below one, makes of `step` is handed to a pmap, here or elsewhere."""
-    place = Place(source.path, source.body_scope(step))
+    place = source.body_place(step)
     function = source.project.function_at(place)
     above = set(source.project.decorators(source.path, function)) if function is not None else set()
     if source.calls(node, *_PMAPS) or not above.isdisjoint(_PMAPS):

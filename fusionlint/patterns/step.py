@@ -13,7 +13,7 @@ import libcst as cst
 
 from fusionlint.patterns.at import constant, elements, inside, is_none, is_whole
 from fusionlint.patterns.branches import CONDITIONALS
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, is_handed_to
 from fusionlint.patterns.elementwise import is_elementwise, is_update
 from fusionlint.patterns.functions import Function, definitions, function_named
 from fusionlint.patterns.loop_bodies import bodies_of
@@ -177,8 +177,8 @@ def _operations(body: Function, source: Source, allowed: Allowed, depth: int) ->
                 yield Does.PLACE_BY_PLACE
             case cst.Call() if allowed.rolls and source.calls(node, *_ROLLS):
                 yield Does.PLACE_BY_PLACE
-            case cst.Lambda() if allowed.rolls and _is_a_branch(node, source):
-                pass
+            case cst.Lambda() if allowed.rolls and is_handed_to(node, source, *CONDITIONALS):
+                pass  # written out as a branch
             case cst.Call():
                 yield from _of_call(node, source, allowed, depth)
             case cst.Slice() if allowed.is_counted and (is_whole(node) or (allowed.parts and _is_written_out(node))):
@@ -228,12 +228,6 @@ def _is_written_out(part: cst.Slice) -> bool:
 def is_look_up(node: cst.Subscript) -> bool:
     """Whether a place is looked up by a name, `table[state]`."""
     return any(isinstance(part, cst.Name) and not is_none(part) for part in elements(node.slice))
-
-
-def _is_a_branch(node: cst.Lambda, source: Source) -> bool:
-    """Whether this is written out as a branch of a conditional."""
-    call = source.handed_to(node)
-    return call is not None and source.calls(call, *CONDITIONALS)
 
 
 def _of_call(call: cst.Call, source: Source, allowed: Allowed, depth: int) -> Iterator[Does]:

@@ -14,7 +14,6 @@ from fusionlint.patterns.carry import read
 from fusionlint.patterns.functions import Function, result_of
 from fusionlint.patterns.loop_bodies import all_loop_bodies
 from fusionlint.source.names import TREE_MAPS
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -27,7 +26,7 @@ _RARE = regex(r"(^|_)(eval\w*|checkpoint\w*|ckpt\w*)(_|$)")
 
 def is_returned(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether a scan gives out in each step what its body hands to the host: `return state, metrics`."""
-    if all_loop_bodies(source.project).get(Place(source.path, source.body_scope(body))) != "jax.lax.scan":
+    if all_loop_bodies(source.project).get(source.body_place(body)) != "jax.lax.scan":
         return False
     match result_of(body, source):
         case cst.Tuple(elements=[_, cst.Element(value=out)]) if not is_none(out):

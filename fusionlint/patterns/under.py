@@ -8,7 +8,6 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.calls import call_of
-from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
@@ -43,7 +42,7 @@ def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around `node` is only seen to be mapped, and called at once, at the file's own level:
     `patches = jax.vmap(get_patch)(centers)`, which runs once, when a script is run."""
     function = source.function(node)
-    place = Place(source.path, source.body_scope(function)) if isinstance(function, cst.FunctionDef) else None
+    place = source.body_place(function) if isinstance(function, cst.FunctionDef) else None
     if place is None or place.outer.scope or source.project.calls_of(source.project.name_of(place)):
         return False
     maps = [call for call in source.calls_of(VMAPS) if isinstance(call, cst.Call) and call.args]
@@ -76,4 +75,4 @@ def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> boo
     function = source.function(node)
     if function is None:
         return False
-    return Place(source.path, source.body_scope(function)) in reached_from(source.project, transforms)
+    return source.body_place(function) in reached_from(source.project, transforms)

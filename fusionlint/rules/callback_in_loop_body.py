@@ -14,7 +14,6 @@ from fusionlint.patterns.on_the_host import is_arithmetic, is_logged, is_printed
 from fusionlint.patterns.summaries import is_rare, is_returned, is_summary
 from fusionlint.patterns.switches import is_asked_for, is_switched, is_tried
 from fusionlint.rule import Rule
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="transfer")
@@ -47,7 +46,7 @@ def _is_meant(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether somebody asked for what `node` hands out, or it costs little beside the step: a print or a report behind
     a setting, a few numbers of many small steps, what a training step has to say. Where the loop returns the values as
     well, all of it can be said after the loop."""
-    is_large = not is_small(source.project, Place(source.path, source.body_scope(body)))
+    is_large = not is_small(source.project, source.body_place(body))
     if source.calls(node, PRINT):
         return is_large or is_switched(node, source) or is_tried(node, source)
     if is_asked_for(node, source) or is_printed(node, source) or is_progress(node, source):

@@ -50,7 +50,7 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if name not in RETURNS and (_does_nothing_else(function, node) or _says_what_python_knows(node, source)):
         return
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     ways = list(switches(node, source))
     if not all(_is_default(*switch, name, function) for switch in ways):
         return

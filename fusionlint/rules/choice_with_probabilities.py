@@ -15,6 +15,7 @@ from fusionlint.patterns.choice import (
     Choice,
     choice,
     coin,
+    is_beside_a_call,
     is_drawn_once,
     is_one,
     listed,
@@ -29,7 +30,6 @@ from fusionlint.patterns.under import VMAPS
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not _is_given(made.p, source) or is_drawn_once(node, source) or starts_a_loop(node, source):
         return
-    if _is_beside_a_factorization(node, source) or _is_mapped_over_keys(node, made.p, source):
-        return
+    if is_beside_a_call(node, _FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
+        return  # beside a factorization no draw counts
     is_many = made.shape is not None and not is_literal(made.shape)
     yield source.finding(
         node,
@@ -89,15 +89,6 @@ def drawn_by_a_search(barrier: Barrier, module: hlo.Module) -> str | None:
     )
 
 
-def _is_beside_a_factorization(node: cst.Call, source: Source) -> bool:
-    """Whether the function that draws here, in no loop that is seen, factors a matrix as well: beside that no draw
-    counts."""
-    function = source.function(node)
-    if function is None or source.context(node) == "traced" or source.in_loop(node):
-        return False
-    return any(source.function(call) is function for call in source.calls_of(_FACTORIZATIONS))
-
-
 def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
     """Whether it is all that `jax.vmap(lambda key: choice(key, n, p=p))` does: many draws from one table, which is
     summed up once, where a categorical would draw as many numbers for each as the table has."""
@@ -120,7 +111,7 @@ def _is_given(p: cst.BaseExpression, source: Source) -> bool:
             function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef)), None)
             if function is None or _asks(function, name) or source.scope(function) in source.facts.raw.classes:
                 return True
-            called = source.project.name_of(Place(source.path, source.body_scope(function)))
+            called = source.project.name_of(source.body_place(function))
             place = next((i for i, each in enumerate(function.params.params) if each is parameter), None)
             return any(_hands(call.value, name, place) for _, call in source.project.calls_of(called))
     return True

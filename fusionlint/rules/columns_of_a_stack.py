@@ -60,7 +60,7 @@ def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Findin
     function = source.function(node)
     if function is None or _is_no_step(function, source) or not builds_array(node, source):
         return
-    if not _is_run_again(Place(source.path, source.body_scope(function)), source):
+    if not _is_run_again(source.body_place(function), source):
         return
     state = _state(node, function, source)
     if state is None:

@@ -14,7 +14,6 @@ from fusionlint.patterns.instances import compiled_methods, making_one
 from fusionlint.rule import Rule
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import last_name
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -44,7 +43,7 @@ def _may_be_traced(where: cst.CSTNode, source: Source) -> bool:
     function = where if isinstance(where, cst.FunctionDef) else source.function(where)
     if function is None:
         return False
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     facts = source.project.function_at(place)
     if facts is None or not facts.owner:
         return False

@@ -20,7 +20,6 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -73,7 +72,7 @@ def _is_step(node: cst.Call, source: Source) -> bool:
     function = source.function(node)
     if function is None:
         return False
-    body = Place(source.path, source.body_scope(function))
+    body = source.body_place(function)
     if in_environment(node, source) and loop_bodies(source.project).get(body) == "jax.lax.fori_loop":
         return False
     return body in all_loop_bodies(source.project)
@@ -81,7 +80,7 @@ def _is_step(node: cst.Call, source: Source) -> bool:
 
 def _writes_little(branch: Branch, source: Source) -> bool:
     """Whether a branch is small and writes a part of what the conditional is given."""
-    if is_unchanged(branch) or not is_small(source.project, Place(source.path, source.body_scope(branch.function))):
+    if is_unchanged(branch) or not is_small(source.project, source.body_place(branch.function)):
         return False
     if any(source.calls(part, *CONDITIONALS) for part in inside(branch.function.body)):
         return False  # what is written where is another choice: no masked write says it

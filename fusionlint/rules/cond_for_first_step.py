@@ -13,7 +13,6 @@ from fusionlint.patterns.first_step import asks_for_first_step
 from fusionlint.patterns.loop_bodies import is_small
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
@@ -40,5 +39,5 @@ def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _is_small(node: cst.Call, source: Source) -> bool:
     """Whether the step is no loop, gradient or factorization, next to which a conditional is nothing."""
     function = source.function(node)
-    place = Place(source.path, source.body_scope(function)) if function is not None else None
+    place = source.body_place(function) if function is not None else None
     return place is not None and is_small(source.project, place, is_step=True)

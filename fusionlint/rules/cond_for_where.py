@@ -37,7 +37,6 @@ from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.patterns.writes.heavy import is_beside_a_network
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -209,7 +208,7 @@ def _is_vectorized_itself(node: cst.Call, test: cst.BaseExpression, source: Sour
     """Whether the function around `node` is handed to a `vmap` that maps all its arguments, `vmap(f)(arange(n))`, or
     those that are asked about."""
     function = source.function(node)
-    place = Place(source.path, source.body_scope(function)) if function is not None else None
+    place = source.body_place(function) if function is not None else None
     if place is None:
         return False
     for call in source.calls_of(VMAPS):

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY
-from fusionlint.patterns.calls import argument, beside, has_only, hides_some
+from fusionlint.patterns.calls import argument, beside, has_only, hides_some, is_handed_to
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.handed_settings import SETTING
@@ -219,8 +219,7 @@ def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
 
 def _is_for_numpy(node: cst.Call, source: Source) -> bool:
     """`np.asarray(jnp.interp(...))`: no trace gets there, and numpy has an interp of its own."""
-    around = source.handed_to(node)
-    return around is not None and source.calls(around, "numpy.asarray", "numpy.array")
+    return is_handed_to(node, source, "numpy.asarray", "numpy.array")
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:

@@ -14,7 +14,6 @@ from fusionlint.patterns.functions import Function
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
@@ -38,7 +37,7 @@ _DEPTH = 4
 @rule.source("FunctionDef", "Lambda", calls=LOOPS)
 def same_in_every_step(body: Function, source: Source) -> Iterator[Finding]:
     """The outermost such expressions of a body, those of functions inside it aside."""
-    place = Place(source.path, source.body_scope(body))
+    place = source.body_place(body)
     if place not in all_loop_bodies(source.project) or is_idle(source.project, place):
         return
     around = source.function(body)

@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements
-from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.calls import argument, brief, is_handed_to
 from fusionlint.patterns.picked import is_same_axis
 from fusionlint.patterns.softmax import LOG_SOFTMAX
 from fusionlint.patterns.under import under_gradient
@@ -49,8 +49,7 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _is_taken_along(read: cst.CSTNode, source: Source) -> bool:
     """Whether what is picked keeps the axis, as an axis of one or more."""
-    call = source.handed_to(read)
-    return call is not None and source.calls(call, _TAKE)
+    return is_handed_to(read, source, _TAKE)
 
 
 def _is_pick(read: cst.CSTNode, along: int, source: Source) -> bool:

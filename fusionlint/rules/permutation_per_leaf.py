@@ -12,7 +12,6 @@ from fusionlint.patterns.calls import argument, has_only
 from fusionlint.patterns.functions import parameters
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
-from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
@@ -78,7 +77,7 @@ def _swapped(array: cst.BaseExpression, given: Sequence[cst.Arg], source: Source
 
 
 def _is_mapped(function: cst.CSTNode, source: Source) -> bool:
-    return Place(source.path, source.body_scope(function)) in reached_from(source.project, _MAPS)
+    return source.body_place(function) in reached_from(source.project, _MAPS)
 
 
 def _from_outside(key: cst.Name, leaf: cst.Name, function: cst.FunctionDef | cst.Lambda, source: Source) -> str | None:
@@ -92,7 +91,7 @@ def _from_outside(key: cst.Name, leaf: cst.Name, function: cst.FunctionDef | cst
     names = [parameter.name.value for parameter in parameters(function) if parameter.name.value not in ("self", "cls")]
     if not isinstance(source.parent(written), cst.Param) or not {key.value, leaf.value} <= {*names}:
         return None
-    called = source.project.name_of(Place(source.path, source.body_scope(function)))
+    called = source.project.name_of(source.body_place(function))
     for call, before in (*_calls_while_mapped(called, source), *_mapped_partials(called, source)):
         given, of = (argument(call, names.index(name) + before, name) for name in (key.value, leaf.value))
         if isinstance(given, cst.Name) and _is_of_its_own(of, source) and (before or not _is_of_its_own(given, source)):

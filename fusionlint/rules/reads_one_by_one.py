@@ -12,12 +12,11 @@ from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.fetched import is_needed
 from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, trains
-from fusionlint.patterns.often import is_method_of_a_loop, runs_often
+from fusionlint.patterns.often import is_method_of_a_loop, is_run_often, runs_often
 from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.patterns.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -161,7 +160,7 @@ def _is_called_often(node: cst.For, source: Source) -> bool:
         return True
     if function is None or _CHECKS.match(last_name(source.scope(node))):
         return False
-    place = Place(source.path, source.body_scope(function))
+    place = source.body_place(function)
     return runs_often(source.project, place) or is_method_of_a_loop(source.project, place)
 
 
@@ -218,12 +217,9 @@ def _runs_often(node: cst.Call, source: Source) -> bool:
     loop = source.loop(node)
     if _CHECKS.match(last_name(source.scope(node))):
         return False  # settings, once, or what is computed, beside what it took to compute it
-    function = source.function(node)
     if loop is not None:
         return isinstance(loop, cst.For | cst.While)
-    if not _are_many(node, source):
-        return False
-    return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
+    return _are_many(node, source) and is_run_often(node, source)
 
 
 def _are_many(node: cst.Call, source: Source) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, inside
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.calls import argument, is_handed_to
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.lands import lands
@@ -144,8 +144,7 @@ def _is_reshaped(place: cst.CSTNode, source: Source) -> bool:
     match source.parent(place):
         case cst.Attribute(attr=cst.Name("reshape")):
             return True
-    call = source.handed_to(place)
-    return call is not None and source.calls(call, _RESHAPE, _COLLAPSE)
+    return is_handed_to(place, source, _RESHAPE, _COLLAPSE)
 
 
 def _rotates(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:

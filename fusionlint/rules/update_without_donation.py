@@ -31,7 +31,7 @@ from fusionlint.patterns.large_states import (
 )
 from fusionlint.patterns.narrow import are_all_narrow
 from fusionlint.patterns.of_norms import is_of_norms
-from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.often import is_run_often, runs_often
 from fusionlint.patterns.pmapped import is_mapped_over_devices
 from fusionlint.patterns.predicates import static_names
 from fusionlint.patterns.replaced import given_at
@@ -250,8 +250,7 @@ def _is_hot(call: cst.Call, source: Source) -> bool:
     loop = source.loop(call)
     if isinstance(loop, cst.For | cst.While):
         return not is_short(loop, source)
-    function = source.function(call)
-    return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))
+    return is_run_often(call, source)
 
 
 @rule.barrier

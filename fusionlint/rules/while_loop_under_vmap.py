@@ -13,13 +13,12 @@ from fusionlint.patterns.branches import written_by
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.often import is_for_a_picture, runs_often
+from fusionlint.patterns.often import is_for_a_picture, is_run_often
 from fusionlint.patterns.turns import WHILE, walk
 from fusionlint.patterns.under import under_map, under_vmap
 from fusionlint.patterns.until import converges, empties, only_counts, settles, tests_of
 from fusionlint.patterns.wander import descends, follows, halves, searches, walks
 from fusionlint.rule import Rule
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -74,7 +73,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
                 "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
                 write=_advice(is_search and not written, source),
             )
-    elif settles(tests[0], source) and _in_step(node, source):
+    elif settles(tests[0], source) and is_run_often(node, source):
         yield source.finding(
             node,
             "this step waits for a loop whose length the data decides, and nothing fuses across it",
@@ -111,8 +110,3 @@ def _grows(body: Function) -> bool:
 def _writes(body: Function, source: Source) -> bool:
     """Whether a turn writes to an array that the next one goes by, or the loop is there to make."""
     return any(True for _ in written_by(body, source, depth=1))
-
-
-def _in_step(node: cst.CSTNode, source: Source) -> bool:
-    function = source.function(node)
-    return function is not None and runs_often(source.project, Place(source.path, source.body_scope(function)))

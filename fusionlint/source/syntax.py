@@ -104,6 +104,10 @@ class Syntax:
         """The scope that a def, lambda or class opens."""
         return self._walk.opened[function]
 
+    def body_place(self, function: cst.CSTNode) -> Place:
+        """The place whose scope that is."""
+        return Place(self.path, self.body_scope(function))
+
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
         """The function whose code `node` is part of, None at the module's own level."""
         around = (a for a in self.ancestors(node) if isinstance(a, cst.FunctionDef | cst.Lambda))

@@ -18,7 +18,6 @@ from fusionlint.patterns.loop_bodies import loop_bodies
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice, is_called_an_array
 from fusionlint.patterns.writes.many import is_many
-from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -157,7 +156,7 @@ def _is_step(parameter: cst.Param, source: Source) -> bool:
     function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
     if function is None or function.params.params[:1] != (parameter,):
         return False
-    return loop_bodies(source.project).get(Place(source.path, source.body_scope(function))) == "jax.lax.fori_loop"
+    return loop_bodies(source.project).get(source.body_place(function)) == "jax.lax.fori_loop"
 
 
 def _is_of_a_layout(part: cst.Attribute) -> bool:
