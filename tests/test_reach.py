@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-CODE = """\
-import jax
-import jax.numpy as jnp
-
-@jax.jit
-def largest(x):
-    return jnp.sort(x)[-1]
-
-@jax.jit
-def middle(x):
-    return jnp.sort(x)[3]
-"""
+import labels
 
 
 def site(line: int, verdict: str, severity: str = "high", pattern: str = "sort-topk") -> dict[str, object]:
@@ -28,13 +13,7 @@ def site(line: int, verdict: str, severity: str = "high", pattern: str = "sort-t
 
 
 def told(tmp_path: Path, sites: list[dict[str, object]], *options: str) -> str:
-    """What is printed of a file of labels, of whose repositories one has a checkout."""
-    (tmp_path / "all" / "ours").mkdir(parents=True)
-    (tmp_path / "all" / "ours" / "m.py").write_text(CODE)
-    labels = tmp_path / "sites0.jsonl"
-    labels.write_text("".join(json.dumps(one) + "\n" for one in sites))
-    command = [sys.executable, str(ROOT / "benchmarks" / "reach.py"), str(labels), str(tmp_path / "all"), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return labels.told("reach.py", tmp_path, {"sites0": sites}, *options, other=3)
 
 
 def test_found_are_hazards_and_lookalikes_that_a_finding_overlaps(tmp_path: Path) -> None:

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-CODE = """\
-import jax
-import jax.numpy as jnp
-
-@jax.jit
-def largest(x):
-    return jnp.sort(x)[-1]
-
-@jax.jit
-def smallest(x):
-    return jnp.sort(x)[0]
-"""
+import labels
 
 
 def row(line: int, verdict: str, repo: str = "us/ours") -> dict[str, object]:
@@ -27,15 +12,8 @@ def row(line: int, verdict: str, repo: str = "us/ours") -> dict[str, object]:
 
 
 def told(tmp_path: Path, *files: list[dict[str, object]]) -> str:
-    """What is printed of some files of verdicts, of which one repository has a checkout."""
-    (tmp_path / "all" / "ours").mkdir(parents=True)
-    (tmp_path / "all" / "ours" / "m.py").write_text(CODE)
-    paths = [tmp_path / f"round{number}.jsonl" for number in range(len(files))]
-    for path, rows in zip(paths, files, strict=True):
-        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
-    command = [sys.executable, str(ROOT / "benchmarks" / "verdicts.py"), *map(str, paths), str(tmp_path / "all")]
-    done = subprocess.run([*command, "--page", str(tmp_path / "page.md")], capture_output=True, text=True, check=True)
-    return done.stdout
+    rounds = {f"round{number}": rows for number, rows in enumerate(files)}
+    return labels.told("verdicts.py", tmp_path, rounds, "--page", str(tmp_path / "page.md"))
 
 
 def test_what_is_found_no_more_counts_as_read_alone(tmp_path: Path) -> None:
