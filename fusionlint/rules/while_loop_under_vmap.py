@@ -45,14 +45,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if functions and all(_plays(body) for body in functions):
         if under_vmap(node, source) and not under_map(node, source) and not settles(tests[0], source):
-            yield source.finding(
-                node,
-                "vectorized, this episode goes on until the longest is done, and each turn chooses all of the state, "
-                "arrays and all, between the old and the new",
-                write="one loop around a `jax.vmap` of a step, while any episode goes on; what is read at the end, the "
-                "sums and `done`, alone keeps what it was where an episode is over",
-                pair=_EPISODES,
-            )
+            yield _until_the_longest_episode(node, source)
         return
     if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
         return
@@ -60,25 +53,41 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if any(walks(body, source) for body in functions):
         return
-    looked_at = [*functions, *tests]
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
-        written = [f for f in functions if _writes(f, source)]
-        is_search = any(map(searches, looked_at))
-        is_emptied = any(empties(tests[0], body, source) for body in functions)
-        if (is_search and not any(map(_grows, written))) or not (
-            is_emptied or any(_grows(f) or settles(f, source) or converges(f, source) for f in looked_at)
-        ):
-            yield source.finding(
-                node,
-                "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
-                write=_advice(is_search and not written, source),
-            )
+        yield from _vectorized(node, functions, tests[0], source)
     elif settles(tests[0], source) and is_run_often(node, source):
         yield source.finding(
             node,
             "this step waits for a loop whose length the data decides, and nothing fuses across it",
             write="a fixed number of turns in each step, a jax.lax.fori_loop with a mask, or all places that fail the "
             "test at once; or do it every so many steps",
+        )
+
+
+def _until_the_longest_episode(node: cst.Call, source: Source) -> Finding:
+    return source.finding(
+        node,
+        "vectorized, this episode goes on until the longest is done, and each turn chooses all of the state, arrays "
+        "and all, between the old and the new",
+        write="one loop around a `jax.vmap` of a step, while any episode goes on; what is read at the end, the sums "
+        "and `done`, alone keeps what it was where an episode is over",
+        pair=_EPISODES,
+    )
+
+
+def _vectorized(node: cst.Call, functions: list[Function], test: Function, source: Source) -> Iterator[Finding]:
+    """Of a loop that a `vmap` runs side by side: it searches, or neither it nor its test goes to a fixed point."""
+    looked_at = [*functions, test]
+    written = [f for f in functions if _writes(f, source)]
+    is_search = any(map(searches, looked_at))
+    is_emptied = any(empties(test, body, source) for body in functions)
+    if (is_search and not any(map(_grows, written))) or not (
+        is_emptied or any(_grows(f) or settles(f, source) or converges(f, source) for f in looked_at)
+    ):
+        yield source.finding(
+            node,
+            "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
+            write=_advice(is_search and not written, source),
         )
 
 
