@@ -149,11 +149,6 @@ def parse_dims(texts: Iterable[str]) -> Dims:
     return dims
 
 
-def dim_text(name: str, sizes: Sequence[int]) -> str:
-    """`batch=32`: what `parse_dims` reads."""
-    return f"{name}={_sizes(sizes)}"
-
-
 def _sizes(sizes: Sequence[int]) -> str:
     return ",".join(map(str, sizes))
 
