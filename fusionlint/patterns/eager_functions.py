@@ -48,11 +48,13 @@ def traced_anew(project: Project) -> dict[Place, str]:
 
 def calling_in_a_loop(source: Source) -> Iterator[str]:
     """The scopes of the file whose Python loops call one of them."""
-    project, such = source.project, traced_anew(source.project)
-    for place, name, (_, scope, loops, _) in project.named_calls(source.path) if such else ():
-        is_of_project = loops and name is not None and ":" in name
-        if is_of_project and source.contexts.get(place, "host") == "host" and project.find(name) in such:
-            yield scope
+    called = [
+        (name, scope)
+        for place, name, (_, scope, loops, _) in source.project.named_calls(source.path)
+        if loops and name is not None and ":" in name and source.contexts.get(place, "host") == "host"
+    ]
+    such = traced_anew(source.project) if called else {}
+    yield from (scope for name, scope in called if such and source.project.find(name) in such)
 
 
 def _is_its_own(handed: RawValue, place: Place, project: Project) -> bool:
