@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import RawValue, unpacked
+from fusionlint.source.hosts import is_host_call
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
@@ -25,6 +26,7 @@ CONTROL_FLOW = {
     "jax.lax.cond": (1, 2),
     "jax.lax.fori_loop": (2,),
 }
+_ON_THE_HOST = frozenset(("print", "float", "int", "bool"))
 GRADIENTS = frozenset(f"jax.{name}" for name in ("grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian"))
 
 
@@ -55,6 +57,12 @@ def calling_in_a_loop(source: Source) -> Iterator[str]:
     ]
     such = traced_anew(source.project) if called else {}
     yield from (scope for name, scope in called if such and source.project.find(name) in such)
+
+
+def stays_in_jax(project: Project, place: Place) -> bool:
+    """Whether a function could be compiled as it is: it reports nothing, and hands nothing to numpy or the host."""
+    own = (project.callee(where, call.value) or "" for where, call in project.calls_within(place) if where == place)
+    return not any(name.startswith("numpy.") or name in _ON_THE_HOST or is_host_call(name) for name in own)
 
 
 def _is_its_own(handed: RawValue, place: Place, project: Project) -> bool:

@@ -16,7 +16,7 @@ from fusionlint.patterns.callbacks import is_tried
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.eager_functions import CONTROL_FLOW, calling_in_a_loop, traced_anew
+from fusionlint.patterns.eager_functions import CONTROL_FLOW, calling_in_a_loop, stays_in_jax, traced_anew
 from fusionlint.patterns.host import is_counted, is_gated, runs_once
 from fusionlint.patterns.jit import is_jitted, value
 from fusionlint.patterns.pictures import is_plotted
@@ -101,6 +101,8 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     what = traced_anew(project).get(place) if place is not None else None
     function = project.function_at(place)
     if place is None or what is None or function is None or function.decorators or is_idle(project, place):
+        return
+    if not stays_in_jax(project, place):
         return
     if (loop := _loop(node, source)) is None or _may_be_compiled(node.func, source) or is_called_jitted(node, source):
         return

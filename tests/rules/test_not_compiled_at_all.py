@@ -50,6 +50,7 @@ def _found(folder: Path, name: str, body: str, decorator: str = "", before: str 
         ("return jax.lax.fori_loop(0, 9, loss, params)", 0),  # found again
         ("return jax.jit(jax.grad(loss)), params", 0),
         ("return loss(params, batch)", 0),
+        (f"print(params.shape)\n    {GRADIENT}", 0),  # a jit would print it once
     ],
 )
 def test_what_is_made_anew_in_every_call(tmp_path: Path, body: str, number: int) -> None:
