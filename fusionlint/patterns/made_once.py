@@ -16,8 +16,10 @@ from fusionlint.source.project import Project
 from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(
-    r"^_*(make|build|create|construct|gen|init(iali[sz]e)?|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
-    r"|^_*(generate|simulate|synthesi[sz]e|load|prepare)_(\w+_)?(data|data_?sets?)(_|$)"
+    r"^_*(make|build|create|construct|init(iali[sz]e)?|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
+    r"|^_*(gen(erate)?|simulate|synthesi[sz]e|load|prepare)_(\w+_)?(data|data_?sets?)(_|$)"
+    # Not `gen_waveform`, which others call with other masses each time.
+    r"|^_*gen_(\w+_)?(keys?|seeds?|mesh|grid)(_|$)"
 )
 _FACTORY = regex(r"(^|_)factory$")
 # What a file of weights is read for, and what has to be done to put them where they belong.

@@ -1,4 +1,5 @@
-"""An array that a Python loop on the host makes longer each time: `x = jnp.append(x, value)`."""
+"""An array that a Python loop on the host makes longer each time: `x = jnp.append(x, value)`; or a cache that every
+call of a layer hands back longer, `k = jnp.concatenate([cache[0], k])`."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import is_few
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.grown_cache import goes_back, hands_a_cache_round, is_held_before
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.rule import Rule
@@ -43,29 +45,84 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
         is_few(node.iter, source) or _is_by_few_names(node.iter, source) or source.scope(node).endswith(CONSTRUCTORS)
     ):
         return
-    is_beside_more = any(_BIG.search(dotted(call.func)) for call in calls(node.body))
     for call in inside(node.body):
-        name = _grown(call, source) if isinstance(call, cst.Call) and source.loop(call) is node else None
-        if name is None or not _is_on_host(node, source):
-            continue
-        reads = _reads_between(name, node, source)
-        if reads == [] and not is_beside_more:
-            yield source.finding(
-                call,
-                f"`{name.value}` is longer in every iteration: each length is compiled anew, and all of it copied",
-                write=f"a list, `{name.value}.append(value)` in the loop, and one jnp.concatenate {_of(call, name)}"
-                "after it",
-            )
-            return
-        if any(_is_computed_with(read, node, source) for read in reads or ()):
-            yield source.finding(
-                call,
-                f"`{name.value}` is longer in every iteration: what computes with it is compiled anew for each length",
-                write=f"an array as long as `{name.value}` will get, `{_written(call, source)}` in the loop, and a "
-                "mask or the length so far: one shape, which is compiled once",
-                pair=1,
-            )
-            return
+        if isinstance(call, cst.Call) and source.loop(call) is node:
+            found = _field_grown(call, node, source) or _name_grown(call, node, source)
+            if found is not None:
+                yield found
+                return
+
+
+def _name_grown(call: cst.Call, loop: cst.For | cst.While, source: Source) -> Finding | None:
+    name = _grown(call, source)
+    if name is None or not _is_on_host(loop, source):
+        return None
+    reads = _reads_between(name, loop, source)
+    if reads == [] and not any(_BIG.search(dotted(beside.func)) for beside in calls(loop.body)):
+        return source.finding(
+            call,
+            f"`{name.value}` is longer in every iteration: each length is compiled anew, and all of it copied",
+            write=f"a list, `{name.value}.append(value)` in the loop, and one jnp.concatenate {_of(call, name)}"
+            "after it",
+        )
+    if any(_is_computed_with(read, loop, source) for read in reads or ()):
+        return source.finding(
+            call,
+            f"`{name.value}` is longer in every iteration: what computes with it is compiled anew for each length",
+            write=_as_long_as(name.value, call, source),
+            pair=1,
+        )
+    return None
+
+
+def _field_grown(call: cst.Call, loop: cst.For | cst.While, source: Source) -> Finding | None:
+    """What an object keeps no trace does, or it would be gone after it."""
+    field = _grown_field(call, loop, source)
+    if field is None:
+        return None
+    return source.finding(
+        call,
+        f"`{field}` is longer in every iteration: it, and what computes with it, is compiled anew for each length",
+        write=_as_long_as(field, call, source),
+        pair=1,
+    )
+
+
+def _as_long_as(name: str, join: cst.CSTNode, source: Source) -> str:
+    return (
+        f"an array as long as `{name}` will get, `{_written(join, source)}` in the loop, and a mask or the length so "
+        "far: one shape, which is compiled once"
+    )
+
+
+@rule.source("Call", calls=(_CONCATENATE,), where="used")
+def cache_grown(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A layer joins what a cache holds with what it computes, and hands the longer one back, for a loop of the host
+    that hands it round: the first such array of a function."""
+    name = _joined_to_a_cache(node, source)
+    if name is None or not goes_back(name, source) or not hands_a_cache_round(source):
+        return
+    function = source.function(node)
+    before = (call for call in calls(function.body) if source.order(call) < source.order(node)) if function else ()
+    if any(_joined_to_a_cache(call, source) is not None for call in before):
+        return
+    yield source.finding(
+        node,
+        f"the cache `{name.value}` is longer after every call: in a loop that hands it round all that computes with it "
+        "is compiled anew for each length",
+        write="a cache as long as it will get, what is new written at its place, `jax.lax.dynamic_update_slice`, and a "
+        "mask for the rest: one shape, which is compiled once",
+        pair=1,
+    )
+
+
+def _joined_to_a_cache(call: cst.Call, source: Source) -> cst.Name | None:
+    """k of `k = jnp.concatenate([cache[0], k], axis=2)`."""
+    match call.args:
+        case [cst.Arg(value=cst.List(elements=[old, _]) | cst.Tuple(elements=[old, _])), *_]:
+            is_join = source.calls(call, _CONCATENATE)
+            return source.assigned_name(call) if is_join and is_held_before(old.value, source) else None
+    return None
 
 
 def _is_by_few_names(iterated: cst.BaseExpression, source: Source) -> bool:
@@ -94,6 +151,27 @@ def _grown(call: cst.Call, source: Source) -> cst.Name | None:
             names = [part.value.value for part in parts if isinstance(part.value, cst.Name)]
             return name if name is not None and len(parts) > 1 and names.count(name.value) == 1 else None
     return None
+
+
+def _grown_field(call: cst.Call, loop: cst.For | cst.While, source: Source) -> str | None:
+    """self.x of `self.x = jnp.concatenate([self.x, new])`, where nothing in the loop makes it short again."""
+    match source.parent(call), call.args:
+        case (
+            cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as field)]),
+            [cst.Arg(value=cst.List(elements=[first, _]) | cst.Tuple(elements=[first, _])), *_],
+        ) if source.calls(call, *_JOINS):
+            before: cst.BaseExpression = first.value
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as field)]), [cst.Arg(value=before), _] if (
+            source.calls(call, *_APPENDS)
+        ):
+            pass
+        case _:
+            return None
+    name = dotted(field)
+    targets = (target for part in inside(loop.body) if isinstance(part, cst.Assign) for target in part.targets)
+    stored = [target for target in targets if dotted(target.target) == name]
+    is_gate = is_gated(call, loop, source)
+    return name if name and dotted(before) == name and len(stored) == 1 and not is_gate else None
 
 
 def _of(join: cst.CSTNode, name: cst.Name) -> str:

@@ -15,7 +15,7 @@ from fusionlint.patterns.carry import calls
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.handed_settings import SETTING
 from fusionlint.patterns.layout import added, quoted
-from fusionlint.patterns.loop_bodies import is_body_of_a_loop
+from fusionlint.patterns.loop_bodies import is_body_of_a_loop, is_small
 from fusionlint.patterns.often import runs_often
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_unchanged_between
@@ -24,6 +24,7 @@ from fusionlint.patterns.under import VMAPS, is_mapped_by_the_host, under_loop, 
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
@@ -40,6 +41,8 @@ _PLOTS = regex(r"(^|_)plots?(_|$)")
 _TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")}
 _SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
+# What makes a table of many points, where a module has one.
+_TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|load|loadtxt|genfromtxt)$")
 _METHOD = 'method="scan_unrolled"'
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
 _PARTIAL = "functools.partial"
@@ -84,7 +87,8 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_mapped_by_the_host(node, source):
         return  # there it is one compiled program, and written out it is many
-    if under_vmap(node, source) or _runs_again(node, source):
+    is_hot = under_vmap(node, source) or _runs_again(node, source)
+    if is_hot or _is_most_of_it(node, source):
         before, behind = _same_searches(node, source)
         if before:
             return  # XLA makes one loop of both, which is told there
@@ -94,7 +98,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
             node,
             f"`interp` {_IN_A_LOOP}",
             write=f"under a jit {search}{once}, and the line between the two neighbours, as on the page",
-            pair=1,
+            pair=1 if is_hot else 3,
         )
 
 
@@ -179,6 +183,21 @@ def _runs_again(node: cst.Call, source: Source) -> bool:
     if is_a_number(argument(node, 0, "x"), source):
         return is_body_of_a_loop(node, source)
     return under_loop(node, source) or runs_often(source.project, source.place(node))
+
+
+def _is_most_of_it(node: cst.Call, source: Source) -> bool:
+    """Whether a point is looked up in a table that a module has, `np.linspace(-1, 1, 500_000)`, by a function that is
+    arithmetic else: all of that is a kernel or two, and the search as many steps as the table can be halved."""
+    xp, function = argument(node, 1, "xp"), source.function(node)
+    if not isinstance(xp, cst.Name | cst.Attribute) or function is None or is_a_number(argument(node, 0, "x"), source):
+        return False
+    made = source.project.value_of(source.place(node), dotted(xp))
+    if made is None or made.place.scope or not made.value.is_call:
+        return False
+    maker = source.project.callee(made.place, made.value) or ""
+    return bool(_TABLES_OF_MANY.match(maker)) and is_small(
+        source.project, Place(source.path, source.body_scope(function))
+    )
 
 
 def _same_searches(node: cst.Call, source: Source) -> tuple[bool, int]:

@@ -14,29 +14,27 @@ from fusionlint.patterns.at import inside
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import call_of
 from fusionlint.patterns.carry import Carry, Loop, calls, read
+from fusionlint.patterns.eager_functions import CONTROL_FLOW, calling_in_a_loop, stays_in_jax, traced_anew
 from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.host import is_counted, runs_once
-from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.jit import is_jitted, value
 from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.pictures import is_plotted
 from fusionlint.patterns.switches import is_tried
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="recompile")
 
-# Where the functions stand among the arguments.
-_FUNCTIONS = {
-    "jax.lax.scan": (0,),
-    "jax.lax.map": (0,),
-    "jax.lax.associative_scan": (0,),
-    "jax.lax.while_loop": (0, 1),
-    "jax.lax.cond": (1, 2),
-    "jax.lax.fori_loop": (2,),
-}
 # One vmap more is nothing beside what calls itself so.
 _BIG = regex(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulate|compile", re.I)
+# A step of it is one of many.
+_STEP = regex(r"step|update|iteration|batch", re.I)
+# What calls itself so is eager on purpose.
+_MEANT = regex(r"(^|[/_])(no|without|non|un)_?jit(ted)?(_|[./]|$)|eager", re.I)
 _SAVES = regex(r"(^|[._])(save|savez|savez_compressed|savetxt|dump)$")
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
@@ -48,14 +46,14 @@ _OF_A_DICT = regex(r"\.(items|keys|values)\(\)$")
 _CONSTRUCTORS = regex(r"(^|\.)_*(init|initiali[sz]e|post_init)(_[a-z0-9_]*)?(#\d+)?$")
 
 
-@rule.source("Call", calls=tuple(_FUNCTIONS), where="host", in_loop=True)
+@rule.source("Call", calls=tuple(CONTROL_FLOW), where="host", in_loop=True)
 def compiled_where_it_stands(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Control flow in host code that is handed a function made anew every time."""
     name = source.qualified_name(node.func)
-    if name not in _FUNCTIONS or (where := _loop(node, source)) is None or is_called_jitted(node, source):
+    if name not in CONTROL_FLOW or (where := _loop(node, source)) is None or is_called_jitted(node, source):
         return
     handed = [
-        arg.value for i, arg in enumerate(node.args) if i in _FUNCTIONS[name] and not arg.keyword and not arg.star
+        arg.value for i, arg in enumerate(node.args) if i in CONTROL_FLOW[name] and not arg.keyword and not arg.star
     ]
     what = next(filter(None, (made_anew(function, where, source) for function in handed)), None)
     if what is not None:
@@ -93,6 +91,40 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
                 f"function{_bound(call, source)}",
                 pair=1,
             )
+
+
+@rule.source("Call", where="host", when=calling_in_a_loop)
+def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`state = train_step(state, batch)` in a loop of host code, where that is a plain def that takes a gradient, or
+    runs control flow with functions of its own."""
+    project = source.project
+    place = project.find(source.qualified_name(node.func))
+    what = traced_anew(project).get(place) if place is not None else None
+    function = project.function_at(place)
+    if place is None or what is None or function is None or function.decorators or is_idle(project, place):
+        return
+    if not stays_in_jax(project, place):
+        return
+    if (loop := _loop(node, source)) is None or _may_be_compiled(node.func, source) or is_called_jitted(node, source):
+        return
+    name = last_name(place.scope)
+    if _MEANT.search(name) or _MEANT.search(source.facts.inside):
+        return
+    if (_BIG.search(name) and not _STEP.search(name)) or _is_checked(node, loop, source) or is_tried(node, source):
+        return
+    called, is_flow = source.code(node.func), what in CONTROL_FLOW
+    yield source.finding(
+        node.func,
+        f"`{called}` is not compiled: every call "
+        + (f"compiles its `{what}` anew" if is_flow else f"traces its `{what}` anew and dispatches each operation"),
+        write=f"jax.jit({called}) made once, before the loop, with what is no array as a static argument",
+        pair=0 if is_flow else 1,
+    )
+
+
+def _may_be_compiled(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether it is compiled, or would be, had its object not been told otherwise: `Solver(f, jit=False).update`."""
+    return is_jitted(callee, source) or source.project.is_jitted(source.place(callee), value(callee))
 
 
 def _with_arguments(function: cst.BaseExpression, source: Source) -> str:
