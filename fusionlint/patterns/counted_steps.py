@@ -14,8 +14,9 @@ from fusionlint.patterns.step import Allowed, Body, short_work
 from fusionlint.patterns.step_writes import result
 from fusionlint.source.tree import Source
 
-# A bisection makes so many steps. And so many operations, of all the steps together, are compiled in a second or two.
-_MOST_STEPS, _MOST_OPERATIONS = 64, 640
+# A bisection makes about so many steps at most. Of more operations than this, of all the steps together, a compiler
+# takes long to make one kernel; eight steps are then as good.
+_MOST_STEPS, _MOST_OPERATIONS = 128, 320
 
 
 def times_counted(loop: cst.Call, source: Source) -> int | None:
@@ -50,9 +51,12 @@ def is_nothing(node: cst.BaseExpression) -> bool:
     return is_none(node) or (isinstance(node, cst.Tuple) and not node.elements)
 
 
-def are_short(times: int | None, body: Body, source: Source) -> bool:
-    """Whether so many steps are few enough to be compiled together; what a step is has to be seen elsewhere."""
+def together(times: int | None, body: Body, source: Source) -> str | None:
+    """How many of so many steps are best compiled together, as the `unroll` of the loop: all, or eight of them; None
+    where there are too many, or more to a step than arithmetic. What that may be has to be asked elsewhere."""
     if times is None or not 1 < times <= _MOST_STEPS:
-        return False
+        return None
     work = short_work(body, source, Allowed(True, True, rolls=True))
-    return work is not None and len(work) * times <= _MOST_OPERATIONS
+    if work is None:
+        return None
+    return "True" if len(work) * times <= _MOST_OPERATIONS else "8"

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.counted_steps import are_short, times_counted
+from fusionlint.patterns.counted_steps import times_counted, together
 from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.step import Body, is_elementwise_step
@@ -20,8 +20,8 @@ rule = Rule(__name__, harm="fusion")
 _FORI = "jax.lax.fori_loop"
 # What a step may ask about all of an array.
 _REDUCTIONS = 1
-# The pairs of the page about more steps than one would write out, and about steps that move places round as well.
-_MANY, _MANY_STEPS, _MOVES = 2, 16, 3
+# The pairs of the page about more steps than one kernel is made of, and about steps that move places round as well.
+_MANY, _MOVES = 2, 3
 
 
 @rule.source("Call", calls=(_FORI,))
@@ -38,7 +38,8 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if steps is None or len(bodies) != 1 or len(functions) != 1:
         return
     (body,) = functions
-    if len(body.params.params) != 2 or not are_short(steps, body, source):
+    unroll = together(steps, body, source)
+    if unroll is None or len(body.params.params) != 2:
         return
     is_elementwise = is_elementwise_step(body, source)
     if not (is_elementwise or _rolls(body, source)):
@@ -48,9 +49,9 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             f"each of {steps} steps is {does}, in kernels of their own",
-            pair=_MOVES if not is_elementwise else _MANY if steps > _MANY_STEPS else 0,
-            write="`unroll=True`: all of them fuse into one kernel",
-            edits=(added(node, "unroll=True", source),),
+            pair=_MOVES if not is_elementwise else 0 if unroll == "True" else _MANY,
+            write=f"`unroll={unroll}`: {'all' if unroll == 'True' else 'so many'} of them fuse into one kernel",
+            edits=(added(node, f"unroll={unroll}", source),),
         )
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.counted_steps import are_short, stores_nothing, times_repeated
+from fusionlint.patterns.counted_steps import stores_nothing, times_repeated, together
 from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.recurrence import unrolled_times
@@ -30,8 +30,8 @@ _STEPS = 16
 # What every step reduces stays a kernel of its own. Of more steps than this a GPU's kernels compute it again and again,
 # as soon as its gradient is taken, or where they are all the steps there are; fewer are nearly as few launches.
 _REDUCTIONS, _REDUCING_STEPS = 2, 8
-# The pair of the page about a step that is repeated.
-_REPEATED = 2
+# The pairs of the page about a step that is repeated, and about one that is repeated more often.
+_REPEATED, _OFTEN = 2, 3
 
 
 @rule.source("Call", calls=(SCAN,))
@@ -76,13 +76,14 @@ def repeated_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     (body,) = functions
     if len(body.params.params) != 2 or not source.reads(body.params.params[0].name) or not stores_nothing(body):
         return
-    if is_elementwise_step(body, source) and are_short(times, body, source) and not is_concrete(node, source):
+    unroll = together(times, body, source)
+    if unroll is not None and is_elementwise_step(body, source) and not is_concrete(node, source):
         yield source.finding(
             node,
             f"each of {times} steps is a few elementwise operations, in kernels of their own",
-            pair=_REPEATED,
-            write="`unroll=True`: all of them fuse into one kernel",
-            edits=(added(node, "unroll=True", source),),
+            pair=_REPEATED if unroll == "True" else _OFTEN,
+            write=f"`unroll={unroll}`: {'all' if unroll == 'True' else 'so many'} of them fuse into one kernel",
+            edits=(added(node, f"unroll={unroll}", source),),
         )
 
 
