@@ -10,8 +10,10 @@ import libcst as cst
 from fusionlint.patterns.at import is_none
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.how_many import whole_number
+from fusionlint.patterns.known_values import is_static_name
 from fusionlint.patterns.step import Allowed, Body, short_work
 from fusionlint.patterns.step_writes import result
+from fusionlint.source.names import JIT
 from fusionlint.source.tree import Source
 
 # A bisection makes about so many steps at most. Of more operations than this, of all the steps together, a compiler
@@ -21,19 +23,36 @@ _MOST_STEPS, _MOST_OPERATIONS = 128, 320
 
 def times_counted(loop: cst.Call, source: Source) -> int | None:
     """How many steps a `fori_loop` makes, where both its ends are numbers that Python knows."""
-    first = whole_number(argument(loop, 0, "lower"), source)
-    last = whole_number(argument(loop, 1, "upper"), source)
+    first, last = (_number(argument(loop, place, name), source) for place, name in enumerate(("lower", "upper")))
     return None if first is None or last is None else last - first
 
 
 def times_repeated(scan: cst.Call, source: Source) -> int | None:
-    """How many steps a scan over nothing makes, and stores nothing of; by the default of what it is handed too, for a
-    length is known to a trace in any case."""
+    """How many steps a scan over nothing makes."""
     rows, length = argument(scan, 2, "xs"), argument(scan, 3, "length")
     if rows is not None and not is_nothing(rows):
         return None
-    parameter = source.parameter(length) if isinstance(length, cst.Name) else None
-    return whole_number(length if parameter is None else parameter.default, source)
+    return _number(length, source, is_known=True)
+
+
+def _number(value: cst.BaseExpression | None, source: Source, *, is_known: bool = False) -> int | None:
+    """A number that is written out, or that a parameter is by default, where that is no argument of what is compiled;
+    a length is known in any case."""
+    parameter = source.parameter(value) if isinstance(value, cst.Name) else None
+    if parameter is None or not isinstance(value, cst.Name):
+        return whole_number(value, source)
+    is_known = is_known or is_static_name(value, source) or not _is_compiled(value, source)
+    return whole_number(parameter.default, source) if is_known else None
+
+
+def _is_compiled(parameter: cst.Name, source: Source) -> bool:
+    """Whether `jax.jit` stands above the function around, or one of those around it."""
+    for above in source.ancestors(parameter):
+        if isinstance(above, cst.FunctionDef):
+            facts = source.facts.functions.get(source.body_scope(above))
+            if facts is not None and not JIT.isdisjoint(source.project.decorators(source.path, facts)):
+                return True
+    return False
 
 
 def stores_nothing(body: Body) -> bool:
