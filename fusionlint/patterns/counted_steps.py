@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import is_none
+from fusionlint.patterns.at import is_no_array
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.how_many import whole_number
 from fusionlint.patterns.known_values import is_static_name
 from fusionlint.patterns.step import Allowed, Body, short_work
 from fusionlint.patterns.step_writes import result
+from fusionlint.patterns.turns import writes_kernels
 from fusionlint.source.names import JIT
 from fusionlint.source.tree import Source
 
@@ -30,7 +31,7 @@ def times_counted(loop: cst.Call, source: Source) -> int | None:
 def times_repeated(scan: cst.Call, source: Source) -> int | None:
     """How many steps a scan over nothing makes."""
     rows, length = argument(scan, 2, "xs"), argument(scan, 3, "length")
-    if rows is not None and not is_nothing(rows):
+    if rows is not None and not is_no_array(rows):
         return None
     return _number(length, source, is_known=True)
 
@@ -61,19 +62,15 @@ def stores_nothing(body: Body) -> bool:
         case cst.Tuple(elements=[_, cst.Element(value=cst.Name(value=name))]):
             return name == "None" or name == body.params.params[-1].name.value
         case cst.Tuple(elements=[_, cst.Element(value=value)]):
-            return is_nothing(value)
+            return is_no_array(value)
     return False
-
-
-def is_nothing(node: cst.BaseExpression) -> bool:
-    """`None` or `()`."""
-    return is_none(node) or (isinstance(node, cst.Tuple) and not node.elements)
 
 
 def together(times: int | None, body: Body, source: Source) -> str | None:
     """How many of so many steps are best compiled together, as the `unroll` of the loop: all, or eight of them; None
-    where there are too many, or more to a step than arithmetic. What that may be has to be asked elsewhere."""
-    if times is None or not 1 < times <= _MOST_STEPS:
+    where there are too many, or more to a step than arithmetic, or where the file's loops run inside of kernels. What a
+    step may hold beside arithmetic has to be asked elsewhere."""
+    if times is None or not 1 < times <= _MOST_STEPS or writes_kernels(source):
         return None
     work = short_work(body, source, Allowed(True, True, rolls=True))
     if work is None:

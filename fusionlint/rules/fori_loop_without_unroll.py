@@ -18,8 +18,8 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _FORI = "jax.lax.fori_loop"
-# What a step may ask about all of an array.
-_REDUCTIONS = 1
+# What a step may ask about all of an array. More directions than this has no board.
+_REDUCTIONS, _MOST_MOVES = 1, 16
 # The pairs of the page about more steps than one kernel is made of, and about steps that move places round as well.
 _MANY, _MOVES = 2, 3
 
@@ -42,7 +42,7 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if unroll is None or len(body.params.params) != 2:
         return
     is_elementwise = is_elementwise_step(body, source)
-    if not (is_elementwise or _rolls(body, source)):
+    if not is_elementwise and (steps > _MOST_MOVES or not _rolls(body, source)):
         return
     if source.reads(body.params.params[1].name):
         does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
