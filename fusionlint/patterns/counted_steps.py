@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import is_no_array
+from fusionlint.patterns.at import inside, is_no_array
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.how_many import whole_number
 from fusionlint.patterns.known_values import is_static_name
@@ -76,3 +76,14 @@ def together(times: int | None, body: Body, source: Source) -> str | None:
     if work is None:
         return None
     return "True" if len(work) * times <= _MOST_OPERATIONS else "8"
+
+
+def only_adds_up(body: Body, carry: cst.Name, source: Source) -> bool:
+    """Whether a step adds to what it carries what is made without it, `h ^ table[i]`: all of that is made at once, and
+    reduced, without a loop."""
+    reads = source.reads(carry)
+    match result(body):
+        case cst.BinaryOperation(left=one, right=other):
+            sides = ((one, other), (other, one))
+            return any(side in reads and not any(part in reads for part in inside(rest)) for side, rest in sides)
+    return False

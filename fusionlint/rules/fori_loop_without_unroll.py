@@ -8,7 +8,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.counted_steps import times_counted, together
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.counted_steps import only_adds_up, times_counted, together
 from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
 from fusionlint.patterns.step import Body, is_elementwise_step
@@ -42,9 +43,10 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if unroll is None or len(body.params.params) != 2:
         return
     is_elementwise = is_elementwise_step(body, source)
-    if not is_elementwise and (steps > _MOST_MOVES or not _rolls(body, source)):
+    carry = body.params.params[1].name
+    if only_adds_up(body, carry, source) if is_elementwise else steps > _MOST_MOVES or not _rolls(body, source):
         return
-    if source.reads(body.params.params[1].name):
+    if source.reads(carry) and not is_concrete(node, source):
         does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
         yield source.finding(
             node,
