@@ -8,7 +8,6 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.counted_steps import only_adds_up, times_counted, together
 from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of, definitions
@@ -46,7 +45,7 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     carry = body.params.params[1].name
     if only_adds_up(body, carry, source) if is_elementwise else steps > _MOST_MOVES or not _rolls(body, source):
         return
-    if source.reads(carry) and not is_concrete(node, source):
+    if source.reads(carry):
         does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
         yield source.finding(
             node,
