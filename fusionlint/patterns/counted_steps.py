@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import inside, is_no_array
+from fusionlint.patterns.at import is_no_array, names_read
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.how_many import whole_number
 from fusionlint.patterns.known_values import is_static_name
 from fusionlint.patterns.step import Allowed, Body, short_work
+from fusionlint.patterns.step_mixing import made_of
 from fusionlint.patterns.step_writes import result
 from fusionlint.patterns.turns import writes_kernels
 from fusionlint.source.names import JIT
@@ -81,9 +82,9 @@ def together(times: int | None, body: Body, source: Source) -> str | None:
 def only_adds_up(body: Body, carry: cst.Name, source: Source) -> bool:
     """Whether a step adds to what it carries what is made without it, `h ^ table[i]`: all of that is made at once, and
     reduced, without a loop."""
-    reads = source.reads(carry)
+    reads, made = source.reads(carry), made_of(carry, body)
     match result(body):
         case cst.BinaryOperation(left=one, right=other):
             sides = ((one, other), (other, one))
-            return any(side in reads and not any(part in reads for part in inside(rest)) for side, rest in sides)
+            return any(side in reads and not any(n.value in made for n in names_read(rest)) for side, rest in sides)
     return False

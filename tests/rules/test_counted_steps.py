@@ -82,3 +82,17 @@ def test_a_scan_over_nothing_repeats_a_step_as_often_as_is_known(said: dict[str,
 def test_both_ends_of_a_fori_loop_have_to_be_known(said: dict[str, str], unroll: list[str]) -> None:
     code = FORI.format(**{"start": "0", "count": "8", "decorator": "", "first": "y = y + 1.0", **said})
     assert unrolls("fori-loop-without-unroll", code) == unroll
+
+
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [
+        ("return x + y * i", 0),  # one sum
+        ("term = y * i; return term - x", 0),
+        ("off = x * x - y; return x - off", 1),
+        ("return x * y + i", 1),
+    ],
+)
+def test_what_a_loop_only_adds_up_is_one_reduction(step: str, count: int) -> None:
+    code = FORI.format(start="0", count="8", decorator="", first="y = y + 1.0")
+    assert len(unrolls("fori-loop-without-unroll", code.replace("return x - (x * x - y) / (2.0 * x)", step))) == count
