@@ -22,6 +22,8 @@ from fusionlint.source.tree import Source
 # takes long to make one kernel; eight steps are then as good.
 _MOST_STEPS, _MOST_OPERATIONS = 128, 320
 
+_IN_ANY_ORDER = (cst.Add, cst.Multiply, cst.BitXor, cst.BitOr, cst.BitAnd)
+
 
 def times_counted(loop: cst.Call, source: Source) -> int | None:
     """How many steps a `fori_loop` makes, where both its ends are numbers that Python knows."""
@@ -84,7 +86,7 @@ def only_adds_up(body: Body, carry: cst.Name, source: Source) -> bool:
     reduced, without a loop."""
     reads, made = source.reads(carry), made_of(carry, body)
     match result(body):
-        case cst.BinaryOperation(left=one, right=other):
+        case cst.BinaryOperation(left=one, operator=operator, right=other) if isinstance(operator, _IN_ANY_ORDER):
             sides = ((one, other), (other, one))
             return any(side in reads and not any(n.value in made for n in names_read(rest)) for side, rest in sides)
     return False

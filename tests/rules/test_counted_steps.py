@@ -88,7 +88,8 @@ def test_both_ends_of_a_fori_loop_have_to_be_known(said: dict[str, str], unroll:
     ("step", "count"),
     [
         ("return x + y * i", 0),  # one sum
-        ("term = y * i; return term - x", 0),
+        ("term = y * i\n        return term + x", 0),
+        ("return y * i - x", 1),
         ("off = x * x - y; return x - off", 1),
         ("return x * y + i", 1),
     ],
