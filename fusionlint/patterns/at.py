@@ -94,6 +94,11 @@ def is_none(part: Part | cst.CSTNode | None) -> bool:
     return isinstance(part, cst.Name) and part.value == "None"
 
 
+def is_no_array(node: cst.CSTNode | None) -> bool:
+    """`None` or `()`, of which a scan has no rows."""
+    return is_none(node) or (isinstance(node, cst.Tuple) and not node.elements)
+
+
 def is_new_axis(part: Part | cst.CSTNode | None) -> bool:
     """`None`, or `jnp.newaxis`, as a part of an index."""
     return is_none(part) or (isinstance(part, cst.Attribute) and part.attr.value == "newaxis")

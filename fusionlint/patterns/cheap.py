@@ -9,15 +9,16 @@ import libcst as cst
 
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import DEPTH, Branch, conditional
-from fusionlint.patterns.elementwise import is_elementwise, is_update
+from fusionlint.patterns.elementwise import ELEMENTWISE, is_elementwise, is_update
 from fusionlint.patterns.functions import Function, function_named
 from fusionlint.source.tree import Source
 
-_MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap")
+# What does something to each of a tree's leaves.
+MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "jax.tree_multimap")
 # Calls that make an array of what they are given, or all of one value: one pass over memory.
 _MADE_NAMES = (
     "array asarray zeros zeros_like ones ones_like full full_like float32 float64 bfloat16 float16 int32 int64 "
-    "int8 int16 uint8 uint16 uint32 bool_ expand_dims stack roll concatenate concat pad"
+    "int8 int16 uint8 uint16 uint32 bool_ expand_dims stack roll concatenate concat pad copy"
 )
 _MADE = frozenset(f"jax.numpy.{name}" for name in _MADE_NAMES.split())
 _OPTAX = frozenset(
@@ -41,7 +42,7 @@ def _is_cheap_function(function: Function, source: Source, depth: int) -> bool:
 def _is_cheap_part(part: cst.CSTNode, source: Source, depth: int) -> bool:
     match part:
         case cst.Call():
-            return _is_cheap_call(part, source, depth)
+            return is_cheap_call(part, source, depth)
         case cst.For() | cst.While() | cst.MatrixMultiply() | cst.MatrixMultiplyAssign() | cst.Raise() | cst.With():
             return False
         case cst.BaseComp():
@@ -51,11 +52,12 @@ def _is_cheap_part(part: cst.CSTNode, source: Source, depth: int) -> bool:
     return True
 
 
-def _is_cheap_call(call: cst.Call, source: Source, depth: int) -> bool:
+def is_cheap_call(call: cst.Call, source: Source, depth: int = DEPTH) -> bool:
+    """Whether a call does elementwise work alone, on a tree of arrays perhaps."""
     name = source.qualified_name(call.func)
     if is_elementwise(call, source) or name in _MADE or name in _OPTAX or is_update(call, source):
         return True
-    if name in _MAPS:
+    if name in MAPS:
         mapped = function_named(call.args[0].value, source) if call.args else None
         if mapped and any(isinstance(part, cst.Subscript) for part in inside(mapped.body)):
             return False  # rows of every leaf are gathered
@@ -74,6 +76,6 @@ def _is_cheap_call(call: cst.Call, source: Source, depth: int) -> bool:
 
 
 def _names_cheap(call: cst.Call, source: Source) -> bool:
-    """`jax.tree.map(jnp.zeros_like, tree)`."""
+    """`jax.tree.map(jnp.zeros_like, tree)`, `jax.tree.map(jnp.add, one, other)`."""
     mapped = call.args[0].value if call.args else None
-    return mapped is not None and source.qualified_name(mapped) in _MADE
+    return mapped is not None and source.qualified_name(mapped) in _MADE | ELEMENTWISE

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import constant, elements, inside, is_none, is_whole
+from fusionlint.patterns.at import constant, elements, inside, is_no_array, is_none, is_whole
 from fusionlint.patterns.branches import CONDITIONALS
 from fusionlint.patterns.calls import argument, is_handed_to
 from fusionlint.patterns.elementwise import is_elementwise, is_update
@@ -93,7 +93,7 @@ def step_over_rows(scan: cst.Call, source: Source) -> Step | None:
     Steps that only repeat are a simulation, which seldom stays small; those that read nothing of what was carried are
     one `vmap`."""
     rows = argument(scan, 2, "xs")
-    if rows is None or is_none(rows):
+    if rows is None or is_no_array(rows):
         return None
     bodies = bodies_of(scan, source)
     functions = definitions(bodies, source)

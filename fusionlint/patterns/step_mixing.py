@@ -40,7 +40,7 @@ def has_small_products(step: Step, source: Source) -> bool:
 
 def looks_up_by_carry(step: Step) -> bool:
     """Whether a step looks up by what it carries, `row[state]`: steps together look up by what they looked up."""
-    carried = _made_of(step.carry, step.body)
+    carried = made_of(step.carry, step.body)
     return any(
         isinstance(node, cst.Subscript) and any(_reads(part, carried) for part in elements(node.slice))
         for node in inside(step.body.body)
@@ -66,8 +66,8 @@ def _adds_up(call: cst.Call, source: Source) -> bool:
 
 def _multiplies_by_its_row(step: Step, source: Source) -> bool:
     """Whether what is made of the row alone multiplies what is made of the carry, here or in a function called."""
-    carried = _made_of(step.carry, step.body)
-    of_row = {name for name in _made_of(step.row, step.body) - carried if not _OF_A_LAYER.search(name)}
+    carried = made_of(step.carry, step.body)
+    of_row = {name for name in made_of(step.row, step.body) - carried if not _OF_A_LAYER.search(name)}
     for node in inside(step.body.body):
         match node:
             case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
@@ -87,7 +87,7 @@ def _has_products(call: cst.Call, source: Source) -> bool:
     return helper is not None and any(is_product(node, source) for node in inside(helper.body))
 
 
-def _made_of(parameter: cst.Name, body: Function) -> frozenset[str]:
+def made_of(parameter: cst.Name, body: Function) -> frozenset[str]:
     """The names that stand for what is made of a parameter, it among them."""
     found = {parameter.value}
     for node in inside(body.body):

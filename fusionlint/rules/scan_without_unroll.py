@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.calls import argument, hides_some
+from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.counted_steps import stores_nothing, times_repeated, together
+from fusionlint.patterns.functions import definitions
+from fusionlint.patterns.layout import added
+from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.recurrence import unrolled_times
 from fusionlint.patterns.step import except_on_cpu, is_elementwise_step
 from fusionlint.patterns.step_mixing import looks_up_by_carry
@@ -25,6 +31,8 @@ _STEPS = 16
 # What every step reduces stays a kernel of its own. Of more steps than this a GPU's kernels compute it again and again,
 # as soon as its gradient is taken, or where they are all the steps there are; fewer are nearly as few launches.
 _REDUCTIONS, _REDUCING_STEPS = 2, 8
+# The pairs of the page about a step that is repeated, and about one that is repeated more often.
+_REPEATED, _OFTEN = 2, 3
 
 
 @rule.source("Call", calls=(SCAN,))
@@ -52,6 +60,32 @@ def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`unroll={unroll}`: {gain}",
         edits=scan.edits(unroll, source),
     )
+
+
+@rule.source("Call", calls=(SCAN,))
+def repeated_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A scan over nothing: the few steps of Newton's method, counted out, that only the last result is read of."""
+    if not source.calls(node, SCAN) or not source.is_traced(node) or argument(node, 5, "unroll") is not None:
+        return
+    if hides_some(node):
+        return  # which may unroll it already
+    times = times_repeated(node, source)
+    bodies = bodies_of(node, source) if times is not None else []
+    functions = definitions(bodies, source)
+    if len(bodies) != 1 or len(functions) != 1:
+        return
+    (body,) = functions
+    if len(body.params.params) != 2 or not source.reads(body.params.params[0].name) or not stores_nothing(body):
+        return
+    unroll = together(times, body, source)
+    if unroll is not None and is_elementwise_step(body, source) and not is_concrete(node, source):
+        yield source.finding(
+            node,
+            f"each of {times} steps is a few elementwise operations, in kernels of their own",
+            pair=_REPEATED if unroll == "True" else _OFTEN,
+            write=f"`unroll={unroll}`: {'all' if unroll == 'True' else 'so many'} of them fuse into one kernel",
+            edits=(added(node, f"unroll={unroll}", source),),
+        )
 
 
 @rule.barrier

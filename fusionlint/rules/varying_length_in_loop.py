@@ -12,8 +12,9 @@ from fusionlint.patterns.anew import repeats
 from fusionlint.patterns.called_jitted import is_called_jitted
 from fusionlint.patterns.calls import argument, hides_some
 from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.host import is_counted, is_gated
+from fusionlint.patterns.host import is_counted
 from fusionlint.patterns.jit import is_jitted
+from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.pictures import is_plotted
 from fusionlint.rule import Rule
 from fusionlint.source.hosts import AS_LONG_AS_IT_GETS, WHERE

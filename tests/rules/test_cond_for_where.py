@@ -418,6 +418,9 @@ def test_branches_that_are_the_same_are_no_choice(other: str, count: int) -> Non
         ("s.update()", 0),
         ("jnp.concatenate([s[:-1], s[-1:] * 2])", 1),
         ("jnp.pad(s[1:], (0, 1))", 1),
+        ("jax.tree.map(jnp.copy, other)", 1),
+        ("jax.tree.map(jnp.add, s, other)", 1),
+        ("jax.tree.map(jnp.sort, s)", 0),
         ("jnp.sort(s)", 0),
     ],
 )
