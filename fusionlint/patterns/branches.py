@@ -281,7 +281,7 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
         asked.update(name for part in (compared, *made) if part is not None for name in _variables(part, source))
     is_infinite = source.calls(compared, *FINITENESS)
     for branch in found.branches:
-        for part in inside(branch.function.body):
+        for part in _parts(branch, source):
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
                     if not asked.isdisjoint(_variables(divisor, source)):
@@ -296,6 +296,15 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
                     if all(sides) and any(not asked.isdisjoint(side) for side in sides):
                         return True
     return False
+
+
+def _parts(branch: Branch, source: Source, depth: int = _DEPTH) -> Iterator[cst.CSTNode]:
+    """What a branch does, and what the branches of the conditionals in it do."""
+    for part in inside(branch.function.body):
+        yield part
+        inner = conditional(part, source) if depth else None
+        for one in inner.branches if inner is not None else ():
+            yield from _parts(one, source, depth - 1)
 
 
 def _is_off_zero(inner: cst.BaseExpression) -> bool:

@@ -16,7 +16,7 @@ from fusionlint.source.project import Project
 from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(
-    r"^_*(make|build|create|construct|gen|init(iali[sz]e)?|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
+    r"^_*(make|build|create|construct|gen|init(iali[sz]e)?|precompute)(_|(?=[A-Z]))|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
     r"|^_*(generate|simulate|synthesi[sz]e|load|prepare)_(\w+_)?(data|data_?sets?)(_|$)"
 )
 _FACTORY = regex(r"(^|_)factory$")
