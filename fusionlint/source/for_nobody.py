@@ -46,7 +46,8 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
     place = source.place(function)._replace(scope=source.body_scope(function))
     if not name.startswith("_") or function.decorators or place.outer.scope:
         return False
-    if source.contexts.get(place) == "traced" or f'"{name}"'.encode() in source.data:
+    is_quoted = any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'"))
+    if source.contexts.get(place) == "traced" or is_quoted:
         return False
     if any(caller.path != source.path for caller in source.project.callers(source.project.name_of(place))):
         return False
