@@ -280,8 +280,9 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
         made = (source.value(name) for name in names_read(compared))
         asked.update(name for part in (compared, *made) if part is not None for name in _variables(part, source))
     is_infinite = source.calls(compared, *FINITENESS)
+    depth = _DEPTH if _asks_for_zero(compared) else 0
     for branch in found.branches:
-        for part in _parts(branch, source):
+        for part in _parts(branch, source, depth):
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
                     if not asked.isdisjoint(_variables(divisor, source)):
@@ -298,8 +299,16 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
     return False
 
 
-def _parts(branch: Branch, source: Source, depth: int = _DEPTH) -> Iterator[cst.CSTNode]:
-    """What a branch does, and what the branches of the conditionals in it do."""
+def _asks_for_zero(test: cst.BaseExpression) -> bool:
+    """`b == 0.0`: of what is no zero the branches of a conditional inside may divide by it."""
+    match test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(comparator=cst.Integer() | cst.Float() as number)]):
+            return number.evaluated_value == 0
+    return False
+
+
+def _parts(branch: Branch, source: Source, depth: int) -> Iterator[cst.CSTNode]:
+    """What a branch does, and what the branches of the conditionals in it do, `depth` of them deep."""
     for part in inside(branch.function.body):
         yield part
         inner = conditional(part, source) if depth else None

@@ -28,21 +28,6 @@ def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
     return False
 
 
-def is_built_instead_of_a_scan(node: cst.CSTNode, source: Source) -> bool:
-    """Whether an `if` of the function around makes one scan where it makes `node` otherwise: `blocks =
-    [nn.scan(Block)(...)]`, else `[Block(...) for _ in range(depth)]`, which one loop goes over."""
-    below = node
-    for above in source.ancestors(node):
-        if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return False
-        if isinstance(above, cst.If) and above.test is not below:
-            other = above.orelse if below is above.body else above.body
-            if other is not None and _scans(other):
-                return True
-        below = above
-    return False
-
-
 def _scans(branch: cst.CSTNode) -> bool:
     """Whether something in `branch` calls what is called a scan: jax.lax.scan, nn.scan, scan_with_axes."""
     return any(isinstance(n, cst.Call) and "scan" in dotted(n.func).rpartition(".")[2].lower() for n in inside(branch))

@@ -10,7 +10,6 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.elementwise import is_worked_on
 from fusionlint.patterns.one_hot import MAKERS, factors, has_many_classes, is_einsum, letters, making_one_hots, one_hot
-from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -127,8 +126,8 @@ def _put_into(
     found = one_hot(places, source)
     if found is None or found.classes is None or not has_many_classes(found, source):
         return
-    if one_hot(rows, source) is not None or not source.is_traced(node) or (not pair and under_vmap(node, source)):
-        return  # mapped, it is a product for each sequence
+    if one_hot(rows, source) is not None or not source.is_traced(node):
+        return
     x, index, count = source.code(rows), source.code(found.index), source.code(found.classes)
     if pair:
         yield source.finding(node, _ADDED, write=f"array.at[..., {index}].add({x}), with every axis indexed", pair=1)
