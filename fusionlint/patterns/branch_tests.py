@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import inside, is_literal, names_in, names_read
-from fusionlint.patterns.branches import Conditional
+from fusionlint.patterns.branches import DEPTH, Branch, Conditional, conditional
 from fusionlint.patterns.functions import Function, parameters
 from fusionlint.source.tree import Source
 
@@ -62,8 +62,9 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
         made = (source.value(name) for name in names_read(compared))
         asked.update(name for part in (compared, *made) if part is not None for name in _variables(part, source))
     is_infinite = source.calls(compared, *FINITENESS)
+    depth = DEPTH if _asks_for_zero(compared) else 0
     for branch in found.branches:
-        for part in inside(branch.function.body):
+        for part in _parts(branch, source, depth):
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
                     if not asked.isdisjoint(_variables(divisor, source)):
@@ -78,6 +79,23 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
                     if all(sides) and any(not asked.isdisjoint(side) for side in sides):
                         return True
     return False
+
+
+def _asks_for_zero(test: cst.BaseExpression) -> bool:
+    """`b == 0.0`: of what is no zero the branches of a conditional inside may divide by it."""
+    match test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(comparator=cst.Integer() | cst.Float() as number)]):
+            return number.evaluated_value == 0
+    return False
+
+
+def _parts(branch: Branch, source: Source, depth: int) -> Iterator[cst.CSTNode]:
+    """What a branch does, and what the branches of the conditionals in it do, `depth` of them deep."""
+    for part in inside(branch.function.body):
+        yield part
+        inner = conditional(part, source) if depth else None
+        for one in inner.branches if inner is not None else ():
+            yield from _parts(one, source, depth - 1)
 
 
 def _is_off_zero(inner: cst.BaseExpression) -> bool:

@@ -14,15 +14,18 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.alternatives import is_asked_for
 from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import constant, elements, is_literal, names_read
+from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import FEW, is_few
 from fusionlint.patterns.gated import is_known_early
 from fusionlint.patterns.handed_settings import is_constant
 from fusionlint.patterns.host import MOST_OF_FEW, is_short
+from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.made_once import is_for_constructors, is_made_once, is_of_a_factory
 from fusionlint.patterns.options import as_given
 from fusionlint.patterns.pictures import is_plot
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.source.facts import CONSTRUCTORS, last_name
+from fusionlint.source.hosts import MAIN
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -106,12 +109,21 @@ def _is_once(loop: Loop, source: Source) -> bool:
     place = source.place(loop)
     if _is_by_name(loop):
         return True  # few names are told apart, and what is computed of them each time is more than that
+    if last_name(place.scope) in MAIN and not _is_in_a_loop_of_steps(loop, source):
+        return True
     if source.in_loop(loop):
         return False
     if last_name(place.scope) in CONSTRUCTORS or is_for_constructors(source.project, place):
         return True
     is_report = _REPORTS.search(last_name(place.scope)) is not None
     return is_report or is_made_once(source.project, source.contexts, place)
+
+
+def _is_in_a_loop_of_steps(loop: Loop, source: Source) -> bool:
+    """Whether a loop around dispatches a compiled program each time: in a script's `main` nothing else is done again
+    and again that takes as long as it takes to start the script."""
+    around = (above for above in source.ancestors(loop) if isinstance(above, cst.For | cst.While))
+    return any(is_jitted(call.func, source) for above in around for call in calls(above.body))
 
 
 def _is_by_name(loop: Loop) -> bool:

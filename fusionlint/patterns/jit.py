@@ -28,7 +28,9 @@ _LOOPS = regex(
     r"|haiku\.(scan|fori_loop|while_loop|dynamic_unroll)|equinox\.internal\.\w*loop"
     r"|jax\.scipy\.sparse\.linalg\.(cg|gmres|bicgstab)|jax\.scipy\.optimize\.minimize|jax\.experimental\.ode\.odeint)$"
 )
-_TRAINS = regex(r"^(optax\..*|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_(gradients?|loss_fns?)$")
+_TRAINS = regex(
+    r"^(optax\..*|equinox\.apply_updates|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_(gradients?|loss_fns?)$"
+)
 
 _GRADIENTS = regex(r"^(jax|flax\.nnx|equinox)\.(filter_)?(value_and_)?grad$")
 

@@ -81,7 +81,7 @@ class Reader(NamedTuple):
         if depth <= 0:
             return False
         if (write := at_write(array)) is not None:
-            parts, names = (write.value, *write.index), min(depth, DEPTH)
+            parts, names = (write.value, *_asked(write.index)), min(depth, DEPTH)
             return self.is_array(write.array, depth) and all(p is not None and self.is_known(p, names) for p in parts)
         match array:
             case cst.Name():
@@ -304,6 +304,12 @@ def is_static_name(name: cst.Name, source: Source) -> bool:
     """Whether `name` is such a parameter, as `self` of a method with `static_argnums=0`: its arrays are constants."""
     written = source.written(name)
     return written is not None and _is_static(written, source)
+
+
+def _asked(index: Sequence[Part]) -> Sequence[Part]:
+    """The parts of an index that have to be known: not where a slice of rows begins and ends, which a trace knows."""
+    first, *others = index
+    return () if isinstance(first, cst.Slice) and all(map(is_whole, others)) else index
 
 
 def _is_empty(value: cst.BaseExpression) -> bool:

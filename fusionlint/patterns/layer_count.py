@@ -14,7 +14,7 @@ from fusionlint.source.facts import NOTHING, Call
 from fusionlint.source.shapes import FEW
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import fields_of
+from fusionlint.source.walk import dotted, fields_of
 
 # So often a module's field is followed to the module that hands it on.
 _DEPTH = 3
@@ -61,8 +61,35 @@ def _default(count: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> 
             place = [*fields].index(field) if field in fields else len(fields)
             return _given(field, place, owner, source, depth)
         case cst.Attribute(attr=cst.Name(setting)):
-            return _whole(default_of(setting, count, source))
+            number = _whole(default_of(setting, count, source))
+            return FEW if number is None and _is_few_by_its_class(count, source) else number
     return None
+
+
+def _is_few_by_its_class(count: cst.Attribute, source: Source) -> bool:
+    """Whether the class that a configuration is said to be of, wherever it stands, gives a setting few by default:
+    `config.depth`, or `self.config.depth`, of `config: Config`."""
+    said = _said_of(source.meant(count.value), source)
+    project = source.project
+    found = project.find(project.qualified_name(source.place(count), dotted(said))) if said is not None else None
+    if found is None:
+        return False
+    return f"{found.scope}.{count.attr.value}" in source.project.files[found.path].has("few by default")
+
+
+def _said_of(owner: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """How a parameter, or a field of the class around, is annotated."""
+    said: cst.Annotation | None = None
+    match owner:
+        case cst.Name():
+            parameter = source.parameter(owner)
+            said = parameter.annotation if parameter is not None else None
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
+            around = next((a for a in source.ancestors(owner) if isinstance(a, cst.ClassDef)), None)
+            lines = (line for line in around.body.body if isinstance(line, cst.SimpleStatementLine)) if around else ()
+            fields = (part for line in lines for part in line.body if isinstance(part, cst.AnnAssign))
+            said = next((f.annotation for f in fields if dotted(f.target) == field), None)
+    return said.annotation if said is not None else None
 
 
 def _whole(default: cst.BaseExpression | None) -> int | None:

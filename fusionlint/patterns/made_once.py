@@ -16,7 +16,7 @@ from fusionlint.source.project import Project
 from fusionlint.source.traced import Context, calls_in_use
 
 _MAKES = regex(
-    r"^_*(make|build|create|construct|init(iali[sz]e)?|precompute)_|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
+    r"^_*(make|build|create|construct|init(iali[sz]e)?|precompute)(_|(?=[A-Z]))|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
     r"|^_*(gen(erate)?|simulate|synthesi[sz]e|load|prepare)_(\w+_)?(data|data_?sets?)(_|$)"
     # Not `gen_waveform`, which others call with other masses each time.
     r"|^_*gen_(\w+_)?(keys?|seeds?|mesh|grid)(_|$)"

@@ -28,6 +28,11 @@ def small_matrix(matrix: cst.BaseExpression | None, source: Source) -> list[list
     return None if rows is None or all(is_literal(entry) for row in rows for entry in row) else rows
 
 
+def is_small_matrix(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether the entries of a matrix are written out, two by two or three by three, numbers alone too."""
+    return _rows(source.meant(matrix), source) is not None
+
+
 def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.BaseExpression]] | None:
     if not isinstance(matrix, cst.Call) or not source.calls(matrix, "jax.numpy.array", "jax.numpy.asarray"):
         return None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import inside, is_literal
+from fusionlint.patterns.branches import depends_on_input
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.handed_settings import SETTING, is_constant, is_handed_settings, traces_numbers
 from fusionlint.patterns.values import kind
@@ -33,6 +34,14 @@ def is_of_python(test: cst.BaseExpression, source: Source, depth: int = _DEPTH) 
     leaves = list(_leaves(test, source, depth))
     asked = [leaf for leaf in leaves if not is_literal(leaf)]
     return bool(asked) and all(_is_setting(leaf, source) for leaf in asked)
+
+
+def is_of_a_static_self(test: cst.BaseExpression, source: Source) -> bool:
+    """Whether a test is computed of what an object keeps alone, in a method that is compiled for each object by itself,
+    `@partial(jax.jit, static_argnums=0)`: what an object keeps are constants there, and XLA folds the conditional."""
+    around = (above for above in source.ancestors(test) if isinstance(above, cst.FunctionDef))
+    method = next((each for each in around if "self" in static_names(each, source)), None)
+    return method is not None and not depends_on_input(test, source)
 
 
 def _leaves(test: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.BaseExpression]:

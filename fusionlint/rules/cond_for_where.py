@@ -31,7 +31,7 @@ from fusionlint.patterns.layout import in_place_of
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.numbers import chooses_numbers
 from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.predicates import is_of_python
+from fusionlint.patterns.predicates import is_of_a_static_self, is_of_python
 from fusionlint.patterns.transformations import in_an_update
 from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.patterns.writes.heavy import is_beside_a_network
@@ -74,6 +74,8 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or not _is_choice(found, source) or asks_for_first_step(found, source):
         return
     if _is_inside_another(node, source) or is_static_test(found, source) or is_of_python(found.test, source):
+        return
+    if is_of_a_static_self(found.test, source):
         return
     if moves_a_buffer(found, source):
         return  # a choice would move all of it every time: cond-around-a-write says what to do

@@ -145,16 +145,26 @@ def _bound(call: cst.Call, source: Source) -> str:
 
 
 def _is_of_another_size(call: cst.Call, loop: Loop) -> bool:
-    """Whether the loop makes what is still missing, `while points.shape[0] < n`, fewer each time: a jit would compile
-    every size for itself."""
+    """Whether the loop makes what is still missing, `while points.shape[0] < n`, fewer each time, or hands on as many
+    as there are this time, `positions[:n]`: a jit would compile every size for itself."""
+    carry = Carry(loop)
+    if any(_is_as_long_as_it_gets(part, carry) for arg in call.args for part in inside(arg.value)):
+        return True
     if not isinstance(loop, cst.While):
         return False
-    carry = Carry(loop)
     missing = {
         name for name in read(loop.test) if name.endswith(".shape") and name.removesuffix(".shape") in carry.varying
     }
     _, names = carry.behind(list(call.args), gated=True)
     return not missing.isdisjoint(names)
+
+
+def _is_as_long_as_it_gets(part: cst.CSTNode, carry: Carry) -> bool:
+    """`:n`, where each iteration has its own n."""
+    match part:
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as end):
+            return carry.varies(end)
+    return False
 
 
 def _is_checked(call: cst.Call, loop: Loop, source: Source) -> bool:

@@ -15,7 +15,7 @@ from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.factored import is_inverse_for_a_product, rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, side_of_factor, small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, is_small_matrix, side_of_factor
 from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
@@ -46,8 +46,11 @@ _LONG = 40
 # Space has no more, the one beside it that moves a point included.
 _AXES = 3
 _STACKS = ("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.array")
-# The box of a simulation, the cell of a crystal, what turns or moves a picture.
-_OF_SPACE = regex(r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|transform_matrix|rotation)$")
+# The box of a simulation, the cell of a crystal, what turns or moves a picture, or leads from one frame to another.
+_OF_SPACE = regex(
+    r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|transform_matrix|rotation|pose|(ex|in)trinsics?"
+    r"|[a-z]+_to_[a-z]+)$"
+)
 
 
 class _Product(NamedTuple):
@@ -75,8 +78,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or is_one_of_several(node, source, *_SOLVES) or is_concrete(node, source):
         return
     matrix = node.args[0].value
-    if small_matrix(matrix, source) is not None or _is_said_to_be_small(matrix, source):
-        return  # solving is no less than inverting: small-linear-algebra says what is
+    if _is_better_inverted(matrix, source):
+        return
     if _is_of_rows(found, source) if found.is_right else _is_of_points(found.other, source):
         return
     if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
@@ -131,6 +134,22 @@ def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> t
         message = "an orthogonal matrix is inverted by a factorization, where its transpose is all it takes"
         return message, f"{shown}.mT, of a complex matrix {shown}.mT.conj()", 0
     return None
+
+
+def _is_better_inverted(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether solving is no less than inverting, of a few numbers, of which small-linear-algebra says what is; or the
+    inverse may be made once, where the matrix is."""
+    is_small = is_small_matrix(matrix, source) or _is_said_to_be_small(matrix, source)
+    return is_small or _is_kept_by_another(matrix, source)
+
+
+def _is_kept_by_another(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether a matrix is a field of an object that the function is handed, `inv(solver.bind_pose)`, which may as well
+    keep the inverse."""
+    match source.meant(matrix):
+        case cst.Attribute(value=cst.Name(owner) as name, attr=cst.Name(field)):
+            return owner not in ("self", "cls") and field not in TRANSPOSES and source.parameter(name) is not None
+    return False
 
 
 def _is_said_to_be_small(matrix: cst.BaseExpression, source: Source) -> bool:

@@ -236,7 +236,8 @@ def _is_big(step: cst.Call, carry: Carry, source: Source) -> bool:
 def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Source) -> Finding:
     name = source.code(step.func)
     name = brief(name, 40, "the compiled function")
-    how = "jax.lax.scan or fori_loop" if isinstance(loop, cst.For) else "jax.lax.while_loop"
+    is_counted_out = isinstance(loop, cst.For) and not _is_left_early(loop, Carry(loop), source)
+    how = "jax.lax.scan or fori_loop" if is_counted_out else "jax.lax.while_loop"
     how, more, pair = _BY_PARTS if _keeps_outputs(step, loop, source) else (how, "", 0)
     handed = _handed_on(step, loop, carried)
     return source.finding(
@@ -245,6 +246,13 @@ def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Sourc
         write=f"one jitted function around {how}" + (f", carrying `{', '.join(handed)}`" if handed else "") + more,
         pair=pair,
     )
+
+
+def _is_left_early(loop: Loop, carry: Carry, source: Source) -> bool:
+    """Whether what the loop computes may end it: `if change < tol: break`."""
+    breaks = (part for part in inside(loop.body) if isinstance(part, cst.Break) and source.loop(part) is loop)
+    around = (above for each in breaks for above in takewhile(lambda above: above is not loop, source.ancestors(each)))
+    return any(isinstance(above, cst.If) and carry.varies(above.test) for above in around)
 
 
 def _keeps_outputs(step: cst.Call, loop: Loop, source: Source) -> bool:

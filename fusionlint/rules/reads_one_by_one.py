@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.anew import repeats
+from fusionlint.patterns.at import inside
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.fetched import is_needed
 from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, trains
@@ -54,6 +55,8 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
         return
     if _is_nothing_beside(node, found, where, source) or _is_shown(where, source):
         return
+    if _is_behind_a_loop_of_steps(node, where, source):
+        return
     if isinstance(where, cst.For | cst.While) and not any(is_needed(r.node, where, source) for r in found):
         return  # what nobody needs in the loop is best not read there at all: host-sync-in-step-loop
     yield _finding(found, source)
@@ -70,6 +73,17 @@ def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, 
     body = where.body if isinstance(where, cst.For | cst.While | cst.FunctionDef) else where
     solvers = (call for call in calls(body) if _CALCULATES.search(dotted(call.func)))
     return any(not is_jitted(call.func, source) for call in solvers)
+
+
+def _is_behind_a_loop_of_steps(step: cst.Assign, where: cst.CSTNode, source: Source) -> bool:
+    """Whether the function that is called again and again drives steps itself, each a compiled program, and reads what
+    is left once when they are done."""
+    if isinstance(where, cst.For | cst.While) or source.loop(step) is not None:
+        return False
+    function = source.function(step)
+    loops = (part for part in inside(function.body) if isinstance(part, cst.For | cst.While)) if function else ()
+    before = (loop for loop in loops if source.function(loop) is function and source.order(loop) < source.order(step))
+    return any(is_jitted(call.func, source) for loop in before for call in calls(loop.body))
 
 
 def _is_shown(where: cst.CSTNode, source: Source) -> bool:
@@ -217,9 +231,16 @@ def _runs_often(node: cst.Call, source: Source) -> bool:
     loop = source.loop(node)
     if _CHECKS.match(last_name(source.scope(node))):
         return False  # settings, once, or what is computed, beside what it took to compute it
+    if isinstance(loop, cst.For | cst.While) and _trains_in(loop, source):
+        return False  # a few waits beside a step that trains, which takes a thousand times as long
     if loop is not None:
         return isinstance(loop, cst.For | cst.While)
     return _are_many(node, source) and is_run_often(node, source)
+
+
+def _trains_in(loop: cst.For | cst.While, source: Source) -> bool:
+    """Whether a loop calls what is seen to take gradients and to be a step of an optimizer."""
+    return any(trains(call.func, source) and takes_gradients(call.func, source) for call in calls(loop.body))
 
 
 def _are_many(node: cst.Call, source: Source) -> bool:

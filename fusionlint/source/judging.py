@@ -18,6 +18,7 @@ from fusionlint.lazily import regex
 from fusionlint.rule import Rule, SourceSensor
 from fusionlint.source.briefs import briefs, rules_about
 from fusionlint.source.deep import is_deep
+from fusionlint.source.for_nobody import is_for_nobody
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
@@ -115,6 +116,8 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
                 continue
             for node in sensor.asked_about(source):
                 for finding in sensor.check(node, source):
+                    if is_for_nobody(node, source):
+                        break
                     whole = _complete(finding, rule, sensor, scope)
                     if whole.targets or not rule.page.measurements:
                         yield whole

@@ -19,7 +19,7 @@ from fusionlint.source.places import Bound, Place
 
 JIT = frozenset(
     ("jax.jit", "jax.pmap", "jax.pjit", "jax.experimental.pjit.pjit", "equinox.filter_jit", "equinox.filter_pmap",
-     "flax.nnx.jit", "flax.nnx.pmap", "haiku.jit", "jax.api.jit")
+     "flax.nnx.jit", "flax.nnx.pmap", "haiku.jit", "jax.api.jit", "jax_dataclasses.jit")
 )  # fmt: skip
 TREE_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"))
 PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))

@@ -461,3 +461,35 @@ def make(params, count):
 
 def test_a_loop_that_is_no_stack_of_layers_does_not_tell_of_the_other_branch() -> None:
     assert found("cfg.large", "for i in range(self.depth): y = (y, x)", LOOP) == 1
+
+
+@pytest.mark.parametrize(
+    ("depth", "counted", "count"),
+    [
+        ("4", "self.config.depth", 0),
+        ("12", "self.config.depth", 1),
+        ("4", "self.config.width", 1),
+        ("4", "self.other.depth", 1),
+    ],
+)
+def test_the_class_of_a_configuration_in_another_file_says_how_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: str, counted: str, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = (
+        f"import dataclasses\n\n@dataclasses.dataclass\nclass Config:\n    depth: int = {depth}\n    width: int = 64\n"
+    )
+    model = f"""\
+class Model(nn.Module):
+    config: Config
+    other: object
+
+    @nn.compact
+    def __call__(self, x):
+        for i in range({counted}):
+            x = Block(name=f"block_{{i}}")(x)
+        return x
+"""
+    Path("settings.py").write_text(settings)
+    Path("model.py").write_text("from settings import Config\n" + BLOCK + model)
+    assert len(check_files([Path("model.py"), Path("settings.py")], ONLY).findings) == count

@@ -325,3 +325,21 @@ def {name}(state, key, walker, n):
 def test_a_key_alone_is_no_state_and_who_debugs_looks_at_each_step(name: str, line: str, count: int) -> None:
     code = SPLITS.format(name=name, line=line)
     assert len(check_text(code.encode(), "m.py", Scope(("loop-over-jit",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("", "scan or fori_loop"),
+        ("if state - before < 1e-8: break", "while_loop"),
+        ("if b: break", "scan or fori_loop"),
+        ("for x in b:\n            if state > x: break", "scan or fori_loop"),
+    ],
+)
+def test_what_ends_by_what_it_computes_is_a_while_loop(end: str, how: str) -> None:
+    code = (
+        f"{HEAD}def run(state, a, b, before=0.0):\n    for _ in range(a):\n        state = step(state)\n        {end}\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    assert f"jax.lax.{how}" in found.suggestion.text

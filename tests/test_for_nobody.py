@@ -1,0 +1,62 @@
+"""Of code that nobody runs in earnest nothing is said: cases of a table, private functions that nothing names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusionlint.source.check import check_files
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+ONLY = Scope(("argmax-then-pick",))
+HEAD = "import jax, jax.numpy as jnp\n"
+
+
+def found(code: str) -> int:
+    return len(check_text((HEAD + code).encode(), "m.py", ONLY))
+
+
+@pytest.mark.parametrize(
+    ("table", "count"),
+    [
+        ('CASES = [{"callable": lambda d: d[jnp.argmin(d)], "shapes": [(3,)]}]', 0),
+        ("@register(cases=[dict(callable=lambda d: d[jnp.argmin(d)], shapes=[(3,)])])\nclass Plugin: ...", 0),
+        ('RANKS = {"least": lambda d: d[jnp.argmin(d)]}', 1),  # somebody may choose it
+        ("least = lambda d: d[jnp.argmin(d)]", 1),
+        ('def cases():\n    return [{"callable": lambda d: d[jnp.argmin(d)]}]', 1),
+    ],
+)
+def test_cases_of_a_table_run_once(table: str, count: int) -> None:
+    assert found(table + "\n") == count
+
+
+LEAST = "def _least(d):\n    return d[jnp.argmin(d)]\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        (LEAST, 0),
+        (LEAST + "def _both(d):\n    return _least(d) + _least(-d)\n", 0),
+        (LEAST + "def both(d):\n    return _least(d) + _least(-d)\n", 1),
+        (LEAST + "mapped = jax.vmap(_least)\n", 1),
+        (LEAST + '__all__ = ["_least"]\n', 1),
+        ("@jax.jit\n" + LEAST, 1),
+        (LEAST.replace("_least", "least"), 1),
+    ],
+)
+def test_a_private_function_that_nothing_names_is_dead(code: str, count: int) -> None:
+    assert found(code) == count
+
+
+@pytest.mark.parametrize(
+    "other", ["from one import _least\ndef most(d):\n    return _least(-d)\n", "import one\nx = one._least(y)\n"]
+)
+def test_what_another_file_calls_is_not_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"one.py": HEAD + LEAST, "two.py": other}
+    for name, text in files.items():
+        Path(name).write_text(text)
+    assert len(check_files([Path(name) for name in files], ONLY).findings) == 1
