@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.again import Again, made_again
 from fusionlint.hlo.causes import DOTS, OF_A_SLICE, REDUCES, Blame, Cause, Crossing, blame
 from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
@@ -45,6 +46,7 @@ class Barrier:
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
     branches: Branches = ()  # of the writer
     of_gradient: bool = False  # the work at the line is that of its gradient, which jax made
+    again: Again | None = None  # the loop in whose every turn the writer does the same, with all of it that does
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +67,17 @@ def barriers(
     `before` knows the lines of work that lost its own."""
     launched = kernels(module)
     by_name = {kernel.name: kernel for kernel in launched}
+    around = loops(module)
     names = flow(module, by_name.keys())
+    again = made_again(names, launched, around)
     returned = {(origin.node, origin.path) for origin in _results(names)}
     kept = {*copied_for_the_caller(names, returned)}
     found = []
-    for (node, path), readings in _readings(names, launched, loops(module)).items():
+    for (node, path), readings in _readings(names, launched, around).items():
         writer = by_name[node[1]]
         value = _Value(names, node, path, (node, path) in returned and writer.loop is None, (node, path) in kept)
-        found.append(_barrier(value, writer, readings, verdicts or {}, before or Lost()))
+        barrier = _barrier(value, writer, readings, verdicts or {}, before or Lost())
+        found.append(replace(barrier, again=again.get(node)))
     position = {kernel.name: number for number, kernel in enumerate(launched)}
     return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
 
