@@ -77,6 +77,13 @@ def _is_much(step: hlo.Instruction, body: hlo.Computation) -> bool:
     return each >= _MANY[step.opcode]
 
 
+def is_own_scan(node: Node, module: hlo.Module) -> bool:
+    """Whether a loop is one that the user wrote, and not what jax made of one for a gradient."""
+    loop = _at(node, module)
+    made = "jvp(" in loop.op_name or _OF_JAX.search(loop.op_name)
+    return bool(loop.stack) and not made and not is_path_of_jax(loop.op_name, loop.stack)
+
+
 def _loop(barrier: Barrier, module: hlo.Module) -> hlo.Instruction | None:
     """The loop in which the writer does what is the same in every turn, if it is one of the user's."""
     if barrier.again is None or barrier.of_gradient:
