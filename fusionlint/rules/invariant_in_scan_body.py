@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside, names_read
+from fusionlint.patterns.byte_sizes import in_bytes
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.every_turn import is_factorization, is_part, place_apart, same_in_every_turn, same_within
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
@@ -102,11 +103,7 @@ def _spent(kernels: tuple[Kernel, ...]) -> str:
     moved = sum(kernel.launches * (kernel.bytes_read + kernel.bytes_written) for kernel in kernels)
     often = " a turn" if any(kernel.per_iteration for kernel in kernels) else ""
     who = f"{len(kernels)} such kernels in it" if len(kernels) > 1 else "one such kernel in it"
-    return f"{who}, {launches} {'launches' if launches > 1 else 'launch'}, {_size(moved)}{often}"
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB"
+    return f"{who}, {launches} {'launches' if launches > 1 else 'launch'}, {in_bytes(moved)}{often}"
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
