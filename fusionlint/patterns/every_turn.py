@@ -8,7 +8,9 @@ of jax's own, and parts of a function of jax's own of which another part changes
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -39,14 +41,37 @@ _OF_JAX = regex(r"transpose\(jvp\(|vmap\(jvp\(|vmap\(transpose\(|rematted_comput
 _FACTORS = regex(r"/(cholesky|lu|geqrf|qr|eigh|svd|schur)$")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A module, to remember something of: two are the same if they are one."""
+
+    module: hlo.Module
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.module is self.module
+
+    def __hash__(self) -> int:
+        return id(self.module)
+
+
+@functools.lru_cache(maxsize=1)  # each barrier of a module is asked about, then those of another
+def _known(_: _Same) -> dict[Node, tuple[Kernel, ...]]:
+    """By loop, the kernels of the user's that are the same in every turn of it; filled as they are asked for."""
+    return {}
+
+
 def same_in_every_turn(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instruction, tuple[Kernel, ...]] | None:
     """The loop in whose every turn the writer of the value does the same, and all of its kernels that do; None where
     the user has not written it so."""
     loop = _loop(barrier, module)
     if loop is None or barrier.again is None:
         return None
-    kernels = tuple(kernel for kernel in barrier.again.kernels if _is_theirs(kernel, barrier, loop, module))
-    return (loop, kernels) if any(kernel.name == barrier.writer for kernel in kernels) else None
+    known = _known(_Same(module))
+    if barrier.again.loop not in known:
+        theirs = (kernel for kernel in barrier.again.kernels if _is_theirs(kernel, barrier, loop, module))
+        known[barrier.again.loop] = tuple(theirs)
+    kernels = known[barrier.again.loop]
+    return (loop, kernels) if _writer(barrier) in kernels else None
 
 
 def same_within(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instruction, hlo.Instruction] | None:
@@ -70,10 +95,11 @@ def _is_much(step: hlo.Instruction, body: hlo.Computation) -> bool:
     if step.opcode not in _MANY or sum(shape.nbytes for shape in read) < _LARGE:
         return False
     if step.opcode == "dot":
-        summed = [int(axis) for axis in step.attributes["lhs_contracting_dims"].strip("{}").split(",") if axis]
+        summed = [int(axis) for axis in step.attributes.get("lhs_contracting_dims", "").strip("{}").split(",") if axis]
         each = prod(read[0].dims[axis] for axis in summed)
     else:
-        each = prod(read[0].dims) // max(1, prod(step.shape.dims))
+        made = step.shape.parts[0] if step.shape.parts else step.shape
+        each = prod(read[0].dims) // max(1, prod(made.dims))
     return each >= _MANY[step.opcode]
 
 
@@ -94,7 +120,7 @@ def _loop(barrier: Barrier, module: hlo.Module) -> hlo.Instruction | None:
 
 def place_apart(barrier: Barrier, loop: hlo.Instruction, module: hlo.Module) -> hlo.Frame | None:
     """Where the writer's work is written, where the barrier is shown elsewhere: for one, at the call that reads it."""
-    kernel = next(one for one in barrier.again.kernels if one.name == barrier.writer) if barrier.again else None
+    kernel = _writer(barrier)
     frames = [step.stack[0] for step in _written_in(loop, kernel, module)] if kernel else []
     return None if not frames or barrier.stack[0] in frames else frames[0]
 
@@ -106,9 +132,17 @@ def is_factorization(barrier: Barrier, module: hlo.Module) -> bool:
 
 def is_part(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the writer stands in a function of jax's own of which another part changes from turn to turn."""
-    again = barrier.again
-    kernel = again and next((one for one in again.kernels if one.name == barrier.writer), None)
-    return bool(again and kernel and _is_part(kernel, barrier, _at(again.loop, module), module))
+    kernel = _writer(barrier)
+    if barrier.again is None or kernel is None:
+        return False
+    return _is_part(kernel, barrier, _at(barrier.again.loop, module), module)
+
+
+def _writer(barrier: Barrier) -> Kernel | None:
+    """The writer, if all that it does is the same in every turn."""
+    kernels = barrier.again.kernels if barrier.again else ()
+    place = barrier.computation, barrier.writer
+    return next((kernel for kernel in kernels if (kernel.computation, kernel.name) == place), None)
 
 
 def _at(node: Node, module: hlo.Module) -> hlo.Instruction:
