@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 _LONG = frozenset(
     ("dot", "convolution", "custom-call", "sort", "fft", "cholesky", "triangular-solve", "reduce-window", "while")
 ) | {"conditional", "call", "rng-bit-generator", "topk"}
-# A branch that moves more than so many times the array is work that is better left out.
-_TIMES = 3
+# A branch that moves more than so many times the array is work that is better left out: without it the array is read
+# and written by the copy, and once more by that of the result for the next turn.
+_TIMES = 4
 
 
 def copied_by_a_branch(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instruction, int] | None:
@@ -29,13 +30,24 @@ def copied_by_a_branch(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instru
     if writer.opcode != "copy" or len(around) != 1:
         return None
     part, conditional = around[0]
-    is_in_a_loop = any(one.opcode == "while" for _, one in module.callers(part))
-    if not is_in_a_loop or not conditional.stack or is_path_of_jax(conditional.op_name, conditional.stack):
+    if (
+        not _is_in_a_loop(part, module)
+        or not conditional.stack
+        or is_path_of_jax(conditional.op_name, conditional.stack)
+    ):
         return None
     given = _is_given(writer.operands[0], module.computations[barrier.computation])
     others = [name for name in conditional.called if name != barrier.computation]
     cheap = all(_is_cheap(module.computations[name], _TIMES * writer.shape.nbytes, module) for name in others)
     return (conditional, writer.shape.nbytes) if given and others and cheap else None
+
+
+def _is_in_a_loop(part: str, module: hlo.Module) -> bool:
+    """Whether each turn of a loop runs a computation, or the branch of another conditional that it is."""
+    return any(
+        one.opcode == "while" or (one.opcode == "conditional" and _is_in_a_loop(above, module))
+        for above, one in module.callers(part)
+    )
 
 
 def _is_given(name: str, branch: hlo.Computation) -> bool:

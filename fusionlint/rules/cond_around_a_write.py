@@ -20,7 +20,7 @@ from fusionlint.patterns.branches import (
     is_unchanged,
     writes,
 )
-from fusionlint.patterns.byte_sizes import in_bytes
+from fusionlint.patterns.compiled_words import in_bytes, place_of
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.copied_by_branch import copied_by_a_branch
 from fusionlint.patterns.environments import in_environment
@@ -75,7 +75,7 @@ def copied_where_nothing_changes(barrier: Barrier, module: hlo.Module) -> str | 
         return None
     conditional, size = found
     return (
-        f"the branch of the cond in line {conditional.stack[0].line} that changes nothing copies all {in_bytes(size)}: "
+        f"the branch of the cond at {place_of(conditional)} that changes nothing copies all {in_bytes(size)}: "
         "without the cond, jnp.where(p, new, x); of a write x.at[i].set(jnp.where(p, row, x[i]))"
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
@@ -11,8 +10,8 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside, names_read
-from fusionlint.patterns.byte_sizes import in_bytes
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.compiled_words import in_bytes, place_of
 from fusionlint.patterns.every_turn import is_factorization, is_part, place_apart, same_in_every_turn, same_within
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values import kind
@@ -78,7 +77,7 @@ def made_in_every_turn(barrier: Barrier, module: hlo.Module) -> str | None:
         write = "factor the matrix once before it (jax.scipy.linalg.cho_factor, lu_factor), and solve by the factors"
     else:
         write = "compute it once before it"
-    return f"{what}the same in every turn of the loop at {_place(loop)}: {write} ({_spent(kernels)})"
+    return f"{what}the same in every turn of the loop at {place_of(loop)}: {write} ({_spent(kernels)})"
 
 
 def _made_on_the_way(barrier: Barrier, module: hlo.Module) -> str | None:
@@ -89,12 +88,8 @@ def _made_on_the_way(barrier: Barrier, module: hlo.Module) -> str | None:
     loop, step = found
     what = f"the {'product' if 'dot' in step.op_name else 'sum'} of line {step.stack[0].line}"
     return (
-        f"{what}, made here on the way, is the same in every turn of the loop at {_place(loop)}: compute it before it"
+        f"{what}, made here on the way, is the same in every turn of the loop at {place_of(loop)}: compute it before it"
     )
-
-
-def _place(loop: hlo.Instruction) -> str:
-    return f"{Path(loop.stack[0].path).name}:{loop.stack[0].line}"
 
 
 def _spent(kernels: tuple[Kernel, ...]) -> str:

@@ -11,8 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branches import written_by
-from fusionlint.patterns.byte_sizes import in_bytes
 from fusionlint.patterns.chosen_whole import chosen_whole
+from fusionlint.patterns.compiled_words import in_bytes, place_of
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import bodies_of, definitions, is_small
 from fusionlint.patterns.often import is_for_a_picture, runs_often
@@ -100,9 +100,9 @@ def written_to_and_chosen_whole(barrier: Barrier, module: hlo.Module) -> str | N
     found = chosen_whole(barrier, module)
     if found is None or found.whole < max(_MUCH, _WHOLE * found.written):
         return None
-    where, whole, part = found.loop.stack[0].line, in_bytes(found.whole), in_bytes(found.written)
+    where, whole, part = place_of(found.loop), in_bytes(found.whole), in_bytes(found.written)
     return (
-        f"vectorized, the loop of line {where} copies {whole} in every turn and chooses all of it between old and new, "
+        f"vectorized, the loop at {where} copies {whole} in every turn and chooses all of it between old and new, "
         f"for {part} that are written: write one loop around a `jax.vmap` of a turn, while any goes on; "
         "where one is over, write what is there already"
     )

@@ -79,10 +79,9 @@ def test_the_copy_the_write_and_the_choice_are_told_with_what_of_it_was_needed(
 ) -> None:
     line, part = LOUD[call]
     found = said(call, reports)
-    start = (
-        f"vectorized, the loop of line {line} copies 1.0 MB in every turn and chooses all of it between old and new, "
-    )
-    assert {one.advice.partition(" that are")[0] for one in found} == {f"{start}for {part}"}
+    choice = "copies 1.0 MB in every turn and chooses all of it between old and new, for"
+    said_of_all = {one.advice.partition(" that are")[0] for one in found}
+    assert said_of_all == {f"vectorized, the loop at code.py:{line} {choice} {part}"}
     assert {one.barrier.cause for one in found} == {"copy", "scatter", "loop carry"}
 
 

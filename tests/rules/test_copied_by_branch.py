@@ -28,6 +28,16 @@ def logged(h, g, n):
         return h, jnp.sin(g) * 1.01
     return jax.lax.fori_loop(0, n, step, (h, g))
 
+def corrected_if_accepted(h, g, n):
+    def accepted(carry):
+        h, g = carry
+        v = h @ g
+        h = jax.lax.cond(g @ v > 0, lambda h: h + jnp.outer(g, v), lambda h: h, h)
+        return h, jnp.tanh(h @ g)
+    def step(i, carry):
+        return jax.lax.cond(i % 3 == 0, accepted, lambda carry: (carry[0], carry[1] * 0.5), carry)
+    return jax.lax.fori_loop(0, n, step, (h, g))
+
 def chosen(h, g, n):
     def step(i, carry):
         h, g = carry
@@ -53,7 +63,7 @@ def both_change(h, g, n):
     return jax.lax.fori_loop(0, n, step, (h, g))
 """
 LARGE, SMALL = "(f32[512,512], f32[512], i32[])", "(f32[64,64], f32[64], i32[])"
-LOUD = {f"corrected{LARGE}": 8, f"logged{LARGE}": 15}
+LOUD = {f"corrected{LARGE}": 8, f"logged{LARGE}": 15, f"corrected_if_accepted{LARGE}": 23}
 QUIET = [
     *(f"{name}{LARGE}" for name in ("chosen", "multiplied", "without_a_loop", "both_change")),
     *(f"{name}{SMALL}" for name in ("corrected", "logged")),
@@ -73,7 +83,7 @@ def said(call: str, reports: dict[str, Report]) -> list[ExplainedBarrier]:
 @pytest.mark.parametrize("call", LOUD)
 def test_the_copy_of_a_branch_that_changes_nothing_is_told_with_its_cond(call: str, reports: dict[str, Report]) -> None:
     (advice,) = {one.advice for one in said(call, reports)}
-    assert advice.startswith(f"the branch of the cond in line {LOUD[call]} that changes nothing copies all 1.0 MB: ")
+    assert advice.startswith(f"the branch of the cond at code.py:{LOUD[call]} that changes nothing copies all 1.0 MB: ")
 
 
 @pytest.mark.parametrize("call", QUIET)
