@@ -36,7 +36,8 @@ def copied_by_a_branch(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instru
         or is_path_of_jax(conditional.op_name, conditional.stack)
     ):
         return None
-    given = _is_given(writer.operands[0], module.computations[barrier.computation])
+    branch = module.computations[barrier.computation]
+    given = _is_given(writer.operands[0], branch) and _is_result(writer, branch)
     others = [name for name in conditional.called if name != barrier.computation]
     cheap = all(_is_cheap(module.computations[name], _TIMES * writer.shape.nbytes, module) for name in others)
     return (conditional, writer.shape.nbytes) if given and others and cheap else None
@@ -56,6 +57,10 @@ def _is_given(name: str, branch: hlo.Computation) -> bool:
     while (item := branch.instructions[name]).opcode in SAME_VALUE or item.opcode == "get-tuple-element":
         name = item.operands[0]
     return item.opcode == "parameter"
+
+
+def _is_result(copy: hlo.Instruction, branch: hlo.Computation) -> bool:
+    return copy.is_root or (branch.root in copy.users and branch.instructions[branch.root].opcode == "tuple")
 
 
 def _is_cheap(branch: hlo.Computation, most: int, module: hlo.Module) -> bool:

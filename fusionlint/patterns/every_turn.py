@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fusionlint.hlo.flow import Node
     from fusionlint.hlo.kernels import Kernel
 
+    # Of a function of jax's own: how far its name goes in the op_names of its steps, and their stack.
+    Call = tuple[str, tuple[hlo.Frame, ...]]
+
 # They move elements. What is left of a kernel without them is work.
 _MOVES = frozenset(("copy", "transpose", "reshape", "broadcast", "iota", "slice", "dynamic-slice", "reverse"))
 # Bytes: measured on an H100, of 12 numbers a sum fuses with what reads it, of 64 it is a kernel in each turn.
@@ -57,6 +60,12 @@ class _Same:
 @functools.lru_cache(maxsize=1)  # each barrier of a module is asked about, then those of another
 def _known(_: _Same) -> dict[Node, tuple[Kernel, ...]]:
     """By loop, the kernels of the user's that are the same in every turn of it; filled as they are asked for."""
+    return {}
+
+
+@functools.lru_cache(maxsize=1)
+def _calls_that_change(_: _Same) -> dict[Node, set[Call | None]]:
+    """By loop, the calls of functions of jax's own of which something changes from turn to turn; filled likewise."""
     return {}
 
 
@@ -158,7 +167,8 @@ def _is_theirs(kernel: Kernel, barrier: Barrier, loop: hlo.Instruction, module: 
     if not steps or not all(_is_own(loop, step, module) for step in steps):
         return False
     # A factorization that a solve begins with can be had alone.
-    return any(_FACTORS.search(step.op_name) for step in steps) or not _is_part(kernel, barrier, loop, module)
+    factors = _FACTORS.search(_at((kernel.computation, kernel.name), module).op_name)
+    return bool(factors) or not _is_part(kernel, barrier, loop, module)
 
 
 def _written_in(loop: hlo.Instruction, kernel: Kernel, module: hlo.Module) -> Iterator[hlo.Instruction]:
@@ -181,14 +191,22 @@ def _is_own(loop: hlo.Instruction, step: hlo.Instruction, module: hlo.Module) ->
 def _is_part(kernel: Kernel, barrier: Barrier, loop: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether a kernel does a part of what a function of jax's own is called for, and the rest changes from turn to
     turn."""
-    calls = {
-        (path, step.stack) for step in _written_in(loop, kernel, module) if (path := path_into_jax(step, loop.op_name))
-    }
-    here = module.computations[kernel.computation]
-    work = (step for item in here.instructions.values() for step in _changing(here, item, barrier, module))
-    return bool(calls) and any(
-        step.stack == stack and step.op_name.startswith(f"{path}/") for step in work for path, stack in calls
-    )
+    calls = {_call(step, loop) for step in _written_in(loop, kernel, module)}
+    if barrier.again is None or calls <= {None}:
+        return False
+    known = _calls_that_change(_Same(module))
+    if barrier.again.loop not in known:
+        parts = (module.computations[name] for name in {part for part, _ in barrier.again.kept})
+        items = ((part, item) for part in parts for item in part.instructions.values())
+        steps = (step for part, item in items for step in _changing(part, item, barrier, module))
+        known[barrier.again.loop] = {_call(step, loop) for step in steps} - {None}
+    return not calls.isdisjoint(known[barrier.again.loop])
+
+
+def _call(step: hlo.Instruction, loop: hlo.Instruction) -> Call | None:
+    """The call of a function of jax's own in the loop that a step is a part of."""
+    path = path_into_jax(step, loop.op_name) if step.op_name.startswith(f"{loop.op_name}/") else ""
+    return (path, step.stack) if path else None
 
 
 def _changing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
@@ -72,7 +73,8 @@ def made_in_every_turn(barrier: Barrier, module: hlo.Module) -> str | None:
         return _made_on_the_way(barrier, module)
     loop, kernels = found
     apart = place_apart(barrier, loop, module)
-    what = f"what it is given, made in line {apart.line}:{apart.column}, is " if apart else ""
+    file = f"{Path(apart.path).name}:" if apart and apart.path != barrier.stack[0].path else ""
+    what = f"what it is given, made in {file or 'line '}{apart.line}:{apart.column}, is " if apart else ""
     if is_factorization(barrier, module) and is_part(barrier, module):
         write = "factor the matrix once before it (jax.scipy.linalg.cho_factor, lu_factor), and solve by the factors"
     else:
