@@ -7,19 +7,22 @@ buffers that a loop fills in place without reading them.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
 from fusionlint.branches import Branches
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.again import Again, made_again
 from fusionlint.hlo.barrier_lines import Value, is_of_gradient, stack_of
-from fusionlint.hlo.causes import DOTS, Cause, Crossing, blame
+from fusionlint.hlo.causes import COPIES, DOTS, Cause, Crossing, blame
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost
+from fusionlint.hlo.stacked import Stacked, stacked_again
+from fusionlint.hlo.turns import turns
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.hlo.work import bytes_touched, made, updates_in_place, used, value_shape
 
@@ -44,6 +47,9 @@ class Barrier:
     on_chip: bool = False  # a TPU keeps the value in its own memory, off HBM
     branches: Branches = ()  # of the writer
     of_gradient: bool = False  # the work at the line is that of its gradient, which jax made
+    again: Again | None = None  # the loop in whose every turn the writer does the same, with all of it that does
+    stacked: Stacked | None = None  # what the writer stacks, where it is the same in every turn; nobody may read it
+    returned: int = 0  # how many of the program's results the value is, as it is or copied whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +70,62 @@ def barriers(
     `before` knows the lines of work that lost its own."""
     launched = kernels(module)
     by_name = {kernel.name: kernel for kernel in launched}
+    around = loops(module)
     names = flow(module, by_name.keys())
+    each = turns(names, around)
+    again = made_again(launched, each)
+    stacked = stacked_again(names, around, each)
     returned = {(origin.node, origin.path) for origin in _results(names)}
     kept = {*copied_for_the_caller(names, returned)}
+    times = Counter(_uncopied(names, origin) for origin in _results(names))
     found = []
-    for (node, path), readings in _readings(names, launched, loops(module)).items():
+    for (node, path), readings in _readings(names, launched, around).items():
         writer = by_name[node[1]]
         value = Value(names, node, path, (node, path) in returned and writer.loop is None, (node, path) in kept)
-        found.append(_barrier(value, writer, readings, verdicts or {}, before or Lost()))
+        barrier = _barrier(value, writer, readings, verdicts or {}, before or Lost())
+        same = stacked.pop((node, path), None)
+        found.append(replace(barrier, again=again.get(node), stacked=same, returned=times[node, path]))
+    found.extend(_only_stacked(names, by_name[node[1]], path, one) for (node, path), one in stacked.items())
     position = {kernel.name: number for number, kernel in enumerate(launched)}
     return tuple(sorted(found, key=lambda barrier: position[barrier.writer]))
+
+
+def _only_stacked(names: Flow, writer: Kernel, path: Path, stacked: Stacked) -> Barrier:
+    """Of what nobody reads in the program."""
+    node = writer.computation, writer.name
+    return Barrier(
+        value=_name(Value(names, node, path, returned=False, kept=False)),
+        computation=writer.computation,
+        writer=writer.name,
+        readers=(),
+        bytes=stacked.shape.nbytes,
+        crossings=writer.launches,
+        per_iteration=writer.per_iteration,
+        launches=writer.launches,
+        cause="loop carry",
+        detail="stacked by the loop",
+        opcodes=writer.opcodes,
+        verdict=None,
+        stack=stacked.stack,
+        branches=writer.branches,
+        stacked=stacked,
+    )
 
 
 def _results(names: Flow) -> Iterator[Origin]:
     entry = names.module.computations[names.module.entry]
     for path, _ in leaves(entry.instructions[entry.root].shape):
         yield from names.origins((entry.name, entry.root), path)
+
+
+def _uncopied(names: Flow, origin: Origin) -> tuple[Node, Path]:
+    """The value that a result is, or is a copy of."""
+    while names.instruction(origin.node).opcode in COPIES and (operands := names.instruction(origin.node).operands):
+        before = names.origins((origin.node[0], operands[0]))
+        if len(before) != 1:
+            break
+        origin = before[0]
+    return origin.node, origin.path
 
 
 def _readings(

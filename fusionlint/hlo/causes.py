@@ -93,7 +93,7 @@ RANDOM = re.compile(
 )
 # The write by which a scan stacks its outputs. What its body writes stands in a closed_call; before jax 0.7 a
 # lax.dynamic_update_slice of the user's is called no otherwise.
-_STACKS = re.compile(r"(^|/)while/body/(jit\(dynamic_update_index_in_dim\)/)?dynamic_update_slice$")
+STACKS = re.compile(r"(^|/)while/body/(jit\(dynamic_update_index_in_dim\)/)?dynamic_update_slice$")
 RANDOM_OPCODES = frozenset({"rng", "rng-bit-generator", "rng-get-and-update-state"})
 
 
@@ -177,7 +177,7 @@ def _in_place_update(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     if crossing.left:
         return None
     steps = _steps(crossing, frozenset({"dynamic-update-slice"}))
-    return next((("", step) for step in steps if not _STACKS.search(step.op_name)), None)
+    return next((("", step) for step in steps if not STACKS.search(step.op_name)), None)
 
 
 def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:

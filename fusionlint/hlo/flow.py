@@ -123,20 +123,25 @@ class Flow:
 
     def is_invariant(self, loop: Node, path: Path) -> bool:
         """Whether every iteration of the while `loop` hands element `path` of its carry on as it got it."""
-        computation = self.module.computations[called(self.instruction(loop), "body")]
-        here, at = computation.root, path
-        while True:
-            instruction = computation.instructions[here]
-            other_name = same_value(instruction, at)
-            if other_name is not None:
-                here, at = other_name
-            elif instruction.opcode == "while" and self.is_invariant((computation.name, here), at):
-                here = instruction.operands[0]
-            else:
-                return instruction.opcode == "parameter" and at == path
+        return is_handed_on(self.module, self.instruction(loop), path)
 
     def _root(self, here: Origin, computation: str) -> Origin:
         return replace(here, node=(computation, self.module.computations[computation].root))
+
+
+def is_handed_on(module: hlo.Module, loop: hlo.Instruction, path: Path) -> bool:
+    """Whether every iteration of the while `loop` hands element `path` of its carry on as it got it."""
+    computation = module.computations[called(loop, "body")]
+    here, at = computation.root, path
+    while True:
+        instruction = computation.instructions[here]
+        other_name = same_value(instruction, at)
+        if other_name is not None:
+            here, at = other_name
+        elif instruction.opcode == "while" and is_handed_on(module, instruction, at):
+            here = instruction.operands[0]
+        else:
+            return instruction.opcode == "parameter" and at == path
 
 
 def flow(module: hlo.Module, kernels: Collection[str]) -> Flow:

@@ -59,20 +59,33 @@ def bytes_touched(module: hlo.Module, node: Node, number: int) -> int:
     return min(sum(touched), parameter.shape.nbytes) if touched else parameter.shape.nbytes
 
 
-def updated_in_place(module: hlo.Module, node: Node, path: Path) -> tuple[int, int] | None:
-    """Which of its operands the kernel `node` overwrites a part of, and how many bytes of it, to make element `path` of
-    its result; None where it makes the whole element anew."""
+def update_in_place(
+    module: hlo.Module, node: Node, path: Path
+) -> tuple[hlo.Instruction, Mapping[str, hlo.Instruction]] | None:
+    """The step, among those of its kernel or of its computation, that overwrites a part of something to make element
+    `path` of the result of the kernel `node`; None where it makes the whole element anew."""
     instruction = module.computations[node[0]].instructions[node[1]]
     body = module.body(instruction)
     steps = body.instructions if body else module.computations[node[0]].instructions
     update = steps[body.root] if body else instruction
     if body and path and update.opcode == "tuple":
-        update, path = steps[update.operands[path[0]]], path[1:]
+        update = steps[update.operands[path[0]]]
     while body and update.opcode in SAME_VALUE:
         update = steps[update.operands[0]]
-    if update.opcode not in IN_PLACE:
+    return (update, steps) if update.opcode in IN_PLACE else None
+
+
+def updated_in_place(module: hlo.Module, node: Node, path: Path) -> tuple[int, int] | None:
+    """Which of its operands the kernel `node` overwrites a part of, and how many bytes of it, to make element `path` of
+    its result; None where it makes the whole element anew."""
+    found = update_in_place(module, node, path)
+    if found is None:
         return None
-    number = path[0] if path else 0  # a scatter may have several buffers
+    update, steps = found
+    body = module.body(module.computations[node[0]].instructions[node[1]])
+    of_tuple = body is not None and steps[body.root].opcode == "tuple"
+    rest = path[1:] if of_tuple else path
+    number = rest[0] if rest else 0  # a scatter may have several buffers
     name, size = update.operands[number], _update_bytes(steps, update)
     if body is None:
         return number, size

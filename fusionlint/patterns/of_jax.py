@@ -35,3 +35,13 @@ def is_path_of_jax(path: str, stack: tuple[hlo.Frame, ...], called: Collection[s
 def is_loop_of_jax(path: str, step: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether the loop of that op_name is at the very place where `step` inside is: a user's body has a frame."""
     return any(item.op_name == path and item.stack == step.stack for item in module.every("while"))
+
+
+def path_into_jax(step: hlo.Instruction, loop: str) -> str:
+    """The op_name of `step` as far as into the first function of jax's own inside of the loop of that op_name; "" where
+    it stands in none there."""
+    own = Counter(frame.function.rpartition(".")[2] for frame in step.stack)
+    for found in _JITTED.finditer(step.op_name, len(loop)):
+        if not own[found[1]]:
+            return step.op_name[: found.end()]
+    return ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.at import inside, is_literal
-from fusionlint.patterns.branches import depends_on_input
+from fusionlint.patterns.branch_tests import depends_on_input
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.handed_settings import SETTING, is_constant, is_handed_settings, traces_numbers
 from fusionlint.patterns.values import kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,7 +12,9 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside
 from fusionlint.patterns.branch_tests import is_static_test
 from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
+from fusionlint.patterns.compiled_words import in_bytes, place_of
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.copied_by_branch import copied_by_a_branch
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.functions import Function, function_named
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
@@ -22,9 +25,15 @@ from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
 _DEPTH = 4
+# Bytes of an array that a branch copies: an H100 moves that much in a twentieth of the time that a launch takes.
+_MUCH = 100_000
 _LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
 _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmin", "argmax"))
 
@@ -47,6 +56,19 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         "every step copies the whole buffer through the conditional, where a row of it may change",
         pair=1 if vmapped else 0,
         write="without the cond: x.at[i].set(jnp.where(p, row, x[i])); of a row that takes long a cond around it",
+    )
+
+
+@rule.barrier
+def copied_where_nothing_changes(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A branch in a loop that copies an array to hand it back, where the other goes over it or writes to it."""
+    found = copied_by_a_branch(barrier, module)
+    if found is None or found[1] < _MUCH:
+        return None
+    conditional, size = found
+    return (
+        f"the branch of the cond at {place_of(conditional)} that changes nothing copies all {in_bytes(size)}: "
+        "without the cond, jnp.where(p, new, x); of a write x.at[i].set(jnp.where(p, row, x[i]))"
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +12,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, inside, names_read
 from fusionlint.patterns.calls import brief
+from fusionlint.patterns.compiled_words import in_bytes, place_of
+from fusionlint.patterns.every_turn import is_factorization, is_part, place_apart, same_in_every_turn, same_within
 from fusionlint.patterns.functions import Function
 from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values import kind
@@ -17,6 +21,11 @@ from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+    from fusionlint.hlo.kernels import Kernel
 
 rule = Rule(__name__, harm="fusion")
 
@@ -30,6 +39,8 @@ _DEAR = regex(
 _REDUCES = regex(r"\.(sum|mean|prod|max|min|std|var|norm)$")
 # Measured on an H100: of 12 numbers the reduction fuses with what reads it, of 64 it is a kernel in each step.
 _FEW = 12
+# The page's pair of what a TPU leaves in the loop too.
+_DISTANCES = 1
 # A name of the body seldom stands for more names than this.
 _DEPTH = 4
 
@@ -49,6 +60,45 @@ def same_in_every_step(body: Function, source: Source) -> Iterator[Finding]:
             "every step computes the same value anew",
             write=f"value = {_shown(node, source)} before the loop, and `value` in its body",
         )
+
+
+@rule.barrier
+@rule.barrier(pair=_DISTANCES)
+def made_in_every_turn(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What a kernel in the body of a loop makes of nothing that a turn changes."""
+    found = same_in_every_turn(barrier, module)
+    if found is None:
+        return _made_on_the_way(barrier, module)
+    loop, kernels = found
+    apart = place_apart(barrier, loop, module)
+    file = f"{Path(apart.path).name}:" if apart and apart.path != barrier.stack[0].path else ""
+    what = f"what it is given, made in {file or 'line '}{apart.line}:{apart.column}, is " if apart else ""
+    if is_factorization(barrier, module) and is_part(barrier, module):
+        write = "factor the matrix once before it (jax.scipy.linalg.cho_factor, lu_factor), and solve by the factors"
+    else:
+        write = "compute it once before it"
+    return f"{what}the same in every turn of the loop at {place_of(loop)}: {write} ({_spent(kernels)})"
+
+
+def _made_on_the_way(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A product or a sum in the kernel, where what follows it there is not the same."""
+    found = same_within(barrier, module)
+    if found is None:
+        return None
+    loop, step = found
+    what = f"the {'product' if 'dot' in step.op_name else 'sum'} of line {step.stack[0].line}"
+    return (
+        f"{what}, made here on the way, is the same in every turn of the loop at {place_of(loop)}: compute it before it"
+    )
+
+
+def _spent(kernels: tuple[Kernel, ...]) -> str:
+    """What all that is the same costs the loop."""
+    launches = sum(kernel.launches for kernel in kernels)
+    moved = sum(kernel.launches * (kernel.bytes_read + kernel.bytes_written) for kernel in kernels)
+    often = " a turn" if any(kernel.per_iteration for kernel in kernels) else ""
+    who = f"{len(kernels)} such kernels in it" if len(kernels) > 1 else "one such kernel in it"
+    return f"{who}, {launches} {'launches' if launches > 1 else 'launch'}, {in_bytes(moved)}{often}"
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, is_whole
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.every_turn import is_own_scan
 from fusionlint.patterns.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.readers import bounds, first_uses, value_of
 from fusionlint.rule import Rule
@@ -35,6 +36,9 @@ _REDUCTIONS = {
 }
 # An attribute of an array is read of the stacked array, not of a field that holds one.
 _OF_ARRAYS = frozenset(("T", "mT", "shape", "dtype", "ndim", "size", "at", "real", "imag"))
+
+# Bytes: an H100 writes that much in a thirtieth of the time that a launch takes, and a step's copy takes a launch.
+_MUCH = 100_000
 
 # "last", or the name of a reduction.
 Part = str
@@ -75,6 +79,28 @@ def stored_by_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
         if not (cut or summed):
             return None
     return "keep the last output, or the running sum, in the scan's carry instead of its outputs"
+
+
+@rule.barrier
+def stacked_although_the_same(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What a scan stacks in every turn, and no turn changes."""
+    stacked = barrier.stacked
+    if stacked is None or stacked.shape.nbytes * barrier.launches < _MUCH or not is_own_scan(stacked.loop, module):
+        return None
+    _, *dims = stacked.shape.dims
+    what = f"`{stacked.given}`" if stacked.given else "an output"
+    often = f"all {stacked.turns} turns" if stacked.turns else "every turn"
+    shape = f"{stacked.shape.dtype}[{','.join(map(str, dims))}]"
+    return f"{what}, {shape}, is the same in {often}, and stacked in each: return it once, beside the scan's outputs"
+
+
+@rule.barrier
+def stacked_and_returned_twice(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What a scan stacks, and the program returns more than once: each time more is a copy of the whole."""
+    size = value_of(barrier, module).shape.nbytes
+    if barrier.detail != "read after the loop" or barrier.returned < 2 or size < _MUCH:
+        return None
+    return f"the stacked output is returned {barrier.returned} times, all but once as a copy: return it once"
 
 
 def _accumulated(reductions: list[str]) -> str:

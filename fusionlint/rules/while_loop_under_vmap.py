@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_in
 from fusionlint.patterns.branches import written_by
+from fusionlint.patterns.chosen_whole import chosen_whole
+from fusionlint.patterns.compiled_words import in_bytes, place_of
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.loop_bodies import bodies_of, is_small
@@ -22,6 +25,10 @@ from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
 _KEY = regex(r"(^|_)(key|rng|prng)s?(_|$)")
@@ -29,6 +36,10 @@ _STEP = regex(r"(^|_)step(_env)?$")
 # Whose step it is, or what it is handed, where it is an environment's.
 _OF_A_GAME = regex(r"(^|[._])(env|envs|environment|game|action|actions)(_|$)")
 _EPISODES = 1
+# Bytes of an array that is written to: an H100 moves that much several times in the time that a launch takes.
+_MUCH = 100_000
+# How many times more it has than is written to it.
+_WHOLE = 8
 
 
 @rule.source("Call", calls=(WHILE,))
@@ -89,6 +100,20 @@ def _vectorized(node: cst.Call, functions: list[Function], test: Function, sourc
             "vectorized, this loop runs until the slowest is done, and chooses the whole carry in each turn",
             write=_advice(is_search and not written, source),
         )
+
+
+@rule.barrier(pair=_EPISODES)
+def written_to_and_chosen_whole(barrier: Barrier, module: hlo.Module) -> str | None:
+    """An array that a vectorized loop carries, of which each turn writes a small part."""
+    found = chosen_whole(barrier, module)
+    if found is None or found.whole < max(_MUCH, _WHOLE * found.written):
+        return None
+    where, whole, part = place_of(found.loop), in_bytes(found.whole), in_bytes(found.written)
+    return (
+        f"vectorized, the loop at {where} copies {whole} in every turn and chooses all of it between old and new, "
+        f"for {part} that are written: write one loop around a `jax.vmap` of a turn, while any goes on; "
+        "where one is over, write what is there already"
+    )
 
 
 def _advice(is_search: bool, source: Source) -> str:
