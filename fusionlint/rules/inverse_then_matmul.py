@@ -15,7 +15,7 @@ from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.factored import is_inverse_for_a_product, rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, side_of_factor, small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, few_rows, side_of_factor
 from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
@@ -75,7 +75,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or is_one_of_several(node, source, *_SOLVES) or is_concrete(node, source):
         return
     matrix = node.args[0].value
-    if small_matrix(matrix, source) is not None or _is_said_to_be_small(matrix, source):
+    if few_rows(matrix, source) is not None or _is_said_to_be_small(matrix, source):
         return  # solving is no less than inverting: small-linear-algebra says what is
     if _is_of_rows(found, source) if found.is_right else _is_of_points(found.other, source):
         return
