@@ -73,6 +73,9 @@ def _mask(write: Write, source: Source) -> cst.BaseExpression | None:
     masks = [part for part in write.index if isinstance(part, cst.BaseExpression) and _is_mask(part, source, _DEPTH)]
     others = (part for part in write.index if part not in masks)
     is_plain = all(isinstance(part, cst.Slice) or is_whole(part) for part in others)
+    if masks and isinstance(masks[0], cst.Name) and source.parameter(masks[0]) is not None:
+        # What is called so and only written by may be places: those may be traced.
+        is_plain = is_plain and write.value is not None and _reads_there(write.value, write, source)
     return masks[0] if len(masks) == 1 and is_plain and write.method != "apply" else None
 
 
