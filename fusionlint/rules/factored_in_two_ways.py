@@ -13,7 +13,7 @@ from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
 from fusionlint.patterns.functions import Function
-from fusionlint.patterns.matrices import small_matrix
+from fusionlint.patterns.matrices import few_rows
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -63,7 +63,7 @@ def _answers(node: cst.CSTNode, source: Source) -> dict[str, bool]:
 def _is_loud(first: Factored, source: Source) -> bool:
     if not source.is_traced(first.call) or is_idle(source.project, source.place(first.call)):
         return False
-    return small_matrix(first.matrix, source) is None and not is_concrete(first.call, source)
+    return few_rows(first.matrix, source) is None and not is_concrete(first.call, source)
 
 
 def _looks_for_nan(body: Function, source: Source) -> bool:

@@ -15,7 +15,7 @@ from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.factored import is_inverse_for_a_product, rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, is_small_matrix, side_of_factor
+from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, few_rows, is_small_matrix, side_of_factor
 from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
@@ -139,8 +139,8 @@ def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> t
 def _is_better_inverted(matrix: cst.BaseExpression, source: Source) -> bool:
     """Whether solving is no less than inverting, of a few numbers, of which small-linear-algebra says what is; or the
     inverse may be made once, where the matrix is."""
-    is_small = is_small_matrix(matrix, source) or _is_said_to_be_small(matrix, source)
-    return is_small or _is_kept_by_another(matrix, source)
+    is_written_out = is_small_matrix(matrix, source) or few_rows(matrix, source) is not None
+    return is_written_out or _is_said_to_be_small(matrix, source) or _is_kept_by_another(matrix, source)
 
 
 def _is_kept_by_another(matrix: cst.BaseExpression, source: Source) -> bool:

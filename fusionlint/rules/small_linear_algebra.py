@@ -1,4 +1,4 @@
-"""A library's factorization of a matrix of two or three rows, `jnp.linalg.solve(jnp.array([[a, b], [c, d]]), r)`, and
+"""A library's factorization of a matrix of two to five rows, `jnp.linalg.solve(jnp.array([[a, b], [c, d]]), r)`, and
 numbers that go through an array for a product: `x, y = jnp.dot(jnp.array([[a, b], [c, d]]), jnp.array([p, q]))`."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fusionlint.patterns.calls import argument
 from fusionlint.patterns.choice import listed
 from fusionlint.patterns.elementwise import is_worked_on, worked_on
 from fusionlint.patterns.factored import rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, few_rows, small_matrix
 from fusionlint.patterns.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
@@ -30,21 +30,29 @@ rule = Rule(__name__, harm="fusion")
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
 
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
+_ADJUGATE = "the inverse written out, [[d, -b], [-c, a]] over a * d - b * c, times the right-hand side"
+_ELIMINATION = "the elimination in Python, over rows that are lists of entries: arithmetic that fuses, without pivots"
 
 
 @rule.source("Call", calls=_CALLS)
 def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """The matrix is written out row by row, two by two or three by three."""
+    """The matrix is made row by row, of two to five."""
     if not source.calls(node, *_CALLS) or not source.is_traced(node):
         return
-    rows = small_matrix(argument(node, 0, "a"), source)
-    if rows is None:
+    matrix = argument(node, 0, "a")
+    n = few_rows(matrix, source)
+    if n is None:
         return
-    n = len(rows)
+    rows = small_matrix(matrix, source)
+    if n == 2:
+        write = _written_out(rows, source) if rows is not None else _ADJUGATE
+    else:
+        write = "the cofactors by jnp.cross of the rows, over the determinant" if n == 3 else _ELIMINATION
     yield source.finding(
         node,
         f"a {n} by {n} matrix goes through a library's factorization: several launches for a few products",
-        write=_written_out(rows, source) if n == 2 else "the cofactors by jnp.cross of the rows, over the determinant",
+        write=write,
+        pair=0 if n <= 3 else 2,
     )
 
 
@@ -61,7 +69,7 @@ def part_of_a_small_factorization(barrier: Barrier, module: hlo.Module) -> str |
 def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:
     (a, b), (c, d) = [[source.code(entry) for entry in row] for row in rows]
     if not all(text.isidentifier() for text in (a, b, c, d)):
-        return "the inverse written out, [[d, -b], [-c, a]] over a * d - b * c, times the right-hand side"
+        return _ADJUGATE
     jnp = source.alias("jax.numpy") or "jnp"
     return f"the inverse {jnp}.array([[{d}, -{b}], [-{c}, {a}]]) / ({a} * {d} - {b} * {c}), and products with it"
 

@@ -13,7 +13,7 @@ from fusionlint.patterns.annotations import axes_said
 from fusionlint.patterns.at import constant, inside
 from fusionlint.patterns.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, small_matrix
+from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, few_rows
 from fusionlint.patterns.options import as_given
 from fusionlint.patterns.quadratic import is_of, is_quadratic
 from fusionlint.rule import Rule
@@ -120,7 +120,7 @@ def _has_a_determinant(solve: cst.Call, matrix: cst.BaseExpression, source: Sour
 def _is_small(matrix: cst.BaseExpression, source: Source) -> bool:
     """Whether a matrix is seen to be two by two or three by three: small-linear-algebra says what to do with those."""
     axes = axes_said(matrix, source) if isinstance(matrix, cst.Name) else None
-    return small_matrix(matrix, source) is not None or (axes is not None and axes[-1] in _SMALL)
+    return few_rows(matrix, source) is not None or (axes is not None and axes[-1] in _SMALL)
 
 
 def _meant(node: cst.BaseExpression, source: Source) -> cst.BaseExpression:
