@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -20,18 +21,26 @@ from fusionlint.patterns.branches import (
     writes,
 )
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.conditionals import buffers_around, conditionals_at, is_in_a_loop
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
+from fusionlint.patterns.readers import value_of
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# Bytes of a buffer that nobody minds to copy.
+_LARGE = 4096
 _DEPTH = 4
 _LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
 _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmin", "argmax"))
@@ -72,6 +81,20 @@ def buffer_moved_by_a_conditional(node: cst.Call, source: Source) -> Iterator[Fi
         write="a ring: places = (start + jnp.arange(len(new))) % len(buffer), and buffer.at[places].set(new); "
         "what is read counts its places like that too",
     )
+
+
+@rule.barrier
+def buffer_in_and_out(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A buffer that a conditional in a loop takes, to write a piece of it or to hand it back."""
+    shape = value_of(barrier, module).shape
+    if barrier.cause not in ("conditional", "copy") or shape.nbytes < _LARGE:
+        return None
+    if barrier.detail == "of an argument that is not donated":
+        return None  # which a loop copies before it writes to it, whatever the conditional does
+    for one in conditionals_at(barrier, module):
+        if any(buffer.dims == shape.dims for buffer in buffers_around(one, module)) and is_in_a_loop(one, module):
+            return "let the buffer out of the cond: x.at[i].set(jnp.where(p, row, x[i])), which is written in place"
+    return None
 
 
 def _is_step(node: cst.Call, source: Source) -> bool:
