@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
     from fusionlint.hlo.barriers import Barrier
 
+_WHOLE_NUMBERS = ("s32", "s64", "u32")
+
 
 def scatters_at(barrier: Barrier, module: hlo.Module) -> Iterator[Made]:
-    """The scatters that made the value, take it, or take their places from it; not one that only stands in a kernel
-    that reads the value for something else."""
+    """The scatters that made the value, or take it, as their array or for their places; not one that only stands in a
+    kernel that reads the value for something else, or that makes places of it."""
     here = module.computations[barrier.computation]
     value = value_of(barrier, module).shape
     for name in (barrier.writer, *barrier.readers):
         item = here.instructions.get(name)
         for made in steps_in(item, here, module, "scatter") if item is not None else ():
             is_array = value.dims == made.step.shape.dims
-            is_of_places = name != barrier.writer and value.dtype in ("s32", "s64", "u32")
+            is_there = made.step.stack == barrier.stack  # the scatter is why it crosses memory
+            is_of_places = is_there and name != barrier.writer and value.dtype in _WHOLE_NUMBERS
             if len(made.step.operands) == 3 and (is_array or is_of_places) and not is_of_jax(made.step):
                 yield made
 

@@ -69,7 +69,7 @@ def one_of_each_row(barrier: Barrier, module: hlo.Module) -> str | None:
     """What goes into a scatter of one number in each row of a new matrix, or comes out of it."""
     if not any(is_one_of_each_row(scatter, module) for scatter in scatters_at(barrier, module)):
         return None
-    return "jax.nn.one_hot, or a comparison of the places with jnp.arange: it fuses with what reads it"
+    return "jnp.where(jnp.arange(n) == i, new, old), of ones in zeros jax.nn.one_hot: it fuses with what reads it"
 
 
 def _of_ones(write: Write, source: Source) -> list[Finding]:
