@@ -41,7 +41,8 @@ def is_of_call(step: hlo.Instruction, called: Collection[str]) -> bool:
     _, *inner = _JITTED.findall(step.op_name) or [""]
     asked_for = next((name for name in inner if name in called), None)
     own = (frame.function.rpartition(".")[2] for frame in step.stack)
-    return asked_for is not None and asked_for not in own and not is_of_jax(step, called)
+    is_theirs = bool(step.stack) and asked_for is not None and asked_for not in own
+    return is_theirs and not is_of_jax(step, called)
 
 
 def is_loop_of_jax(path: str, step: hlo.Instruction, module: hlo.Module) -> bool:

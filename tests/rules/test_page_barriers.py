@@ -26,6 +26,7 @@ KNOWN = {
     "diag-then-matmul": {0: "gc", 1: "gc"},
     "independent-permutation": {0: "gtc"},
     "log-softmax-then-pick": {0: "gc"},
+    "nonzero-as-mask": {0: "gc", 3: "gc"},
     "one-hot-by-at-set": {0: "gc"},
     "one-hot-matmul": {0: "gc", 2: "gc"},
     "roll-then-set": {0: "gtc", 1: "tc", 2: "t"},
