@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
 
 _JITTED = regex(r"\bjit\(([^()]+)\)")
+# What is explained is a jitted function under a transform, jax.vmap(env.step): both are called like that function.
+_TRANSFORMED = regex(r"jit\(([^()]+)\)/(?:\w+\()+jit\(\1\)")
 
 
 def is_of_jax(step: hlo.Instruction, called: Collection[str] = ()) -> bool:
@@ -28,8 +30,19 @@ def is_path_of_jax(path: str, stack: tuple[hlo.Frame, ...], called: Collection[s
     entry, *inner = _JITTED.findall(path) or [""]
     asked_for = next((number for number, name in enumerate(inner) if name in called), len(inner))
     # The function that is explained has a frame too, of whatever name: one of jax's may be called the same.
-    own = Counter(frame.function.rpartition(".")[2] for frame in stack) - Counter([entry])
+    own = Counter(frame.function.rpartition(".")[2] for frame in stack)
+    own -= Counter(() if _TRANSFORMED.match(path) else (entry,))
     return bool(stack) and bool(Counter(inner[:asked_for]) - own)
+
+
+def is_of_call(step: hlo.Instruction, called: Collection[str]) -> bool:
+    """Whether `step` stands in a function of jax's of one of the names `called`, which the user called. A jitted
+    function of the user's own that is called the same is none."""
+    _, *inner = _JITTED.findall(step.op_name) or [""]
+    asked_for = next((name for name in inner if name in called), None)
+    own = (frame.function.rpartition(".")[2] for frame in step.stack)
+    is_theirs = bool(step.stack) and asked_for is not None and asked_for not in own
+    return is_theirs and not is_of_jax(step, called)
 
 
 def is_loop_of_jax(path: str, step: hlo.Instruction, module: hlo.Module) -> bool:

@@ -80,14 +80,14 @@ def shifts(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     item = computation.instructions[name]
     body = module.body(item)
     for step in module.work_of(item):
-        for operand, axis, place in _parts(step, body or computation) if joins(step, module) else ():
+        for operand, axis, place in parts_joined(step, body or computation) if joins(step, module) else ():
             part = _made(operand, item, body, computation)
             if part.opcode == "slice" and place != int(re.findall(r"\[(\d+):", part.attributes["slice"])[axis]):
                 return True
     return False
 
 
-def _parts(joined: hlo.Instruction, body: hlo.Computation) -> Iterator[tuple[str, int, int]]:
+def parts_joined(joined: hlo.Instruction, body: hlo.Computation) -> Iterator[tuple[str, int, int]]:
     """What is joined, along which axis, and where it comes to stand."""
     if joined.opcode == "pad":
         (name, _), around = joined.operands, re.findall(r"(?:^|x)(-?\d+)_", joined.attributes["padding"])

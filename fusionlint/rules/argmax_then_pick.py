@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.found_and_picked import is_picked
 from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.picked import picks
@@ -17,6 +19,10 @@ from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -58,6 +64,14 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
             edits=_edits(pick.node, text, source),
             pair=_THERE if is_there else 0,
         )
+
+
+@rule.barrier
+def found_and_picked(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The place that a search has found, for the element there; or the array, which is written for that."""
+    if not is_picked(barrier, module):
+        return None
+    return "jnp.max or jnp.min of the array in place of reading it at the argmax or argmin: both are one reduction"
 
 
 def _is_in_memory(array: cst.Name, source: Source) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -22,9 +23,14 @@ from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_
 from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.stands import Stands, stands
+from fusionlint.patterns.written import are_blocks
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -85,6 +91,14 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         write=advice_for_a_loop(write, node, source),
         pair=_pair_of_a_loop(write, node, source),
     )
+
+
+@rule.barrier
+def block_after_block(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What one write of a block leaves for the next."""
+    if not are_blocks(barrier, module):
+        return None
+    return "put the blocks together at once: jnp.block, jnp.concatenate, or jax.scipy.linalg.block_diag"
 
 
 def _may_be_gathered(write: Write, loop: cst.For, source: Source) -> bool:

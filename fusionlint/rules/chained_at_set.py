@@ -17,6 +17,7 @@ from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.for_one_caller import is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.for_traces import is_for_traces
+from fusionlint.patterns.links import are_pieces_of_a_chain, chain_of, is_cut_to_be_written, made_by
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.paths import go_through_ifs
@@ -51,6 +52,7 @@ from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop, is
 from fusionlint.patterns.writes.ragged import are_of_their_own, is_ragged
 from fusionlint.patterns.writes.windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.writes.words import BEHIND_IFS
+from fusionlint.patterns.written import are_columns
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -63,10 +65,14 @@ rule = Rule(__name__, harm="fusion")
 
 # A setting of that name has pieces made one by one, lest all of them be there at once.
 _MEMORY = regex(r"memory")
+_BY_A_MASK = "write all places at once: one jnp.where, with a mask of the places"
+_OF_WRITES = ("scatter", "in-place update")
 # An update in place, and the look at what stood there, which stays where the index is outside.
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 # What a scatter is made with, "parameter" of what it writes as it is: the method of `.at[...]`.
 _METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
+# These are written where several may be at one place: of two of them no one write makes what both do.
+_FOR_WHAT_MEETS = frozenset(("min", "max"))
 
 
 @rule.source("Call", calls=WRITES)
@@ -147,14 +153,17 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
 @rule.barrier
 def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) -> str | None:
     """What one scatter has written and another kernel's scatter writes to again, or an update in place of one slice
-    that XLA has made of either."""
+    that XLA has made of either; and the places and values that only such scatters take."""
     if barrier.writer in barrier.readers:
         return None  # one write in each step of a loop, whatever else looks at the array
     uses = [*first_uses(barrier, module)]
-    if not uses:
+    if not uses or are_columns(barrier, module):
         return None
-    told = _by_one_scatter if barrier.opcodes[-1:] == ("scatter",) else _by_a_mask
-    return told(barrier, uses, module)
+    if barrier.opcodes[-1:] == ("scatter",):
+        return _by_one_scatter(barrier, uses, module)
+    if barrier.cause == "in-place update" and are_pieces_of_a_chain(barrier, module):
+        return "write all pieces at once: jnp.stack or jnp.concatenate of them, or one jnp.where with a mask"
+    return _by_a_mask(barrier, uses, module) or _for_one_of_several(barrier, module)
 
 
 def _by_one_scatter(barrier: Barrier, uses: Sequence[hlo.Instruction], module: hlo.Module) -> str | None:
@@ -162,27 +171,36 @@ def _by_one_scatter(barrier: Barrier, uses: Sequence[hlo.Instruction], module: h
     if any(use.opcode != "scatter" or use.shape.dims != dims for use in uses):
         return None
     own = [s for s in module.work_of(writer_of(barrier, module)) if s.opcode == "scatter" and not is_of_jax(s)]
-    methods = {_method(step, module) for step in (*own, *uses)}
-    if len(methods) != 1:  # what is set and what is added is no one scatter
+    methods = {made_by(step, module) for step in (*own, *uses)}
+    # What is set and what is added is no one scatter.
+    return _at_once(methods.pop()) if len(methods) == 1 else None
+
+
+def _for_one_of_several(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A place, or what comes there, that is made by a kernel of its own for writes one after the other."""
+    place = chain_of(barrier, module) if barrier.cause in _OF_WRITES else None
+    if place is None:
         return None
-    return f"write all places at once: one .at[indices].{methods.pop()}(values), with arrays of indices"
+    return _at_once(place.method) if place.method else _BY_A_MASK
+
+
+def _at_once(method: str) -> str:
+    return f"write all places at once: one .at[indices].{method}(values), with arrays of indices"
 
 
 def _by_a_mask(barrier: Barrier, uses: Sequence[hlo.Instruction], module: hlo.Module) -> str | None:
-    if any(use.opcode not in _OF_ONE_SLICE for use in uses):
-        return None  # something needs the array in between
     dims, here = value_of(barrier, module).shape.dims, module.computations[barrier.computation]
+    if any(use.opcode not in _OF_ONE_SLICE and not is_cut_to_be_written(use, here, module) for use in uses):
+        return None  # something needs the array in between
+    beside = {
+        name for reader in barrier.readers if reader in here.instructions for name in here.instructions[reader].operands
+    }
+    if any(_slices_set(name, dims, here, module) for name in beside - {barrier.value}):
+        return None  # what is written next is made of another piece
     written = _slices_set(barrier.writer, dims, here, module)
     if not any(written & _slices_set(name, dims, here, module) for name in barrier.readers):
         return None
-    return "write all places at once: one jnp.where, with a mask of the places"
-
-
-def _method(scatter: hlo.Instruction, module: hlo.Module) -> str:
-    """Of `.at[...]` the one that made it."""
-    from fusionlint.hlo.lost import made_with
-
-    return _METHODS.get(made_with(module, scatter), "apply")
+    return _BY_A_MASK
 
 
 def _slices_set(

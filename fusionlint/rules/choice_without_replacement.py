@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -14,15 +15,23 @@ from fusionlint.patterns.choice import CHOICE, is_drawn_once, is_one, written_sh
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.lengths import are_equal
+from fusionlint.patterns.of_jax import is_of_call
 from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.readers import sliced_to, sorts_of, value_of
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# Of more than a fourth of all a `top_k` is a sort, too.
+_PART = 4
 _PERMUTATION = "jax.random.permutation"
 _POPULATION = regex(r"^_?(pop|population|ensemble)_?size$")
 # A name seldom stands for more names than this.
@@ -96,6 +105,22 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
         shape = f"({source.code(count)},)"
         write = _few(k, n, shape, among, source)
         yield source.finding(node, "everything is permuted to draw a part of it", write=write, pair=1)
+
+
+@rule.barrier
+def permuted_for_a_few(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A whole permutation of which a few are kept."""
+    if not any(is_of_call(sort, ("_shuffle",)) for sort in sorts_of(barrier, module)):
+        return None
+    kept = sliced_to(barrier, module)
+    if kept is None or _PART * kept > value_of(barrier, module).shape.dims[-1]:
+        return None
+    if kept == 1:
+        return "jax.random.randint for one of them, or jax.random.choice of one: nothing is permuted"
+    return (
+        f"lax.top_k(jax.random.uniform(key, (n,)), {kept})[1] in place of a whole permutation, or jax.random.randint "
+        "where two may be alike"
+    )
 
 
 def _is_distinct(node: cst.Call, source: Source) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,8 +22,13 @@ from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.heavy import is_beside_a_solver
 from fusionlint.patterns.writes.words import FIRST
+from fusionlint.patterns.written import are_columns
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -80,6 +86,14 @@ def entries_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         write=first + stack,
         pair=1,
     )
+
+
+@rule.barrier
+def column_after_column(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What one write of a column leaves for the next."""
+    if not are_columns(barrier, module):
+        return None
+    return "one jnp.stack of the columns, axis=-1, with those that are kept as they are"
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str:

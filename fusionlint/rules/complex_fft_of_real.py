@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,8 +12,13 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements, inside, is_whole, names_in, names_read
 from fusionlint.patterns.calls import argument, as_argument
 from fusionlint.patterns.elementwise import worked_on
+from fusionlint.patterns.spectra import is_of_real_data, is_read_by_half, kernels_of_real_data, transforms
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -68,6 +74,25 @@ def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
         "real: it returns the first n // 2 + 1",
         pair=1,
     )
+
+
+@rule.barrier
+def there_and_back(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory between transforms of real data and the real part of the one back."""
+    if barrier.writer not in kernels_of_real_data(barrier, module):
+        return None
+    return "jnp.fft.rfft and irfft (rfft2, rfftn) in place of fft and ifft: the data is real, and half of it is enough"
+
+
+@rule.barrier(pair=1)
+def half_of_a_spectrum(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A transform of real data of which half is read, and what it is given."""
+    here = module.computations[barrier.computation]
+    for one in transforms(here, "FFT"):
+        beside = {one.step.name, one.operand(0, module).kernel.name}
+        if barrier.writer in beside and is_of_real_data(one, module) and is_read_by_half(one, module):
+            return "jnp.fft.rfft in place of half of an fft: the data is real"
+    return None
 
 
 def _size(kind: str, inverse: cst.Call, forward: cst.Call, source: Source) -> str:

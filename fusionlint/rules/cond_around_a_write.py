@@ -14,6 +14,7 @@ from fusionlint.patterns.branch_tests import is_static_test
 from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
 from fusionlint.patterns.compiled_words import in_bytes, place_of
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.conditionals import buffers_around, conditionals_at, is_in_a_loop
 from fusionlint.patterns.copied_by_branch import copied_by_a_branch
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.functions import Function, function_named
@@ -21,6 +22,7 @@ from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodi
 from fusionlint.patterns.moved import moves_a_buffer
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.predicates import is_of_python
+from fusionlint.patterns.readers import value_of
 from fusionlint.patterns.under import under_loop, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
+# Bytes of a buffer that nobody minds to copy.
+_LARGE = 4096
 _DEPTH = 4
 # Bytes of an array that a branch copies: an H100 moves that much in a twentieth of the time that a launch takes.
 _MUCH = 100_000
@@ -86,6 +90,20 @@ def buffer_moved_by_a_conditional(node: cst.Call, source: Source) -> Iterator[Fi
         write="a ring: places = (start + jnp.arange(len(new))) % len(buffer), and buffer.at[places].set(new); "
         "what is read counts its places like that too",
     )
+
+
+@rule.barrier
+def buffer_in_and_out(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A buffer that a conditional in a loop takes, to write a piece of it or to hand it back."""
+    shape = value_of(barrier, module).shape
+    if barrier.cause not in ("conditional", "copy") or shape.nbytes < _LARGE:
+        return None
+    if barrier.detail == "of an argument that is not donated":
+        return None  # which a loop copies before it writes to it, whatever the conditional does
+    for one in conditionals_at(barrier, module):
+        if any(buffer.dims == shape.dims for buffer in buffers_around(one, module)) and is_in_a_loop(one, module):
+            return "let the buffer out of the cond: x.at[i].set(jnp.where(p, row, x[i])), which is written in place"
+    return None
 
 
 def _is_step(node: cst.Call, source: Source) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -24,6 +25,7 @@ from fusionlint.patterns.branches import (
 )
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.cheap import is_cheap
+from fusionlint.patterns.conditionals import conditionals_at, hands_on, is_choice_of_arrays
 from fusionlint.patterns.environments import in_environment
 from fusionlint.patterns.finished import chooses_what_is_there, computed_for
 from fusionlint.patterns.first_step import asks_a_counter, asks_for_first_step
@@ -39,8 +41,13 @@ from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+_WHERE = "jnp.where computes both, and fuses with all around it: of a tree jax.tree.map of it, in place of the cond"
 # So far above a conditional is said what it costs, and how that is said.
 _ABOVE = 6
 _ORDER = regex(r"\bO\([^)]+\)")
@@ -109,6 +116,34 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=str(where) if where is not None else of_fields(found, source.alias("jax.numpy") or "jnp") or plain,
         edits=(in_place_of(node, where, source),) if where is not None else (),
     )
+
+
+@rule.barrier
+def handed_on_or_cheap(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes in and out of a conditional of which one branch hands on what it is given."""
+    is_one = any(
+        is_choice_of_arrays(one, module, dear=False) and hands_on(one, module) for one in _conditionals(barrier, module)
+    )
+    return _WHERE if is_one else None
+
+
+@rule.barrier(pair=1)
+def computed_either_way(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same where both branches compute: a GPU makes a choice of it by itself."""
+    is_one = any(
+        is_choice_of_arrays(one, module) and not hands_on(one, module) for one in _conditionals(barrier, module)
+    )
+    return _WHERE if is_one else None
+
+
+@rule.barrier(pair=3)
+def chosen_on_an_accelerator(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of what takes a CPU longer to compute than to skip."""
+    return _WHERE if any(is_choice_of_arrays(one, module) for one in _conditionals(barrier, module)) else None
+
+
+def _conditionals(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
+    return conditionals_at(barrier, module) if barrier.cause in ("conditional", "copy") else iter(())
 
 
 def _is_weighed(node: cst.CSTNode, source: Source) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -15,14 +15,22 @@ from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements,
 from fusionlint.patterns.calls import argument, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES
+from fusionlint.patterns.of_jax import is_of_call
+from fusionlint.patterns.readers import readers_of, value_of, writer_of
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# The product with a matrix of so few rows XLA writes out.
+_FEW_ROWS = 4
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagflat")
 # What makes a matrix: of one, `jnp.diag` is its diagonal.
 _MATRICES = tuple(
@@ -82,6 +90,27 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"{a} * {v}" if product.is_right else f"{v}[:, None] * {a}, or {v} * {a} where that is a vector",
         pair=0 if _product(product.whole, source) is None else 1,
     )
+
+
+@rule.barrier
+def diagonal_for_products(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A matrix of zeros but for its diagonal that nothing reads but products."""
+    dims = value_of(barrier, module).shape.dims
+    if len(dims) != 2 or dims[0] != dims[1] or dims[0] <= _FEW_ROWS:
+        return None
+    made = [step for step in module.work_of(writer_of(barrier, module)) if is_of_call(step, ("diag", "_diag"))]
+    # A diagonal beside the middle one is put there by a pad.
+    if not any(step.opcode == "select" and step.shape.dims == dims for step in made):
+        return None
+    if any(step.opcode == "pad" for step in made) or not all(
+        _multiplies(one, module) for one in readers_of(barrier, module)
+    ):
+        return None
+    return "multiply the rows, v[:, None] * a, or the columns, a * v, in place of a product with jnp.diag(v)"
+
+
+def _multiplies(kernel: hlo.Instruction, module: hlo.Module) -> bool:
+    return any(step.op_name.rpartition("/")[2] == "dot_general" for step in module.work_of(kernel))
 
 
 def _first_factor(node: cst.Call, name: cst.Name | None, source: Source) -> cst.BaseExpression | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,12 +12,20 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import TO_ARRAY
 from fusionlint.patterns.calls import argument, as_argument, brief
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.of_jax import is_of_call
+from fusionlint.patterns.readers import sorts_of, value_of
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# Of more in a row so many meet that a second sort is none too many.
+_LONG_ROW = 4096
 _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
 # What settings are called that say how many.
@@ -39,6 +48,22 @@ def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
         "all rows are sorted several times, lest two numbers drawn for the whole array meet: for a row once will do",
         write=_sorted_once(node, source),
     )
+
+
+@rule.barrier
+def rows_sorted_again(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Rows that are permuted each by itself, by sorts of all of them one after the other."""
+    dims = value_of(barrier, module).shape.dims
+    if "sort" not in barrier.opcodes or len(dims) < 2 or dims[-1] > _LONG_ROW:
+        return None
+    rounds = [
+        sort
+        for sort in module.every("sort")
+        if sort.stack == barrier.stack and is_of_call(sort, ("_shuffle",)) and "vmap(" not in sort.op_name
+    ]
+    if len(rounds) < 2 or not any(sort in rounds for sort in sorts_of(barrier, module)):
+        return None
+    return "one lax.sort_key_val(jax.random.bits(key, x.shape), x): elements meet in their own row alone"
 
 
 def _is_one_row(node: cst.Call, source: Source) -> bool:

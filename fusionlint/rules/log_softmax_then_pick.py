@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import constant, elements
+from fusionlint.patterns.behind import is_number, steps_in
 from fusionlint.patterns.calls import argument, brief, is_handed_to
+from fusionlint.patterns.of_jax import is_of_call
 from fusionlint.patterns.picked import is_same_axis
+from fusionlint.patterns.readers import first_uses, value_of, writer_of
 from fusionlint.patterns.softmax import LOG_SOFTMAX
 from fusionlint.patterns.under import under_gradient
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+_OF_GRADIENT = "transpose(jvp("
 _TAKE = "jax.numpy.take_along_axis"
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagonal", "jax.numpy.trace")
 # What is differentiated by somebody else, by the names of functions, classes and modules.
@@ -45,6 +54,23 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         "all logits are normalised, and kept for the gradient, for the few that are picked",
         write=f"pick from {x} itself, and subtract {jax}.nn.logsumexp({x}, axis={along}{kept})",
     )
+
+
+@rule.barrier
+def gradient_of_a_pick(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The gradient of a few numbers, scattered into zeros for the gradient of the log-softmax that they were of."""
+    here = module.computations[barrier.computation]
+    made = (
+        one
+        for one in steps_in(writer_of(barrier, module), here, module, "scatter")
+        if one.step.shape.dims == value_of(barrier, module).shape.dims and _OF_GRADIENT in one.step.op_name
+    )
+    uses = [*first_uses(barrier, module)]
+    if not uses or not any(is_number(one.operand(0, module), module) for one in made):
+        return None  # scattered into the gradient of what else reads the log-softmax
+    if not all(_OF_GRADIENT in use.op_name and is_of_call(use, ("log_softmax",)) for use in uses):
+        return None
+    return "jax.nn.logsumexp(logits, axis=-1) less the logits that are picked: the gradient is no whole array of zeros"
 
 
 def _is_taken_along(read: cst.CSTNode, source: Source) -> bool:

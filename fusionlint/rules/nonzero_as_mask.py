@@ -4,17 +4,25 @@ what the mask itself says: its first hit, or none, a sum over the hits, all rows
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import constant, elements, is_literal, is_none
+from fusionlint.patterns.behind import is_number
 from fusionlint.patterns.calls import argument, as_operand, beside, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.known_values import DEPTH, Reader
+from fusionlint.patterns.of_jax import is_of_call
+from fusionlint.patterns.scattered import scatters_at
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -150,6 +158,20 @@ def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
         write="(x[:, None] == jnp.arange(n)).any(0), the values that are there, where these are small integers",
         pair=1,
     )
+
+
+@rule.barrier
+def counted_for_the_first(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What jax.numpy.nonzero scatters to find one place: it clips running sums of the mask, and counts them."""
+    for scatter in scatters_at(barrier, module):
+        step, shape = scatter.step, scatter.step.shape
+        if shape.dtype != "s32" or shape.dims[-1:] != (1,) or not step.op_name.endswith("/scatter-add"):
+            continue
+        clips = (one for one in module.every("maximum") if one.stack == step.stack)
+        is_clipped = any(is_of_call(one, ("clip",)) for one in clips)
+        if is_clipped and all(is_number(scatter.operand(number, module), module) for number in (0, 2)):
+            return "jnp.argmax of the mask: the place of the first hit, 0 where there is none"
+    return None
 
 
 def _is_printed(node: cst.CSTNode, source: Source) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -27,6 +28,7 @@ from fusionlint.patterns.mapped import counts_elements
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_same_at
+from fusionlint.patterns.scattered import is_one_of_each_row, scatters_at
 from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
@@ -34,6 +36,10 @@ from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -56,6 +62,14 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # of several writes chained-at-set speaks
     if not is_concrete(node, source):
         yield from _of_ones(write, source) or _of_values(write, source)
+
+
+@rule.barrier
+def one_of_each_row(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes into a scatter of one number in each row of a new matrix, or comes out of it."""
+    if not any(is_one_of_each_row(scatter, module) for scatter in scatters_at(barrier, module)):
+        return None
+    return "jnp.where(jnp.arange(n) == i, new, old), of ones in zeros jax.nn.one_hot: it fuses with what reads it"
 
 
 def _of_ones(write: Write, source: Source) -> list[Finding]:

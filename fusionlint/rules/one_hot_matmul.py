@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -13,6 +14,7 @@ from fusionlint.patterns.alternatives import comments_above, is_asked_for, is_be
 from fusionlint.patterns.at import constant
 from fusionlint.patterns.calls import argument, as_operand
 from fusionlint.patterns.functions import function_named
+from fusionlint.patterns.of_jax import is_of_call
 from fusionlint.patterns.one_hot import (
     MAKERS,
     OneHot,
@@ -23,13 +25,20 @@ from fusionlint.patterns.one_hot import (
     making_one_hots,
     one_hot,
 )
+from fusionlint.patterns.readers import readers_of, value_of, writer_of
 from fusionlint.patterns.step_writes import result
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# Of fewer classes a product is as good.
+_MANY = 32
 _FEW = regex(r"(^|[._])(num_|n_)?(\w+_)?(buckets?|beams?|beam_size|beam_width|experts?|segments?)$")
 _WAY = regex(r"one_?hot|mat_?mul|iota", re.I)
 # Who says so close above knows of the gather, and why it is none.
@@ -50,6 +59,33 @@ def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) ->
         return
     if found and not is_asked_for(node, _WAY, source) and not _is_said_to_be_meant(found[0].location.line, source):
         yield from found
+
+
+@rule.barrier
+def one_hot_for_a_product(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A one-hot that nothing reads but products over its classes."""
+    dims = value_of(barrier, module).shape.dims
+    made = (step for step in module.work_of(writer_of(barrier, module)) if step.shape.dims == dims)
+    if len(dims) < 2 or dims[-1] < _MANY or not any(is_of_call(step, ("_one_hot", "one_hot")) for step in made):
+        return None
+    kernels = [[step for step in module.work_of(one) if _is_product(step)] for one in readers_of(barrier, module)]
+    if not all(kernels):
+        return None
+    # What is summed over is in no result; of the gradient of the table it is.
+    over_classes = [dims[-1] not in step.shape.dims for steps in kernels for step in steps if not _is_of_gradient(step)]
+    return (
+        "take the rows at the places, table[i], in place of a product with a one-hot"
+        if any(over_classes) and all(over_classes)
+        else None
+    )
+
+
+def _is_product(step: hlo.Instruction) -> bool:
+    return step.opcode in ("dot", "convolution", "custom-call") and step.op_name.endswith("dot_general")
+
+
+def _is_of_gradient(step: hlo.Instruction) -> bool:
+    return "transpose(jvp(" in step.op_name
 
 
 def _is_said_to_be_meant(line: int, source: Source) -> bool:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import Write, at_write, constant, elements, is_literal
 from fusionlint.patterns.calls import argument, brief
+from fusionlint.patterns.links import is_write
 from fusionlint.patterns.moved import makes_room
+from fusionlint.patterns.of_jax import is_of_call
+from fusionlint.patterns.readers import first_uses, readers_of, value_of, writer_of
+from fusionlint.patterns.round import parts_joined
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# How jax moves an array by a number that is known, and how XLA joins the parts; a TPU pads them.
+_ROLLS = ("_roll_static",)
+_JOINED = ("concatenate", "pad")
 _ROLL = "jax.numpy.roll"
 _LONG = 30
 # The page's pair of what arithmetic alone reads, moved along its first axis.
@@ -57,6 +69,46 @@ def rolled_to_make_room(node: cst.Call, source: Source) -> Iterator[Finding]:
         write="a ring: places = (start + jnp.arange(len(new))) % len(buffer), and buffer.at[places].set(new); "
         "what is read counts its places like that too",
     )
+
+
+@rule.barrier
+def moved_before_the_write(barrier: Barrier, module: hlo.Module) -> str | None:
+    """An array that one kernel rolls, where another one then sets just the part that came round."""
+    dims, here = value_of(barrier, module).shape.dims, module.computations[barrier.computation]
+    made = writer_of(barrier, module)
+    joined = [
+        one
+        for one in module.work_of(made)
+        if one.opcode in _JOINED and one.shape.dims == dims and is_of_call(one, _ROLLS)
+    ]
+    parts = {part[1:]: part[0] for one in joined for part in parts_joined(one, module.body(made) or here)}
+    if len(parts) != 2 or any(use.opcode != "dynamic-update-slice" for use in first_uses(barrier, module)):
+        return None
+    lengths = {(axis, place): _length(name, axis, made, here, module) for (axis, place), name in parts.items()}
+    for reader in readers_of(barrier, module):
+        body = (module.body(reader) or here).instructions
+        writes = [step for step in module.work_of(reader) if is_write(step) and step.shape.dims == dims]
+        if not writes or not all(_is_of_a_part(step, lengths, body) for step in writes):
+            return None
+    return "one jnp.concatenate of the new part and of what stays, in place of a roll and a write over its end"
+
+
+def _length(name: str, axis: int, kernel: hlo.Instruction, here: hlo.Computation, module: hlo.Module) -> int:
+    return (module.body(kernel) or here).instructions[name].shape.dims[axis]
+
+
+def _is_of_a_part(
+    write: hlo.Instruction, lengths: Mapping[tuple[int, int], int], body: Mapping[str, hlo.Instruction]
+) -> bool:
+    """Whether a piece is as long as one of the parts, and comes to stand where that one does."""
+    if write.opcode != "dynamic-update-slice":
+        return False
+    piece = body[write.operands[1]].shape.dims
+    cut = [axis for axis, (part, whole) in enumerate(zip(piece, write.shape.dims, strict=True)) if part != whole]
+    if len(cut) != 1:
+        return False
+    begin = body[write.operands[2 + cut[0]]].literal
+    return begin.isdigit() and lengths.get((cut[0], int(begin))) == piece[cut[0]]
 
 
 def _written_over(roll: cst.Call, source: Source) -> Write | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,12 +13,20 @@ from fusionlint.patterns.calls import argument, is_handed_to
 from fusionlint.patterns.elementwise import operands
 from fusionlint.patterns.join import axis, lists_parts, parts
 from fusionlint.patterns.lands import lands
+from fusionlint.patterns.readers import value_of
+from fusionlint.patterns.rotated_halves import joins_rotated_halves
 from fusionlint.patterns.unpacked import unpacked_at
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+# Bytes of so few rows, as of one step of a decoder, that a copy is nothing.
+_LARGE = 65536
 _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate")
 _STACK = "jax.numpy.stack"
 _RESHAPE = "jax.numpy.reshape"
@@ -95,6 +104,14 @@ def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
             message = "pairs of neighbours are taken apart, rotated and interleaved again"
             write = "take the two halves for pairs, with the columns of the weights reordered once when they are loaded"
             yield source.finding(node, message, write=write, pair=1)
+
+
+@rule.barrier
+def rotated_copy(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The copy of an array with its halves the other way round, and what it is joined from."""
+    if value_of(barrier, module).shape.nbytes < _LARGE or not joins_rotated_halves(barrier, module):
+        return None
+    return "rotate the two halves, and join once: concatenate([x1 * cos - x2 * sin, x2 * cos + x1 * sin])"
 
 
 def _halved(name: cst.Name, source: Source) -> cst.BaseExpression | None:

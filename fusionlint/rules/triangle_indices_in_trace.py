@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,13 +11,21 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.at import elements, inside
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.of_jax import is_of_call
 from fusionlint.patterns.often import is_called_as_once, is_for_a_picture, is_memoized
+from fusionlint.patterns.readers import value_of, writer_of
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
+_TRIANGLES = ("triu", "tril")
+_WHOLE_NUMBERS = ("s32", "s64", "u32", "u64")
 _NAMES = ("triu_indices", "tril_indices", "triu_indices_from", "tril_indices_from")
 _INDICES = tuple(f"jax.numpy.{name}" for name in _NAMES)
 _LONG = 60
@@ -46,6 +55,32 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"{numpy or source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program",
         edits=_fix(node, name, numpy, source),
     )
+
+
+@rule.barrier
+def places_of_a_triangle(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whole numbers that are made of nothing but a triangle of ones: of places that are known beforehand."""
+    if value_of(barrier, module).shape.dtype not in _WHOLE_NUMBERS:
+        return None
+    counted = (step for step in module.every("iota") if step.stack == barrier.stack)
+    triangles = {step.name for step in counted if is_of_call(step, _TRIANGLES)}
+    kernels = _made_of_nothing(barrier, module) if triangles else ()
+    steps = [step for kernel in kernels for step in module.work_of(kernel)]
+    if triangles.isdisjoint(step.name for step in steps) or not any(step.opcode == "reduce-window" for step in steps):
+        return None  # a mask alone may be of an array's own triangle
+    return "numpy's function of the same name: it runs while jax traces, and the places are constants"
+
+
+def _made_of_nothing(barrier: Barrier, module: hlo.Module) -> Sequence[hlo.Instruction]:
+    """The kernels that the value is made by, where none of them is given anything; none where one is."""
+    here = module.computations[barrier.computation].instructions
+    found, seen = [writer_of(barrier, module)], {barrier.writer}
+    for item in found:
+        if item.opcode == "parameter":
+            return ()
+        found += [here[name] for name in item.operands if name not in seen]
+        seen.update(item.operands)
+    return found
 
 
 def _is_of_a_class(node: cst.Call, source: Source) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,11 +12,17 @@ from fusionlint.patterns.at import is_literal
 from fusionlint.patterns.calls import argument, brief
 from fusionlint.patterns.concrete import asks_for_values
 from fusionlint.patterns.mapped import differs, is_mapped_by, is_shared
+from fusionlint.patterns.moved_in_a_loop import moved_in_a_loop
+from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.under import is_mapped_at_the_top
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -66,6 +73,17 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_mapped_by(node, _STARTS[name][0], source):
         yield from _finding(node, name, source)
+
+
+@rule.barrier
+def window_after_window(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in the loop that a TPU moves one window after the other by."""
+    loop = moved_in_a_loop(barrier, module)
+    if loop is None or is_of_jax(loop):
+        return None
+    if loop.op_name.endswith("/gather"):
+        return "an index of integer arrays, x[rows[:, None], columns], in place of dynamic_slice: one gather"
+    return "jnp.where with a comparison of jnp.arange with the place, in place of dynamic_update_slice"
 
 
 def _is_of_the_host(node: cst.CSTNode, source: Source) -> bool:

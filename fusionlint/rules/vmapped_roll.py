@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,9 +11,15 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.calls import argument
 from fusionlint.patterns.mapped import differs, is_mapped_by, is_of_constants
+from fusionlint.patterns.moved_in_a_loop import moved_in_a_loop
+from fusionlint.patterns.of_jax import is_of_call
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -42,6 +49,15 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _runs(node, source) and is_mapped_by(node, 1, source) and not is_of_constants(node, 2, source):
         yield _finding(node, source)
+
+
+@rule.barrier
+def rolled_one_by_one(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in the loop that a TPU rolls one array after the other by."""
+    loop = moved_in_a_loop(barrier, module)
+    if loop is None or not is_of_call(loop, ("_roll_dynamic",)):
+        return None
+    return "take from the places that come round, x[(jnp.arange(n) - k) % n]: one gather in place of a roll"
 
 
 def _runs(node: cst.Call, source: Source) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -15,6 +16,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.same import is_same_at
+from fusionlint.patterns.scattered import is_diagonal, is_of_elementwise_work, scatters_at
 from fusionlint.patterns.two_axes import is_matrix
 from fusionlint.patterns.values import kind
 from fusionlint.patterns.writes.chain import chain, is_last
@@ -30,6 +32,10 @@ from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -91,6 +97,15 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=text,
         edits=(source.replace(node, text),) if is_plain else (),
     )
+
+
+@rule.barrier
+def diagonal_by_a_scatter(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes into a scatter that writes a diagonal, or comes out of it."""
+    for scatter in scatters_at(barrier, module):
+        if is_diagonal(scatter, module) and is_of_elementwise_work(scatter, module):
+            return "jnp.where(jnp.eye(n, dtype=bool), ...) in place of the write: the mask costs no memory, and fuses"
+    return None
 
 
 def _is_first(array: cst.BaseExpression, source: Source) -> bool:

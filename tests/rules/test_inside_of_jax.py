@@ -8,6 +8,8 @@ from pathlib import Path
 import compilers
 import pytest
 
+from fusionlint.hlo import parse as hlo
+from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
@@ -96,7 +98,9 @@ OF_THE_USER = {
 
 @pytest.mark.parametrize("name", ["h100", "v5e", "cpu"])
 def test_what_stands_inside_of_a_function_of_jax_is_no_advice(name: str, tmp_path: Path) -> None:
-    assert _told(CODE, INSIDE, name, tmp_path) == {spec: set() for spec in INSIDE}
+    """But for the rule that is about the call: what a choice sorts is told by no rule about sorts."""
+    about_the_call = {"chosen(key)": {"choice-without-replacement"}}
+    assert _told(CODE, INSIDE, name, tmp_path) == {spec: set() for spec in INSIDE} | about_the_call
 
 
 @pytest.mark.parametrize("name", ["h100", "cpu"])
@@ -114,3 +118,23 @@ def _told(code: str, calls: Iterable[str], name: str, folder: Path) -> dict[str,
 def test_outputs_that_are_the_result_are_kept_for_somebody(name: str, tmp_path: Path) -> None:
     (told,) = _told(RETURNED, ["rolled(f32[256,4],f32[256,100,4])"], name, tmp_path).values()
     assert "scan-keeps-all-outputs" not in told
+
+
+def test_a_jitted_method_under_a_transform_is_the_users_own(tmp_path: Path) -> None:
+    """`jax.vmap(env.step)`: what is explained and the method are both called `step`, and one of them has a frame."""
+    code = """
+import functools
+import jax
+import jax.numpy as jnp
+
+class Environment:
+    @functools.partial(jax.jit, static_argnums=0)
+    def step(self, state):
+        return jnp.zeros((4, 4)).at[jnp.arange(4), jnp.argsort(state)].add(state) * 2
+
+play = jax.vmap(Environment().step)
+"""
+    (made,) = compilers.compiled(compilers.written(code, ["play(f32[512,4])"], tmp_path), "cpu").values()
+    module = hlo.parse(made.after)
+    assert [is_of_jax(step) for step in module.every("scatter")] == [False]
+    assert {is_of_jax(step) for step in module.every("sort")} == {True}

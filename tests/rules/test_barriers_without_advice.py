@@ -1,0 +1,161 @@
+"""What the sensors of the compiled program leave alone: it looks like a case of a page, and is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import compilers
+import pytest
+
+from fusionlint.rule import all_rules
+
+pytestmark = pytest.mark.compilers
+
+CODE = """
+import jax
+import jax.numpy as jnp
+
+def columns_needed_between(state, x):
+    moved = state.at[:, 0].set(x)
+    return moved.at[:, 1].set(jnp.sin(x)), jnp.cumsum(moved, axis=1)
+
+def one_column(state, x):
+    state = jnp.sin(state).at[:, 2].set(x)
+    return state, state @ state.T
+
+def blocks_of_what_is_kept(state, a, b):
+    state = state.at[:10, :20].set(a)
+    return state.at[20:40, 30:60].set(b)
+
+def recurrence(rows, force):
+    for i in range(1, 8):
+        rows = rows.at[i].set(rows[i - 1] * 0.5 + jnp.sin(force[i]))
+    return rows
+
+def beside_the_diagonal(a, v):
+    return jnp.diag(jnp.exp(v), k=1) @ a
+
+def above_the_diagonal(k):
+    return jnp.exp(k).at[jnp.arange(63), jnp.arange(1, 64)].set(0.0)
+
+def product_with_a_diagonal(x):
+    return (x @ x.T).at[jnp.diag_indices(64)].add(1.0)
+
+def places_of_data(x):
+    rows, columns = jnp.nonzero(jnp.triu(x), size=100)
+    return x[columns, rows]
+
+def permuted_whole(key, x):
+    order = jax.random.permutation(key, x.shape[0])
+    return x[order]
+
+def orders_of_rows(keys, x):
+    return jax.vmap(jax.random.permutation)(keys, x)
+
+def rolled_and_set_elsewhere(x, v):
+    return jnp.roll(x, 1, axis=0).at[-1].set(v)
+
+def rolled_and_read(x, v):
+    moved = jnp.roll(x, 1, axis=0)
+    return moved.at[0].set(v), moved @ x.T
+
+def summed_by_class(x, labels):
+    return jax.nn.one_hot(labels, 64).T @ x
+
+def few_classes(labels, table):
+    return jax.nn.one_hot(labels, 4) @ table
+
+def counted(labels):
+    return jnp.zeros((512, 32)).at[jnp.arange(512), labels].add(1.0) * 2.0
+
+def first_hits(x):
+    return jax.vmap(lambda row: jnp.nonzero(row > 0, size=1)[0])(x) % 8
+
+def some_hits(x):
+    return jax.vmap(lambda row: jnp.nonzero(row > 0, size=4)[0])(x) % 8
+
+def with_entropy(logits, labels):
+    def loss(logits):
+        log_p = jax.nn.log_softmax(logits)
+        entropy = -(jnp.exp(log_p) * log_p).sum(-1)
+        return -(jnp.take_along_axis(log_p, labels[:, None], axis=-1)[:, 0] + 0.01 * entropy).mean()
+    return jax.value_and_grad(loss)(logits)
+
+def whole_spectrum(x):
+    return jnp.abs(jnp.fft.fft(x)) ** 2
+
+def half_of_a_wave(x, phase):
+    return jnp.abs(jnp.fft.fft(x * jnp.exp(1j * phase)))[..., :129]
+
+def other_half(x):
+    return jnp.abs(jnp.fft.fft(x))[..., 100:229]
+
+def filtered(x, k):
+    return jnp.fft.ifft(jnp.fft.fft(x) * k).real
+
+def beside_the_best(x):
+    i = jnp.argmax(x)
+    return x[i + 1]
+
+def of_another(x, y):
+    return y[jnp.argmax(x)]
+
+def solved_or_not(p, a, b):
+    return jax.lax.cond(p > 0, lambda: jnp.linalg.solve(a, b), lambda: b) * 2
+
+def divided_in_a_gradient(x, y):
+    def loss(x):
+        y2 = jax.lax.cond(y.sum() > 0, lambda: jnp.sin(x) / y.sum(), lambda: x)
+        return (y2 ** 2).sum()
+    return jax.grad(loss)(x)
+
+def written_by_work(table, rows):
+    def step(table, row):
+        new = lambda t: t.at[0].set(jnp.linalg.solve(t[:64], row))
+        return jax.lax.cond(row[0] > 0, new, lambda t: t, table), None
+    return jax.lax.scan(step, table, rows)
+
+def not_one_array(a, b, c):
+    return jnp.tanh(jnp.concatenate([-b[..., 64:], a[..., :64]], axis=-1)) @ c
+
+def indexed(x, rows):
+    return jax.vmap(lambda row, i: row[i])(x, rows) * 2
+"""
+SILENT = {
+    "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
+    "one_column(f32[1024,4], f32[1024])": "columns-by-at-set",
+    "blocks_of_what_is_kept(f32[64,64], f32[10,20], f32[20,30])": "blocks-by-at-set",
+    "recurrence(f32[8,64], f32[8,64])": "chained-at-set",
+    "beside_the_diagonal(f32[64,64], f32[63])": "diag-then-matmul",
+    "above_the_diagonal(f32[64,64])": "write-on-diagonal",
+    "product_with_a_diagonal(f32[64,64])": "write-on-diagonal",
+    "places_of_data(f32[64,64])": "triangle-indices-in-trace",
+    "permuted_whole(key, f32[4096])": "choice-without-replacement",
+    "orders_of_rows(key[64], f32[64,512])": "independent-permutation",
+    "rolled_and_set_elsewhere(f32[64,64], f32[64])": "roll-then-set",
+    "rolled_and_read(f32[64,64], f32[64])": "roll-then-set",
+    "summed_by_class(f32[4096,128], i32[4096])": "one-hot-matmul",
+    "few_classes(i32[4096], f32[4,128])": "one-hot-matmul",
+    "counted(i32[512])": "one-hot-by-at-set",
+    "first_hits(f32[1024,64])": "one-hot-by-at-set",
+    "some_hits(f32[1024,64])": "nonzero-as-mask",
+    "with_entropy(f32[256,512], i32[256])": "log-softmax-then-pick",
+    "whole_spectrum(f32[256,256])": "complex-fft-of-real",
+    "half_of_a_wave(f32[256,256], f32[256,256])": "complex-fft-of-real",
+    "other_half(f32[256,256])": "complex-fft-of-real",
+    "filtered(f32[256,256], f32[256])": "complex-fft-of-real",
+    "beside_the_best(f32[256])": "argmax-then-pick",
+    "of_another(f32[256], f32[256])": "argmax-then-pick",
+    "solved_or_not(f32[], f32[64,64], f32[64])": "cond-for-where",
+    "divided_in_a_gradient(f32[4096], f32[4096])": "cond-for-where",
+    "written_by_work(f32[256,64], f32[16,64])": "cond-around-a-write",
+    "not_one_array(f32[512,128], f32[512,128], f32[128,64])": "rope-by-copies",
+    "indexed(f32[1024,64], i32[1024])": "vmapped-dynamic-slice",
+}
+
+
+@pytest.mark.parametrize("target", ["h100", "v5e", "cpu"])
+def test_what_only_looks_like_a_case_has_no_advice(target: str, tmp_path: Path) -> None:
+    reports = compilers.explained(compilers.written(CODE, SILENT, tmp_path), target, all_rules())
+    told = {call: SILENT[call] for call, report in reports.items() if SILENT[call] in compilers.told(report)}
+    assert told == {}
