@@ -13,6 +13,7 @@ from fusionlint.patterns.functions import Function, definitions
 from fusionlint.patterns.layout import added
 from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.step import is_elementwise_step
+from fusionlint.patterns.turns import walk
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -31,8 +32,8 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     direction of a board after the other, and asked about once."""
     if not source.calls(node, _FORI) or not source.is_traced(node) or argument(node, 4, "unroll") is not None:
         return
-    if hides_some(node):
-        return  # which may unroll it already
+    if hides_some(node) or walk(node, source) is not None:
+        return  # which may unroll it already; an array that is gone through needs no loop: scalar-loop says so
     steps = times_counted(node, source)
     bodies = bodies_of(node, source)
     functions = definitions(bodies, source)
