@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fusionlint.patterns.conditionals import is_in_a_loop
 from fusionlint.patterns.of_jax import is_path_of_jax
 
 if TYPE_CHECKING:
@@ -29,26 +30,16 @@ def copied_by_a_branch(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instru
     around = [(part, one) for part, one in module.callers(barrier.computation) if one.opcode == "conditional"]
     if writer.opcode != "copy" or len(around) != 1:
         return None
-    part, conditional = around[0]
-    if (
-        not _is_in_a_loop(part, module)
-        or not conditional.stack
-        or is_path_of_jax(conditional.op_name, conditional.stack)
-    ):
+    _, conditional = around[0]
+    if not conditional.stack or is_path_of_jax(conditional.op_name, conditional.stack):
+        return None
+    if not is_in_a_loop(conditional, module):
         return None
     branch = module.computations[barrier.computation]
     given = _is_given(writer.operands[0], branch) and _is_result(writer, branch)
     others = [name for name in conditional.called if name != barrier.computation]
     cheap = all(_is_cheap(module.computations[name], _TIMES * writer.shape.nbytes, module) for name in others)
     return (conditional, writer.shape.nbytes) if given and others and cheap else None
-
-
-def _is_in_a_loop(part: str, module: hlo.Module) -> bool:
-    """Whether each turn of a loop runs a computation, or the branch of another conditional that it is."""
-    return any(
-        one.opcode == "while" or (one.opcode == "conditional" and _is_in_a_loop(above, module))
-        for above, one in module.callers(part)
-    )
 
 
 def _is_given(name: str, branch: hlo.Computation) -> bool:

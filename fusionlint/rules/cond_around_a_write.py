@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
-# Bytes of a buffer that nobody minds to copy.
-_LARGE = 4096
 _DEPTH = 4
 # Bytes of an array that a branch copies: an H100 moves that much in a twentieth of the time that a launch takes.
 _MUCH = 100_000
@@ -96,7 +94,7 @@ def buffer_moved_by_a_conditional(node: cst.Call, source: Source) -> Iterator[Fi
 def buffer_in_and_out(barrier: Barrier, module: hlo.Module) -> str | None:
     """A buffer that a conditional in a loop takes, to write a piece of it or to hand it back."""
     shape = value_of(barrier, module).shape
-    if barrier.cause not in ("conditional", "copy") or shape.nbytes < _LARGE:
+    if barrier.cause not in ("conditional", "copy") or shape.nbytes < _MUCH:
         return None
     if barrier.detail == "of an argument that is not donated":
         return None  # which a loop copies before it writes to it, whatever the conditional does
