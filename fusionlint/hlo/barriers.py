@@ -119,10 +119,12 @@ def _results(names: Flow) -> Iterator[Origin]:
 
 
 def _uncopied(names: Flow, origin: Origin) -> tuple[Node, Path]:
-    """The value that a result is, or is a copy of."""
+    """The value that a result is, or is a copy of; of copies that a loop hands round, one of them."""
+    seen: set[Node] = set()
     while names.instruction(origin.node).opcode in COPIES and (operands := names.instruction(origin.node).operands):
         before = names.origins((origin.node[0], operands[0]))
-        if len(before) != 1:
+        seen.add(origin.node)
+        if len(before) != 1 or before[0].node in seen:
             break
         origin = before[0]
     return origin.node, origin.path
