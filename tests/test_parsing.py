@@ -17,7 +17,7 @@ from fusionlint.source.tree import Source
 
 # Measured 524, with 94 rules. More is no fault of a rule that finds more; a rule that asks about every loop, or every
 # call of `max`, is one: a gate by facts (`like`, `when`) costs nothing.
-_MOST = 580
+_MOST = 590
 # So many pieces one check of a rule may be the only one to ask about.
 _ALONE = 60
 

@@ -9,7 +9,7 @@ import libcst as cst
 import pytest
 
 import fusionlint
-from fusionlint.source import reading
+from fusionlint.source import fact_walk
 from fusionlint.source.facts import Facts
 from fusionlint.source.pieces import MODULE, unvalidated
 from fusionlint.source.read import read_bytes
@@ -112,7 +112,7 @@ def said_by_the_whole(data: bytes) -> list[tuple[str, str, int, int, int, int]]:
 @pytest.fixture(params=[0, 40], ids=["cut", "whole"])
 def every_class(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes of so many lines are parsed in parts."""
-    monkeypatch.setattr(reading, "_LONG", request.param)
+    monkeypatch.setattr(fact_walk, "_LONG", request.param)
 
 
 @pytest.mark.usefixtures("every_class")
@@ -143,7 +143,7 @@ CLASS = b"class C:\n    n = 1\n    def f(self, k=n):\n        m.g()\n    def h(s
 def test_a_method_of_a_long_class_is_parsed_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
     parse = cst.parse_module
-    monkeypatch.setattr(reading, "_LONG", 0)
+    monkeypatch.setattr(fact_walk, "_LONG", 0)
     monkeypatch.setattr(cst, "parse_module", lambda text: parsed.append(text) or parse(text))
     source = source_of(CLASS)
     (call,) = source.nodes_in({source.pieces.of_line(6)}, cst.Call)
@@ -152,7 +152,7 @@ def test_a_method_of_a_long_class_is_parsed_without_the_others(monkeypatch: pyte
 
 
 def test_a_class_that_is_parsed_in_parts_holds_all_its_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONG", 0)
+    monkeypatch.setattr(fact_walk, "_LONG", 0)
     source = source_of(CLASS)
     (call,) = source.nodes_in({source.pieces.of_line(6)}, cst.Call)
     owner = next(above for above in source.ancestors(call) if isinstance(above, cst.ClassDef))
@@ -162,7 +162,7 @@ def test_a_class_that_is_parsed_in_parts_holds_all_its_statements(monkeypatch: p
 
 
 def test_a_default_of_a_method_uses_a_variable_of_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONG", 0)
+    monkeypatch.setattr(fact_walk, "_LONG", 0)
     source = source_of(CLASS)
     (read,) = (n for n in source.nodes_in({source.pieces.of_scope("C.f")}, cst.Name) if n.value == "n")
     assert source.code(source.value(read)) == "1"
@@ -170,7 +170,7 @@ def test_a_default_of_a_method_uses_a_variable_of_its_class(monkeypatch: pytest.
 
 
 def test_functions_in_a_decorator_of_a_long_class_are_read_with_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONG", 0)
+    monkeypatch.setattr(fact_walk, "_LONG", 0)
     decorated = b"@register(lambda x: (lambda y: y + x), lambda z: (lambda w: w * z))\n" + CLASS
     source = source_of(decorated)
     assert source.pieces.of_scope("C.f")[1]
@@ -210,7 +210,7 @@ def test_an_error_is_in_the_line_of_the_file() -> None:
 
 
 def test_an_error_in_a_method_of_a_long_class_is_in_the_line_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONG", 0)
+    monkeypatch.setattr(fact_walk, "_LONG", 0)
     good = source_of(CLASS)
     source = Source("m.py", CLASS.replace(b"m.i()", b"m.i() 1"), good.project, good.contexts)
     with pytest.raises(cst.ParserSyntaxError) as caught:

@@ -23,8 +23,6 @@ from fusionlint.source.tree import Source
 # takes long to make one kernel; eight steps are then as good.
 _MOST_STEPS, _MOST_OPERATIONS = 128, 320
 
-_IN_ANY_ORDER = (cst.Add, cst.Multiply, cst.BitXor, cst.BitOr, cst.BitAnd)
-
 
 def times_counted(loop: cst.Call, source: Source) -> int | None:
     """How many steps a `fori_loop` makes, where both its ends are numbers that Python knows."""
@@ -87,7 +85,11 @@ def only_adds_up(body: Function, carry: cst.Name, source: Source) -> bool:
     reduced, without a loop."""
     reads, made = source.reads(carry), made_of(carry, body)
     match result(body):
-        case cst.BinaryOperation(left=one, operator=operator, right=other) if isinstance(operator, _IN_ANY_ORDER):
+        case cst.BinaryOperation(
+            left=one,
+            operator=cst.Add() | cst.Multiply() | cst.BitXor() | cst.BitOr() | cst.BitAnd(),  # in any order
+            right=other,
+        ):
             sides = ((one, other), (other, one))
             return any(side in reads and not any(n.value in made for n in names_read(rest)) for side, rest in sides)
     return False

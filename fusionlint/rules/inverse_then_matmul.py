@@ -15,7 +15,7 @@ from fusionlint.patterns.at import constant, is_none
 from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.factored import is_inverse_for_a_product, rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, few_rows, is_small_matrix, side_of_factor
+from fusionlint.patterns.matrices import PRODUCTS, few_rows, is_small_matrix, side_of_factor
 from fusionlint.patterns.reads import attributes_of
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.unpacked import unpacked, unpacked_at
@@ -49,7 +49,7 @@ _STACKS = ("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.array")
 # The box of a simulation, the cell of a crystal, what turns or moves a picture, or leads from one frame to another.
 _OF_SPACE = regex(
     r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|transform_matrix|rotation|pose|(ex|in)trinsics?"
-    r"|[a-z]+_to_[a-z]+)$"
+    r"|(bind|rest)_\w+|[a-z]+_to_[a-z]+)$"
 )
 
 
@@ -137,19 +137,9 @@ def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> t
 
 
 def _is_better_inverted(matrix: cst.BaseExpression, source: Source) -> bool:
-    """Whether solving is no less than inverting, of a few numbers, of which small-linear-algebra says what is; or the
-    inverse may be made once, where the matrix is."""
+    """Whether solving is no less than inverting, of a few numbers: small-linear-algebra says what is."""
     is_written_out = is_small_matrix(matrix, source) or few_rows(matrix, source) is not None
-    return is_written_out or _is_said_to_be_small(matrix, source) or _is_kept_by_another(matrix, source)
-
-
-def _is_kept_by_another(matrix: cst.BaseExpression, source: Source) -> bool:
-    """Whether a matrix is a field of an object that the function is handed, `inv(solver.bind_pose)`, which may as well
-    keep the inverse."""
-    match source.meant(matrix):
-        case cst.Attribute(value=cst.Name(owner) as name, attr=cst.Name(field)):
-            return owner not in ("self", "cls") and field not in TRANSPOSES and source.parameter(name) is not None
-    return False
+    return is_written_out or _is_said_to_be_small(matrix, source)
 
 
 def _is_said_to_be_small(matrix: cst.BaseExpression, source: Source) -> bool:
