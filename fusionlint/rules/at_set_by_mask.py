@@ -58,7 +58,7 @@ def _chosen(write: Write, mask: cst.BaseExpression, source: Source) -> str:
     """The choice to write, and what the mask has to be for it."""
     where = f"{source.alias('jax.numpy') or 'jnp'}.where"
     array, shown = brief(source.code(write.array), _LONG, "x"), brief(source.code(mask), _LONG, "the mask")
-    new = _new(write, array, source)
+    new = _new(write, source)
     if any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index):
         return (
             f"{where}(both, {new}, {array}), where `both` is {shown} and the slice as a mask, `np.arange(n) >= first`"
@@ -160,12 +160,17 @@ def _is_for_all(write: Write, source: Source) -> bool:
 
 def _reads_there(value: cst.BaseExpression, write: Write, source: Source) -> bool:
     """`x[:, mask]`, of whatever array."""
+    return any(True for _ in _looked_up(value, write, source))
+
+
+def _looked_up(value: cst.BaseExpression, write: Write, source: Source) -> Iterator[cst.Subscript]:
+    """What of a value is looked up where it is written."""
     place = [*map(source.code, write.index)]
     subscripts = (part for part in inside(value) if isinstance(part, cst.Subscript))
-    return any([source.code(s.slice) for s in part.slice] == place for part in subscripts)
+    return (part for part in subscripts if [source.code(s.slice) for s in part.slice] == place)
 
 
-def _new(write: Write, array: str, source: Source) -> str:
+def _new(write: Write, source: Source) -> str:
     """What stands where the mask holds."""
     value = write.value
     if not _is_for_all(write, source):
@@ -173,4 +178,7 @@ def _new(write: Write, array: str, source: Source) -> str:
         return f"{packed}[np.cumsum(mask) - 1]"
     if write.method != "set" or value is None:
         return "new"
-    return f"f({array})" if _reads_there(value, write, source) else brief(source.code(value), _LONG, "value")
+    new = source.code(value)
+    for part in _looked_up(value, write, source):
+        new = new.replace(source.code(part), source.code(part.value))
+    return brief(new, _LONG, "new")

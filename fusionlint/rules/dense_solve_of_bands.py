@@ -44,8 +44,8 @@ def solved_as_a_whole(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         f"the matrix has {len(bands)} diagonals, and is factored as if it were full",
-        write=f"jax.lax.linalg.tridiagonal_solve(lower, diagonal, upper, {b}[:, None])[:, 0], all of one length, "
-        f"with a zero in front of `lower` and behind `upper`{more}",
+        write=f"jax.lax.linalg.tridiagonal_solve(lower, diagonal, upper, {b}), of a vector with {b}[:, None] and "
+        f"[:, 0] of what comes of it; the diagonals of one length, a zero in front of `lower` and behind `upper`{more}",
     )
 
 

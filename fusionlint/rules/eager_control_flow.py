@@ -19,7 +19,7 @@ from fusionlint.patterns.functions import function_named
 from fusionlint.patterns.host import is_counted, runs_once
 from fusionlint.patterns.jit import is_jitted, value
 from fusionlint.patterns.loop_gates import is_gated
-from fusionlint.patterns.pictures import is_plotted
+from fusionlint.patterns.pictures import is_shown_each_time
 from fusionlint.patterns.switches import is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -225,7 +225,7 @@ def _loop(call: cst.Call, source: Source) -> Loop | None:
         or any(_SAVES.search(dotted(made.func)) for made in calls(loop.body))
     ):
         return None
-    return loop if repeats(call, source) is loop and not is_plotted(loop, source) else None
+    return loop if repeats(call, source) is loop and not is_shown_each_time(loop, source) else None
 
 
 def _goes_on(loop: Loop, source: Source) -> bool:
