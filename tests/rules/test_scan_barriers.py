@@ -88,7 +88,9 @@ def test_tiny_steps_over_rows_are_told_where_the_page_shows_harm(reports: dict[s
 
 def test_what_does_more_in_a_step_or_repeats_one_is_left_alone(reports: dict[str, Report]) -> None:
     for spec in QUIET:
-        assert not compilers.told(reports[spec]), (spec, reports[spec].target)
+        target = reports[spec].target
+        own = {"vmapped-dynamic-slice"} if spec.startswith("cut(") and target == "v5e" else set()
+        assert compilers.told(reports[spec]) == own, (spec, target)
 
 
 def test_a_while_loop_is_told_that_it_takes_a_scan(reports: dict[str, Report]) -> None:
