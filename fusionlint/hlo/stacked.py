@@ -25,6 +25,7 @@ class Stacked:
     turns: int | None  # of the loop, each time that it runs
     shape: hlo.Shape  # of one slice, with an axis of one in front
     given: str  # the argument of the program that it is, as it is; "" where it is none
+    number: str  # that all of it is, as printed; "" where it is no constant
     stack: tuple[hlo.Frame, ...]  # of the scan
 
 
@@ -44,7 +45,8 @@ def _stacked_in(names: Flow, of: Loop, each: Mapping[Node, Turn]) -> Iterator[tu
         update = update_in_place(names.module, node, path)
         if update and STACKS.search(update[0].op_name) and _is_always_the_same(update[0], node, turn):
             shape = update[1][update[0].operands[1]].shape
-            yield (node, path), Stacked(loop, of.trip_count, shape, _given(names, node, *update), update[0].stack)
+            given, number = _given(names, node, *update), _number(*update)
+            yield (node, path), Stacked(loop, of.trip_count, shape, given, number, update[0].stack)
 
 
 def _written(body: hlo.Computation, name: str, path: Path = ()) -> tuple[Node, Path]:
@@ -89,3 +91,10 @@ def _given(names: Flow, node: Node, update: hlo.Instruction, steps: Mapping[str,
     entry = names.module.computations[names.module.entry]
     numbers = names.inputs((node[0], name))
     return entry.parameters[next(iter(numbers))].op_name if len(numbers) == 1 else ""
+
+
+def _number(update: hlo.Instruction, steps: Mapping[str, hlo.Instruction]) -> str:
+    step = steps[update.operands[1]]
+    while step.opcode in SAME_VALUE | {"copy", "broadcast", "convert"} and step.operands:
+        step = steps[step.operands[0]]
+    return step.literal if step.opcode == "constant" and not step.shape.dims else ""

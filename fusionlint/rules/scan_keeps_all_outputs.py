@@ -90,7 +90,7 @@ def stacked_although_the_same(barrier: Barrier, module: hlo.Module) -> str | Non
     _, *dims = stacked.shape.dims
     what = f"`{stacked.given}`" if stacked.given else "an output"
     often = f"all {stacked.turns} turns" if stacked.turns else "every turn"
-    shape = f"{stacked.shape.dtype}[{','.join(map(str, dims))}]"
+    shape = f"{stacked.shape.dtype}[{','.join(map(str, dims))}]{stacked.number and f' of {stacked.number}'}"
     return f"{what}, {shape}, is the same in {often}, and stacked in each: return it once, beside the scan's outputs"
 
 

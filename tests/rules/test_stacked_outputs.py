@@ -90,7 +90,7 @@ SAME = {
     "carried": ("`traj`, f32[4096,8], is the same in all 32 turns", 10),
     "computed": ("an output, f32[4096,8], is the same in all 32 turns", 22),
     "read": ("`traj`, f32[4096,8], is the same in all 32 turns", 29),
-    "nothing": ("an output, f32[4096,8], is the same in all 32 turns", 33),
+    "nothing": ("an output, f32[4096,8] of 0, is the same in all 32 turns", 33),
     "of_the_inner": ("`w`, f32[4096,8], is the same in all 8 turns", 40),
 }
 QUIET = ["carried_beside", "replaced", "by_hand", "small", "of_the_gradient", "once", "read_and_returned"]
