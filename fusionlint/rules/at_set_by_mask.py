@@ -46,10 +46,12 @@ def written_through_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_folded(write, source) or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
+    # Of no values the last of none would be looked up.
+    unless = "" if _is_for_all(write, source) else ", unless there are none to write"
     yield source.finding(
         node,
         "a mask that is known becomes a list of places, and the write a scatter, which fuses with nothing",
-        write=_chosen(write, mask, source),
+        write=_chosen(write, mask, source) + unless,
         pair=_ANYWHERE if _is_for_all(write, source) else _PACKED,
     )
 
