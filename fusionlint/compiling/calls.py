@@ -205,7 +205,9 @@ def _is_lost(function: Any, options: Mapping[str, Any]) -> bool:
 def _is_default(option: Any) -> bool:
     if isinstance(option, tuple):
         return all(map(_is_default, option))
-    return option is None or option is False or type(option).__name__ == "UnspecifiedValue"
+    # From jax 0.12 on, whether to inline is left to jax: Inline.AUTO.
+    is_left_open = type(option).__name__ == "UnspecifiedValue" or getattr(option, "name", None) == "AUTO"
+    return is_left_open or option is None or option is False
 
 
 def _parameters(function: Any) -> list[inspect.Parameter]:
