@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fusionlint.patterns.of_jax import is_loop_of_jax, is_path_of_jax
+from fusionlint.patterns.readers import source_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -34,7 +35,7 @@ def chosen_whole(barrier: Barrier, module: hlo.Module) -> Chosen | None:
         return None
     here = module.computations[barrier.computation]
     writer = here.instructions[barrier.writer]
-    before = [here.instructions[name] for operand in writer.operands for name in _source(operand, here)]
+    before = [made for operand in writer.operands if (made := source_of(operand, here)).opcode != "parameter"]
     for update in (writer, *_kernels_reading(writer, here), *before):
         found = _written_and_chosen(update, here, loop, module)
         if found and not is_loop_of_jax(loop.op_name, update, module) and _takes_part(writer, update, loop, module):
@@ -79,13 +80,3 @@ def _kernels_reading(value: hlo.Instruction, here: hlo.Computation) -> Iterator[
             yield from _kernels_reading(user, here)
         elif user.opcode != "tuple":
             yield user
-
-
-def _source(name: str, here: hlo.Computation) -> Iterator[str]:
-    """The kernel that made an operand, whatever it is called."""
-    from fusionlint.hlo.flow import SAME_VALUE
-
-    while (item := here.instructions[name]).opcode in SAME_VALUE or item.opcode == "get-tuple-element":
-        name = item.operands[0]
-    if item.opcode != "parameter":
-        yield name

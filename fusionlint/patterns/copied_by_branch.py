@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.conditionals import is_in_a_loop
 from fusionlint.patterns.of_jax import is_path_of_jax
+from fusionlint.patterns.readers import source_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -36,18 +37,10 @@ def copied_by_a_branch(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instru
     if not is_in_a_loop(conditional, module):
         return None
     branch = module.computations[barrier.computation]
-    given = _is_given(writer.operands[0], branch) and _is_result(writer, branch)
+    given = source_of(writer.operands[0], branch).opcode == "parameter" and _is_result(writer, branch)
     others = [name for name in conditional.called if name != barrier.computation]
     cheap = all(_is_cheap(module.computations[name], _TIMES * writer.shape.nbytes, module) for name in others)
     return (conditional, writer.shape.nbytes) if given and others and cheap else None
-
-
-def _is_given(name: str, branch: hlo.Computation) -> bool:
-    from fusionlint.hlo.flow import SAME_VALUE
-
-    while (item := branch.instructions[name]).opcode in SAME_VALUE or item.opcode == "get-tuple-element":
-        name = item.operands[0]
-    return item.opcode == "parameter"
 
 
 def _is_result(copy: hlo.Instruction, branch: hlo.Computation) -> bool:

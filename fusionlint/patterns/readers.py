@@ -25,6 +25,15 @@ def writer_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
     return module.computations[barrier.computation].instructions[barrier.writer]
 
 
+def source_of(name: str, here: hlo.Computation) -> hlo.Instruction:
+    """What made a value of a computation, whatever it is called now: a kernel, or a parameter that it was given by."""
+    from fusionlint.hlo.flow import SAME_VALUE
+
+    while (item := here.instructions[name]).opcode in SAME_VALUE or item.opcode == "get-tuple-element":
+        name = item.operands[0]
+    return item
+
+
 def steps_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instruction]:
     """A kernel, and the work in it."""
     yield kernel

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from fusionlint.lazily import regex
 from fusionlint.source.facts import Facts, Function, RawCall, RawValue, Value, last_name, unpacked
 from fusionlint.source.host_code import CLASS_RUNS, MAKES, host_code, runs_with_its_class, setting_up
-from fusionlint.source.hosts import (
-    MAIN,
-)
+from fusionlint.source.hosts import MAIN
 from fusionlint.source.idle_files import is_idle_file
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import At, Place
