@@ -69,10 +69,6 @@ _BY_A_MASK = "write all places at once: one jnp.where, with a mask of the places
 _OF_WRITES = ("scatter", "in-place update")
 # An update in place, and the look at what stood there, which stays where the index is outside.
 _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
-# What a scatter is made with, "parameter" of what it writes as it is: the method of `.at[...]`.
-_METHODS = {"parameter": "set", "add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
-# These are written where several may be at one place: of two of them no one write makes what both do.
-_FOR_WHAT_MEETS = frozenset(("min", "max"))
 
 
 @rule.source("Call", calls=WRITES)
