@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from fusionlint.patterns.values import element_kind, kind
+from fusionlint.patterns.values.kinds import element_kind, kind
 from fusionlint.source.reading import read_facts
 from fusionlint.source.tree import Source
 from fusionlint.source.world import join

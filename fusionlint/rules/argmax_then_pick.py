@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import constant
-from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.found_and_picked import is_picked
-from fusionlint.patterns.left_unused import left_unused
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.picked import picks
-from fusionlint.patterns.same import is_unchanged_between
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
+from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.compiled.found_and_picked import is_picked
+from fusionlint.patterns.operations.picked import picks
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -11,14 +11,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import is_one_of_several
-from fusionlint.patterns.at import constant, inside, names_read
-from fusionlint.patterns.calls import as_argument
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.masks import is_mask
-from fusionlint.patterns.options import as_given, default_of
-from fusionlint.patterns.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
-from fusionlint.patterns.sort import (
+from fusionlint.patterns.code.at import constant, inside, names_read
+from fusionlint.patterns.code.calls import as_argument
+from fusionlint.patterns.code.unpacked import assigned, unpacked
+from fusionlint.patterns.compiled.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
+from fusionlint.patterns.operations.sort import (
     SORTS,
     Sorted,
     Taken,
@@ -29,8 +26,11 @@ from fusionlint.patterns.sort import (
     reads_of,
     sorting,
 )
-from fusionlint.patterns.under import under_vmap
-from fusionlint.patterns.unpacked import assigned, unpacked
+from fusionlint.patterns.runs.alternatives import is_one_of_several
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.options import as_given, default_of
+from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

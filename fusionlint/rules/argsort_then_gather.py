@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.picked import Pick, picks
-from fusionlint.patterns.same import is_unchanged_between
-from fusionlint.patterns.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
+from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.operations.picked import Pick, picks
+from fusionlint.patterns.operations.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, Write, at_write, constant, is_literal, is_whole
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.folded import is_folded, is_set_up
-from fusionlint.patterns.for_traces import is_for_traces
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import Part, Write, at_write, constant, is_literal, is_whole
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_traces import is_for_traces
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.writes.by_ones import BY_ONES, has_three_axes, is_at_an_end
 from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, is_whole
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.elementwise import is_worked_on, operands
-from fusionlint.patterns.join import axis, lists_parts, parts
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.under import under_loop
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, elements, is_whole
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.elementwise import is_worked_on, operands
+from fusionlint.patterns.operations.join import axis, lists_parts, parts
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_loop
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.rule import Rule

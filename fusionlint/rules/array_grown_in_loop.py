@@ -10,14 +10,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, inside, names_in
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.collected import is_few
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.grown_cache import goes_back, hands_a_cache_round, is_held_before
-from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.loop_gates import is_gated
+from fusionlint.patterns.code.at import constant, inside, names_in
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.loops.grown_cache import goes_back, hands_a_cache_round, is_held_before
+from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS
 from fusionlint.source.tree import Source

@@ -8,13 +8,13 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Write, at_write, inside, is_fresh, is_literal, is_whole
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.known_values import Reader
-from fusionlint.patterns.masks import is_mask
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_fresh, is_literal, is_whole
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.known_values import Reader
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded, is_set_up
-from fusionlint.patterns.for_one_caller import is_for_numpy
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.unpacked import assigned
+from fusionlint.patterns.code.at import WRITES, Write, at_write, is_fresh, names_read
+from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.compiled.written import are_blocks
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop, is_vector
 from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.writes.firsts import are_few_firsts
+from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
 from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work
 from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.stands import Stands, stands
-from fusionlint.patterns.written import are_blocks
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

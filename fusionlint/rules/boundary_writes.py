@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, is_literal, is_whole
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.for_one_caller import is_for_numpy
-from fusionlint.patterns.paths import go_through_ifs
+from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_literal, is_whole
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.paths import go_through_ifs
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.chain import is_never_read, path, root
+from fusionlint.patterns.writes.firsts import are_few_firsts
+from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.callbacks import CALLBACKS, PRINT, gives_back, loop_around
-from fusionlint.patterns.functions import Function
-from fusionlint.patterns.loop_bodies import is_small
-from fusionlint.patterns.on_the_host import is_arithmetic, is_logged, is_printed, is_progress
-from fusionlint.patterns.summaries import is_rare, is_returned, is_summary
-from fusionlint.patterns.switches import is_asked_for, is_switched, is_tried
+from fusionlint.patterns.callbacks.calls import CALLBACKS, PRINT, gives_back, loop_around
+from fusionlint.patterns.callbacks.on_the_host import is_arithmetic, is_logged, is_printed, is_progress
+from fusionlint.patterns.callbacks.summaries import is_rare, is_returned, is_summary
+from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.runs.loop_bodies import is_small
+from fusionlint.patterns.runs.switches import is_asked_for, is_switched, is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

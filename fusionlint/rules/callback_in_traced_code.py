@@ -9,14 +9,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.callbacks import CALLBACKS, PRINT, RETURNS, SETTINGS, holds_a_loop, loop_around
-from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.loop_bodies import LOOPS
-from fusionlint.patterns.often import is_called_as_once, runs_often
-from fusionlint.patterns.on_the_host import is_arithmetic, only_tells
-from fusionlint.patterns.switches import is_left_before, switches
-from fusionlint.patterns.timed import CLOCKS
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.callbacks.calls import CALLBACKS, PRINT, RETURNS, SETTINGS, holds_a_loop, loop_around
+from fusionlint.patterns.callbacks.on_the_host import is_arithmetic, only_tells
+from fusionlint.patterns.code.calls import argument, hides_some
+from fusionlint.patterns.loops.timed import CLOCKS
+from fusionlint.patterns.runs.loop_bodies import LOOPS
+from fusionlint.patterns.runs.often import is_called_as_once, runs_often
+from fusionlint.patterns.runs.switches import is_left_before, switches
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place

@@ -10,18 +10,17 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import is_asked_for
-from fusionlint.patterns.at import WRITES, Part, Write, at_write
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded, is_set_up
-from fusionlint.patterns.for_one_caller import is_for_a_decomposition, is_for_numpy
-from fusionlint.patterns.for_traces import is_for_traces
-from fusionlint.patterns.links import are_pieces_of_a_chain, chain_of, is_cut_to_be_written, made_by
-from fusionlint.patterns.of_jax import is_of_jax
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.paths import go_through_ifs
-from fusionlint.patterns.readers import first_uses, value_of, writer_of
+from fusionlint.patterns.code.at import WRITES, Part, Write, at_write
+from fusionlint.patterns.code.paths import go_through_ifs
+from fusionlint.patterns.compiled.links import are_pieces_of_a_chain, chain_of, is_cut_to_be_written, made_by
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
+from fusionlint.patterns.compiled.written import are_columns
+from fusionlint.patterns.runs.alternatives import is_asked_for
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_a_decomposition, is_for_numpy
+from fusionlint.patterns.runs.for_traces import is_for_traces
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.advice import advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
@@ -35,6 +34,8 @@ from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
 from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.writes.entries import are_entries
+from fusionlint.patterns.writes.firsts import are_few_firsts
+from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
@@ -52,7 +53,6 @@ from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop, is
 from fusionlint.patterns.writes.ragged import are_of_their_own, is_ragged
 from fusionlint.patterns.writes.windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.writes.words import BEHIND_IFS
-from fusionlint.patterns.written import are_columns
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import RANGES, constant
-from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.choice import CHOICE, choice, coin, listed
+from fusionlint.patterns.code.at import RANGES, constant
+from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.operations.choice import CHOICE, choice, coin, listed
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, is_literal, is_none, names_read
-from fusionlint.patterns.choice import (
+from fusionlint.patterns.code.at import inside, is_literal, is_none, names_read
+from fusionlint.patterns.compiled.searches import searched_for
+from fusionlint.patterns.operations.choice import (
     CHOICE,
     Choice,
     choice,
@@ -23,11 +24,10 @@ from fusionlint.patterns.choice import (
     starts_a_loop,
     written_shape,
 )
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.searches import searched_for
-from fusionlint.patterns.softmax import SOFTMAX
-from fusionlint.patterns.under import VMAPS
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.operations.softmax import SOFTMAX
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.under import VMAPS
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
 from fusionlint.source.tree import Source

@@ -9,17 +9,17 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import elements, inside, is_none
-from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.choice import CHOICE, is_drawn_once, is_one, written_shape
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.lengths import are_equal
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.readers import sliced_to, sorts_of, value_of
-from fusionlint.patterns.under import under_loop, under_vmap
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import elements, inside, is_none
+from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import sliced_to, sorts_of, value_of
+from fusionlint.patterns.operations.choice import CHOICE, is_drawn_once, is_one, written_shape
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.often import runs_often
+from fusionlint.patterns.runs.under import under_loop, under_vmap
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.lengths import are_equal
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

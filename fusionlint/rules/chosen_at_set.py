@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
-from fusionlint.patterns.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.writes.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.choice import number
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.for_one_caller import is_for_numpy
+from fusionlint.patterns.code.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.compiled.written import are_columns
+from fusionlint.patterns.operations.choice import number
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.beside import is_of_numpy
 from fusionlint.patterns.writes.between import reads_back
 from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root
 from fusionlint.patterns.writes.entries import are_entries
+from fusionlint.patterns.writes.firsts import are_few_firsts
+from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.heavy import is_beside_a_solver
 from fusionlint.patterns.writes.words import FIRST
-from fusionlint.patterns.written import are_columns
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.columns import columns, fit
-from fusionlint.patterns.elementwise import worked_on
-from fusionlint.patterns.environments import is_in_environment
-from fusionlint.patterns.functions import Function, definitions, function_named
-from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, parts
-from fusionlint.patterns.laps import Input, inputs, is_next, outputs
-from fusionlint.patterns.loop_bodies import bodies_of
-from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.round import copied, fills, goes_round, is_multiplied, is_random, joiners, joins, shifts
-from fusionlint.patterns.turns import WHILE
-from fusionlint.patterns.under import LOOPS
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.elementwise import worked_on
+from fusionlint.patterns.code.functions import Function, definitions, function_named
+from fusionlint.patterns.compiled.round import (
+    copied,
+    fills,
+    goes_round,
+    is_multiplied,
+    is_random,
+    joiners,
+    joins,
+    shifts,
+)
+from fusionlint.patterns.loops.laps import Input, inputs, is_next, outputs
+from fusionlint.patterns.loops.turns import WHILE
+from fusionlint.patterns.operations.columns import columns, fit
+from fusionlint.patterns.operations.join import JOINS, axis, builds_array, lists_parts, parts
+from fusionlint.patterns.runs.environments import is_in_environment
+from fusionlint.patterns.runs.loop_bodies import bodies_of
+from fusionlint.patterns.runs.often import runs_often
+from fusionlint.patterns.runs.under import LOOPS
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.anew import repeats
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.carry import Carry, read
-from fusionlint.patterns.instances import compiled_methods, making_one
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.dispatch.anew import repeats
+from fusionlint.patterns.dispatch.instances import compiled_methods, making_one
+from fusionlint.patterns.loops.carry import Carry, read
 from fusionlint.rule import Rule
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import last_name

@@ -9,10 +9,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, elements, inside, is_whole, names_in, names_read
-from fusionlint.patterns.calls import argument, as_argument
-from fusionlint.patterns.elementwise import worked_on
-from fusionlint.patterns.spectra import is_of_real_data, is_read_by_half, kernels_of_real_data, transforms
+from fusionlint.patterns.code.at import constant, elements, inside, is_whole, names_in, names_read
+from fusionlint.patterns.code.calls import argument, as_argument
+from fusionlint.patterns.code.elementwise import worked_on
+from fusionlint.patterns.compiled.spectra import is_of_real_data, is_read_by_half, kernels_of_real_data, transforms
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

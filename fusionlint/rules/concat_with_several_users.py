@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import beside
-from fusionlint.patterns.elementwise import ends, is_worked_on, operands
-from fusionlint.patterns.join import CONCATENATES, lists_parts, parts
-from fusionlint.patterns.round import goes_round, is_elementwise, joiners, joins_at_every_level, joins_blocks
+from fusionlint.patterns.code.calls import beside
+from fusionlint.patterns.code.elementwise import ends, is_worked_on, operands
+from fusionlint.patterns.compiled.round import goes_round, is_elementwise, joiners, joins_at_every_level, joins_blocks
+from fusionlint.patterns.operations.join import CONCATENATES, lists_parts, parts
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

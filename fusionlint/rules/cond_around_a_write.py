@@ -9,21 +9,21 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.branch_tests import is_static_test
-from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged, writes
-from fusionlint.patterns.compiled_words import in_bytes, place_of
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.conditionals import buffers_around, conditionals_at, is_in_a_loop
-from fusionlint.patterns.copied_by_branch import copied_by_a_branch
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.functions import Function, function_named
-from fusionlint.patterns.loop_bodies import all_loop_bodies, is_small, loop_bodies
-from fusionlint.patterns.moved import moves_a_buffer
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.predicates import is_of_python
-from fusionlint.patterns.readers import value_of
-from fusionlint.patterns.under import under_loop, under_vmap
+from fusionlint.patterns.branches.conditional import CONDITIONALS, Branch, conditional, is_unchanged, writes
+from fusionlint.patterns.branches.moved import moves_a_buffer
+from fusionlint.patterns.branches.tests import is_static_test
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.functions import Function, function_named
+from fusionlint.patterns.compiled.conditionals import buffers_around, conditionals_at, is_in_a_loop
+from fusionlint.patterns.compiled.copied_by_branch import copied_by_a_branch
+from fusionlint.patterns.compiled.readers import value_of
+from fusionlint.patterns.compiled.words import in_bytes, place_of
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, is_small, loop_bodies
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_loop, under_vmap
+from fusionlint.patterns.values.predicates import is_of_python
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

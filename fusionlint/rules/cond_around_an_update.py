@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.branch_tests import FINITENESS, counts_steps
-from fusionlint.patterns.branches import CONDITIONALS, Branch, conditional, is_unchanged
-from fusionlint.patterns.cheap import MAPS, is_cheap, is_cheap_call
-from fusionlint.patterns.functions import Function, function_named
-from fusionlint.patterns.under import VMAPS, under_vmap
+from fusionlint.patterns.branches.cheap import MAPS, is_cheap, is_cheap_call
+from fusionlint.patterns.branches.conditional import CONDITIONALS, Branch, conditional, is_unchanged
+from fusionlint.patterns.branches.tests import FINITENESS, counts_steps
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.functions import Function, function_named
+from fusionlint.patterns.runs.under import VMAPS, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

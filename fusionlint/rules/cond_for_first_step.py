@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.branches import CONDITIONALS, conditional
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.first_step import asks_for_first_step
-from fusionlint.patterns.loop_bodies import is_small
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.branches.conditional import CONDITIONALS, conditional
+from fusionlint.patterns.branches.first_step import asks_for_first_step
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.loop_bodies import is_small
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

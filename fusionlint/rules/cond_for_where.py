@@ -10,11 +10,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import said_above
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.branch_tests import counts_steps, depends_on_input, guards_against_nans, is_static_test
-from fusionlint.patterns.branch_text import as_where, of_fields
-from fusionlint.patterns.branches import (
+from fusionlint.patterns.branches.cheap import is_cheap
+from fusionlint.patterns.branches.conditional import (
     CONDITIONALS,
     Branch,
     Conditional,
@@ -23,19 +20,22 @@ from fusionlint.patterns.branches import (
     is_nothing,
     is_unchanged,
 )
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.cheap import is_cheap
-from fusionlint.patterns.conditionals import conditionals_at, hands_on, is_choice_of_arrays
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.finished import chooses_what_is_there, computed_for
-from fusionlint.patterns.first_step import asks_a_counter, asks_for_first_step
-from fusionlint.patterns.layout import in_place_of
-from fusionlint.patterns.moved import moves_a_buffer
-from fusionlint.patterns.numbers import chooses_numbers
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.predicates import is_of_a_static_self, is_of_python
-from fusionlint.patterns.transformations import in_an_update
-from fusionlint.patterns.under import VMAPS, under_loop, under_map, under_vmap
+from fusionlint.patterns.branches.finished import chooses_what_is_there, computed_for
+from fusionlint.patterns.branches.first_step import asks_a_counter, asks_for_first_step
+from fusionlint.patterns.branches.moved import moves_a_buffer
+from fusionlint.patterns.branches.numbers import chooses_numbers
+from fusionlint.patterns.branches.tests import counts_steps, depends_on_input, guards_against_nans, is_static_test
+from fusionlint.patterns.branches.text import as_where, of_fields
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.layout import in_place_of
+from fusionlint.patterns.compiled.conditionals import conditionals_at, hands_on, is_choice_of_arrays
+from fusionlint.patterns.runs.alternatives import said_above
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.transformations import in_an_update
+from fusionlint.patterns.runs.under import VMAPS, under_loop, under_map, under_vmap
+from fusionlint.patterns.values.predicates import is_of_a_static_self, is_of_python
 from fusionlint.patterns.writes.heavy import is_beside_a_network
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.one_hot import MAKERS, making_one_hots, one_hot
+from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.operations.one_hot import MAKERS, making_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

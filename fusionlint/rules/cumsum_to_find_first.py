@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, names_in
-from fusionlint.patterns.calls import argument, beside
-from fusionlint.patterns.lands import argument_of, lands
-from fusionlint.patterns.masks import is_mask
+from fusionlint.patterns.code.at import constant, names_in
+from fusionlint.patterns.code.calls import argument, beside
+from fusionlint.patterns.code.lands import argument_of, lands
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

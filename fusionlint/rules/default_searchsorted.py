@@ -9,18 +9,18 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY
-from fusionlint.patterns.calls import argument, beside, has_only, hides_some, is_handed_to
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.handed_settings import SETTING
-from fusionlint.patterns.layout import added, quoted
-from fusionlint.patterns.loop_bodies import is_body_of_a_loop, is_small
-from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.one_number import is_a_number
-from fusionlint.patterns.same import is_unchanged_between
-from fusionlint.patterns.searches import searched_for
-from fusionlint.patterns.under import VMAPS, is_mapped_by_the_host, under_loop, under_vmap
+from fusionlint.patterns.code.at import TO_ARRAY
+from fusionlint.patterns.code.calls import argument, beside, has_only, hides_some, is_handed_to
+from fusionlint.patterns.code.layout import added, quoted
+from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.compiled.searches import searched_for
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.loop_bodies import is_body_of_a_loop, is_small
+from fusionlint.patterns.runs.often import runs_often
+from fusionlint.patterns.runs.under import VMAPS, is_mapped_by_the_host, under_loop, under_vmap
+from fusionlint.patterns.values.handed_settings import SETTING
+from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.names import JIT

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, at_write, constant, inside
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.concrete import is_concrete
+from fusionlint.patterns.code.at import Part, at_write, constant, inside
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -10,15 +10,15 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
-from fusionlint.patterns.calls import argument, brief, has_only
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.readers import readers_of, value_of, writer_of
-from fusionlint.patterns.same import is_same_at
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
+from fusionlint.patterns.code.calls import argument, brief, has_only
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, inside, is_none, names_read
-from fusionlint.patterns.calls import argument, brief, has_only
-from fusionlint.patterns.choice import is_drawn_once
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.environments import in_environment, is_stepped
-from fusionlint.patterns.often import runs_often
-from fusionlint.patterns.under import under_loop
-from fusionlint.patterns.unpacked import stored_in
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, inside, is_none, names_read
+from fusionlint.patterns.code.calls import argument, brief, has_only
+from fusionlint.patterns.code.unpacked import stored_in
+from fusionlint.patterns.operations.choice import is_drawn_once
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.environments import in_environment, is_stepped
+from fusionlint.patterns.runs.often import runs_often
+from fusionlint.patterns.runs.under import under_loop
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.step import Allowed, Does, Step, except_on_cpu, is_elementwise_step, short_work
-from fusionlint.patterns.step_mixing import has_small_products, looks_up_by_carry
-from fusionlint.patterns.unroll import SCAN, rolled
+from fusionlint.patterns.loops.step import Allowed, Does, Step, except_on_cpu, is_elementwise_step, short_work
+from fusionlint.patterns.loops.step_mixing import has_small_products, looks_up_by_carry
+from fusionlint.patterns.loops.unroll import SCAN, rolled
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

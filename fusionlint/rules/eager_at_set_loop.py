@@ -9,11 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Write, inside
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.collected import is_few, target_names
-from fusionlint.patterns.made_once import is_for_constructors
-from fusionlint.patterns.timed import is_timed
+from fusionlint.patterns.code.at import WRITES, Write, inside
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.loops.collected import is_few, target_names
+from fusionlint.patterns.loops.timed import is_timed
+from fusionlint.patterns.runs.made_once import is_for_constructors
 from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
 from fusionlint.patterns.writes.loop import piecewise
 from fusionlint.patterns.writes.places import is_fresh_before

@@ -9,18 +9,18 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.anew import is_of_another, made_anew, repeats
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.called_jitted import is_called_jitted
-from fusionlint.patterns.calls import call_of
-from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.eager_functions import CONTROL_FLOW, calling_in_a_loop, stays_in_jax, traced_anew
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.host import is_counted, runs_once
-from fusionlint.patterns.jit import is_jitted, value
-from fusionlint.patterns.loop_gates import is_gated
-from fusionlint.patterns.pictures import is_shown_each_time
-from fusionlint.patterns.switches import is_tried
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import call_of
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
+from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
+from fusionlint.patterns.dispatch.eager_functions import CONTROL_FLOW, calling_in_a_loop, stays_in_jax, traced_anew
+from fusionlint.patterns.dispatch.host import is_counted, runs_once
+from fusionlint.patterns.dispatch.jit import is_jitted, value
+from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
+from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.loops.pictures import is_shown_each_time
+from fusionlint.patterns.runs.switches import is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.traced import is_idle

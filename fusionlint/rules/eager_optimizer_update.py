@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.anew import repeats
-from fusionlint.patterns.carry import Carry, Write, calls, read
-from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.loop_gates import is_left_out
-from fusionlint.patterns.pictures import is_filmed
-from fusionlint.patterns.updates import APPLY, TRIPLES, applied_by_a_state, applied_by_a_triple, may_apply
+from fusionlint.patterns.dispatch.anew import repeats
+from fusionlint.patterns.dispatch.host import is_short
+from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.dispatch.updates import APPLY, TRIPLES, applied_by_a_state, applied_by_a_triple, may_apply
+from fusionlint.patterns.loops.carry import Carry, Write, calls, read
+from fusionlint.patterns.loops.loop_gates import is_left_out
+from fusionlint.patterns.loops.pictures import is_filmed
 from fusionlint.rule import Rule
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source

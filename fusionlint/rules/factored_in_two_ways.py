@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
-from fusionlint.patterns.functions import Function
-from fusionlint.patterns.matrices import few_rows
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.operations.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.matrices import few_rows
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import argument, as_argument, has_only
-from fusionlint.patterns.functions import Function
-from fusionlint.patterns.matrices import TRANSPOSES, side_of_factor
-from fusionlint.patterns.same import is_unchanged_between
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.values.matrices import TRANSPOSES, side_of_factor
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -8,9 +8,9 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.elementwise import operands
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

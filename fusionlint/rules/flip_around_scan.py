@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding, Location
-from fusionlint.patterns.at import constant, elements
-from fusionlint.patterns.calls import argument, has_only, hides_some
-from fusionlint.patterns.functions import definitions, result_of
-from fusionlint.patterns.layout import added
-from fusionlint.patterns.left_unused import whole_line
-from fusionlint.patterns.loop_bodies import bodies_of
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, elements
+from fusionlint.patterns.code.calls import argument, has_only, hides_some
+from fusionlint.patterns.code.functions import definitions, result_of
+from fusionlint.patterns.code.layout import added
+from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.runs.loop_bodies import bodies_of
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.counted_steps import only_adds_up, times_counted, together
-from fusionlint.patterns.functions import Function, definitions
-from fusionlint.patterns.layout import added
-from fusionlint.patterns.loop_bodies import bodies_of
-from fusionlint.patterns.step import is_elementwise_step
-from fusionlint.patterns.turns import walk
+from fusionlint.patterns.code.calls import argument, hides_some
+from fusionlint.patterns.code.functions import Function, definitions
+from fusionlint.patterns.code.layout import added
+from fusionlint.patterns.loops.counted_steps import only_adds_up, times_counted, together
+from fusionlint.patterns.loops.step import is_elementwise_step
+from fusionlint.patterns.loops.turns import walk
+from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,10 +8,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, inside
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.functions import definitions
-from fusionlint.patterns.loop_bodies import bodies_of
+from fusionlint.patterns.code.at import constant, inside
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

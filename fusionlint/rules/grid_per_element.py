@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Write, at_write, constant, inside, is_fresh, is_none
-from fusionlint.patterns.calls import argument, call_of, has_only
-from fusionlint.patterns.functions import Function, function_named, result_of
-from fusionlint.patterns.under import VMAPS
+from fusionlint.patterns.code.at import Write, at_write, constant, inside, is_fresh, is_none
+from fusionlint.patterns.code.calls import argument, call_of, has_only
+from fusionlint.patterns.code.functions import Function, function_named, result_of
+from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle

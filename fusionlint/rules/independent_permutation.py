@@ -9,12 +9,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY
-from fusionlint.patterns.calls import argument, as_argument, brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.readers import sorts_of, value_of
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import TO_ARRAY
+from fusionlint.patterns.code.calls import argument, as_argument, brief
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import sorts_of, value_of
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

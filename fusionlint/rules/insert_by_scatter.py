@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, is_fresh, is_literal, is_none
-from fusionlint.patterns.calls import argument, as_operand, brief, has_only
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, is_fresh, is_literal, is_none
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -10,13 +10,19 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, inside, names_read
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.compiled_words import in_bytes, place_of
-from fusionlint.patterns.every_turn import is_factorization, is_part, place_apart, same_in_every_turn, same_within
-from fusionlint.patterns.functions import Function
-from fusionlint.patterns.loop_bodies import LOOPS, all_loop_bodies
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, inside, names_read
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.compiled.every_turn import (
+    is_factorization,
+    is_part,
+    place_apart,
+    same_in_every_turn,
+    same_within,
+)
+from fusionlint.patterns.compiled.words import in_bytes, place_of
+from fusionlint.patterns.runs.loop_bodies import LOOPS, all_loop_bodies
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -9,17 +9,17 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import is_one_of_several
-from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import constant, is_none
-from fusionlint.patterns.calls import argument, as_argument, beside, brief, has_only
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.factored import is_inverse_for_a_product, rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, few_rows, is_small_matrix, side_of_factor
-from fusionlint.patterns.reads import attributes_of
-from fusionlint.patterns.same import is_same_at
-from fusionlint.patterns.unpacked import unpacked, unpacked_at
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, is_none
+from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
+from fusionlint.patterns.compiled.factored import is_inverse_for_a_product, rows_factored
+from fusionlint.patterns.runs.alternatives import is_one_of_several
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.matrices import PRODUCTS, few_rows, is_small_matrix, side_of_factor
+from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment

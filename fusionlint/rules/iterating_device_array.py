@@ -10,14 +10,14 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, names_in, names_read
-from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.carry import calls as calls_in
-from fusionlint.patterns.collected import is_of_a_list
-from fusionlint.patterns.few_elements import Loop, are_few_or_once, is_told
-from fusionlint.patterns.host import is_of_the_host
-from fusionlint.patterns.jit import dispatching, is_jitted
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import inside, names_in, names_read
+from fusionlint.patterns.dispatch.few_elements import Loop, are_few_or_once, is_told
+from fusionlint.patterns.dispatch.host import is_of_the_host
+from fusionlint.patterns.dispatch.jit import dispatching, is_jitted
+from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.carry import calls as calls_in
+from fusionlint.patterns.loops.collected import is_of_a_list
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING, Facts
 from fusionlint.source.tree import Source

@@ -8,15 +8,15 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.anew import is_of_another, made_anew, repeats
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.callbacks import RETURNS
-from fusionlint.patterns.called_jitted import is_called_jitted
-from fusionlint.patterns.calls import call_of
-from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.functions import Function, function_named
-from fusionlint.patterns.loop_gates import is_gated_among
-from fusionlint.patterns.timed import CLOCKS
+from fusionlint.patterns.callbacks.calls import RETURNS
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import call_of
+from fusionlint.patterns.code.functions import Function, function_named
+from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
+from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
+from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.loop_gates import is_gated_among
+from fusionlint.patterns.loops.timed import CLOCKS
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source

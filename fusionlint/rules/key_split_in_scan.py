@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import REPLACES, argument
-from fusionlint.patterns.functions import Function, definitions
-from fusionlint.patterns.loop_bodies import bodies_of, is_small, loop_bodies
-from fusionlint.patterns.of_jax import is_loop_of_jax, is_path_of_jax
-from fusionlint.patterns.readers import writer_of
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import REPLACES, argument
+from fusionlint.patterns.code.functions import Function, definitions
+from fusionlint.patterns.compiled.of_jax import is_loop_of_jax, is_path_of_jax
+from fusionlint.patterns.compiled.readers import writer_of
+from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small, loop_bodies
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import NOTHING

@@ -9,13 +9,13 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import RANGES, inside, is_none, names_in
-from fusionlint.patterns.calls import argument, as_argument, brief, has_only
-from fusionlint.patterns.functions import definitions
-from fusionlint.patterns.jit import runs_a_loop
-from fusionlint.patterns.loop_bodies import LOOPS, bodies_of, is_small
-from fusionlint.patterns.step import only_counts
-from fusionlint.patterns.step_writes import result
+from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.dispatch.jit import runs_a_loop
+from fusionlint.patterns.loops.step import only_counts
+from fusionlint.patterns.loops.step_writes import result
+from fusionlint.patterns.runs.loop_bodies import LOOPS, bodies_of, is_small
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place

@@ -9,15 +9,15 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.carry import Carry, read
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.layer_count import is_shallow, layer_count
-from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
-from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
-from fusionlint.patterns.options import is_instead_of_a_scan
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.loops.carry import Carry, read
+from fusionlint.patterns.loops.layer_count import is_shallow, layer_count
+from fusionlint.patterns.loops.layer_lists import Layers, built_alike, is_wider_at_first
+from fusionlint.patterns.loops.layer_size import LARGE_MODULE, attends, is_large
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.options import is_instead_of_a_scan
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle

@@ -9,14 +9,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, elements
-from fusionlint.patterns.behind import is_number, steps_in
-from fusionlint.patterns.calls import argument, brief, is_handed_to
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.picked import is_same_axis
-from fusionlint.patterns.readers import first_uses, value_of, writer_of
-from fusionlint.patterns.softmax import LOG_SOFTMAX
-from fusionlint.patterns.under import under_gradient
+from fusionlint.patterns.code.at import constant, elements
+from fusionlint.patterns.code.calls import argument, brief, is_handed_to
+from fusionlint.patterns.compiled.behind import is_number, steps_in
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
+from fusionlint.patterns.operations.picked import is_same_axis
+from fusionlint.patterns.operations.softmax import LOG_SOFTMAX
+from fusionlint.patterns.runs.under import under_gradient
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, is_literal
-from fusionlint.patterns.calls import argument, as_argument, has_only
-from fusionlint.patterns.join import axis, parts
+from fusionlint.patterns.code.at import constant, is_literal
+from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.operations.join import axis, parts
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.carry import Carry, calls
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.loops.carry import Carry, calls
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

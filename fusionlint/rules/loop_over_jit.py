@@ -10,19 +10,19 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.called_jitted import is_called_jitted
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.carry import Carry, Loop, calls, read
-from fusionlint.patterns.fetched import fetched
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.host import benign, feeds_from_device, is_counted, is_short, yields
-from fusionlint.patterns.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
-from fusionlint.patterns.loop_gates import is_gated
-from fusionlint.patterns.options import is_instead_of_a_scan
-from fusionlint.patterns.own_rows import are_rows_of_its_own, writes_a_place_of_its_own
-from fusionlint.patterns.pictures import is_drawn
-from fusionlint.patterns.timed import is_measured, is_timed
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
+from fusionlint.patterns.dispatch.fetched import fetched
+from fusionlint.patterns.dispatch.host import benign, feeds_from_device, is_counted, is_short, yields
+from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
+from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
+from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.loops.own_rows import are_rows_of_its_own, writes_a_place_of_its_own
+from fusionlint.patterns.loops.pictures import is_drawn
+from fusionlint.patterns.loops.timed import is_measured, is_timed
+from fusionlint.patterns.runs.options import is_instead_of_a_scan
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

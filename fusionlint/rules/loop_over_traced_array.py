@@ -9,11 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import TO_ARRAY, inside, names_read
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.collected import is_few, statements_of
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import TO_ARRAY, inside, names_read
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.loops.collected import is_few, statements_of
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.tree import Source

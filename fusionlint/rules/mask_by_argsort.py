@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import at_write, elements, is_fresh
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.lands import lands
+from fusionlint.patterns.code.at import at_write, elements, is_fresh
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.lands import lands
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -11,12 +11,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import elements, inside, names_in, names_read
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.collected import collected, counting, iterated_by, target_names
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.same import is_same_at
+from fusionlint.patterns.code.at import elements, inside, names_in, names_read
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.loops.collected import collected, counting, iterated_by, target_names
+from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source

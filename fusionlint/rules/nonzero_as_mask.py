@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, is_literal, is_none
-from fusionlint.patterns.behind import is_number
-from fusionlint.patterns.calls import argument, as_operand, beside, has_only
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.known_values import DEPTH, Reader
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.scattered import scatters_at
+from fusionlint.patterns.code.at import constant, elements, is_literal, is_none
+from fusionlint.patterns.code.calls import argument, as_operand, beside, has_only
+from fusionlint.patterns.compiled.behind import is_number
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.scattered import scatters_at
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import (
+from fusionlint.patterns.code.at import (
     WRITES,
     Part,
     Write,
@@ -19,18 +19,18 @@ from fusionlint.patterns.at import (
     is_static,
     is_whole,
 )
-from fusionlint.patterns.calls import argument, as_operand, brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.firsts import are_few_firsts
-from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.mapped import counts_elements
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.one_number import is_a_number
-from fusionlint.patterns.same import is_same_at
-from fusionlint.patterns.scattered import is_one_of_each_row, scatters_at
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.code.calls import argument, as_operand, brief
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.compiled.scattered import is_one_of_each_row, scatters_at
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.mapped import counts_elements
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
+from fusionlint.patterns.writes.firsts import are_few_firsts
+from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule

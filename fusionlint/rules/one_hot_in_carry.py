@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.functions import parameters
-from fusionlint.patterns.one_hot import ONE_HOTS, factors, one_hot
-from fusionlint.patterns.step_writes import carried, result
+from fusionlint.patterns.code.functions import parameters
+from fusionlint.patterns.loops.step_writes import carried, result
+from fusionlint.patterns.operations.one_hot import ONE_HOTS, factors, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -10,12 +10,13 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import comments_above, is_asked_for, is_beside
-from fusionlint.patterns.at import constant
-from fusionlint.patterns.calls import argument, as_operand
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.one_hot import (
+from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.calls import argument, as_operand
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
+from fusionlint.patterns.loops.step_writes import result
+from fusionlint.patterns.operations.one_hot import (
     MAKERS,
     OneHot,
     factors,
@@ -25,8 +26,7 @@ from fusionlint.patterns.one_hot import (
     making_one_hots,
     one_hot,
 )
-from fusionlint.patterns.readers import readers_of, value_of, writer_of
-from fusionlint.patterns.step_writes import result
+from fusionlint.patterns.runs.alternatives import comments_above, is_asked_for, is_beside
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -7,9 +7,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.elementwise import is_worked_on
-from fusionlint.patterns.one_hot import MAKERS, factors, has_many_classes, is_einsum, letters, making_one_hots, one_hot
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.elementwise import is_worked_on
+from fusionlint.patterns.operations.one_hot import (
+    MAKERS,
+    factors,
+    has_many_classes,
+    is_einsum,
+    letters,
+    making_one_hots,
+    one_hot,
+)
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

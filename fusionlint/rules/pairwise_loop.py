@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.collected import is_few
-from fusionlint.patterns.concrete import asks_for_values
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.runs.concrete import asks_for_values
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

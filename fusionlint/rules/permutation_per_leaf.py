@@ -8,8 +8,8 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.calls import argument, has_only
-from fusionlint.patterns.functions import parameters
+from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.functions import parameters
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.traced import reached_from

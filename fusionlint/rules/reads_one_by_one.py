@@ -8,14 +8,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.anew import repeats
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.fetched import is_needed
-from fusionlint.patterns.jit import dispatching, is_jitted, takes_gradients, trains
-from fusionlint.patterns.often import is_method_of_a_loop, is_run_often, runs_often
-from fusionlint.patterns.pictures import is_shown_each_time
-from fusionlint.patterns.reads import Read, is_always_read, reads_of
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.dispatch.anew import repeats
+from fusionlint.patterns.dispatch.fetched import is_needed
+from fusionlint.patterns.dispatch.jit import dispatching, is_jitted, takes_gradients, trains
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.loops.pictures import is_shown_each_time
+from fusionlint.patterns.runs.often import is_method_of_a_loop, is_run_often, runs_often
+from fusionlint.patterns.values.reads import Read, is_always_read, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source

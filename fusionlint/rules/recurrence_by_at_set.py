@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.for_traces import is_for_traces
-from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.code.at import WRITES
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_traces import is_for_traces
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.writes.chain import is_never_read, root
 from fusionlint.patterns.writes.loop import recurrent

@@ -8,12 +8,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import otherwise
-from fusionlint.patterns.at import constant, elements, inside, is_whole, names_in
-from fusionlint.patterns.calls import argument, as_operand, brief, has_only
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.sort import is_order
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import constant, elements, inside, is_whole, names_in
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.operations.sort import is_order
+from fusionlint.patterns.runs.alternatives import otherwise
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source

@@ -8,9 +8,9 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.names import TREE_MAPS

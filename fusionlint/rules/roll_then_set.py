@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Write, at_write, constant, elements, is_literal
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.links import is_write
-from fusionlint.patterns.moved import makes_room
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.readers import first_uses, readers_of, value_of, writer_of
-from fusionlint.patterns.round import parts_joined
+from fusionlint.patterns.branches.moved import makes_room
+from fusionlint.patterns.code.at import Write, at_write, constant, elements, is_literal
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.compiled.links import is_write
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import first_uses, readers_of, value_of, writer_of
+from fusionlint.patterns.compiled.round import parts_joined
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
 from fusionlint.rule import Rule

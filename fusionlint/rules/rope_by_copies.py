@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, inside
-from fusionlint.patterns.calls import argument, is_handed_to
-from fusionlint.patterns.elementwise import operands
-from fusionlint.patterns.join import axis, lists_parts, parts
-from fusionlint.patterns.lands import lands
-from fusionlint.patterns.readers import value_of
-from fusionlint.patterns.rotated_halves import joins_rotated_halves
-from fusionlint.patterns.unpacked import unpacked_at
+from fusionlint.patterns.code.at import constant, elements, inside
+from fusionlint.patterns.code.calls import argument, is_handed_to
+from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.lands import lands
+from fusionlint.patterns.code.unpacked import unpacked_at
+from fusionlint.patterns.compiled.readers import value_of
+from fusionlint.patterns.compiled.rotated_halves import joins_rotated_halves
+from fusionlint.patterns.operations.join import axis, lists_parts, parts
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import elements, is_whole, names_in
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.collected import JOINS, Comprehension, counting, is_few
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.counted_rows import counted_rows, is_light
-from fusionlint.patterns.elementwise import operands
-from fusionlint.patterns.turns import writes_kernels
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import elements, is_whole, names_in
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few
+from fusionlint.patterns.loops.counted_rows import counted_rows, is_light
+from fusionlint.patterns.loops.turns import writes_kernels
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING, Call
 from fusionlint.source.tree import Source

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import Part, at_write, elements, inside
-from fusionlint.patterns.functions import definitions
-from fusionlint.patterns.loop_bodies import bodies_of
-from fusionlint.patterns.turns import FORI, WHILE, Walk, is_written, walk
+from fusionlint.patterns.code.at import Part, at_write, elements, inside
+from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
+from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

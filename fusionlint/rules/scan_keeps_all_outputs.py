@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, is_whole
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.every_turn import is_own_scan
-from fusionlint.patterns.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.readers import bounds, first_uses, value_of
+from fusionlint.patterns.code.at import constant, elements, is_whole
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.compiled.every_turn import is_own_scan
+from fusionlint.patterns.compiled.readers import bounds, first_uses, value_of
+from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

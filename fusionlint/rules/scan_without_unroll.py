@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.counted_steps import stores_nothing, times_repeated, together
-from fusionlint.patterns.functions import definitions
-from fusionlint.patterns.layout import added
-from fusionlint.patterns.loop_bodies import bodies_of
-from fusionlint.patterns.recurrence import unrolled_times
-from fusionlint.patterns.step import except_on_cpu, is_elementwise_step
-from fusionlint.patterns.step_mixing import looks_up_by_carry
-from fusionlint.patterns.unroll import FEW, SCAN, rolled
+from fusionlint.patterns.code.calls import argument, hides_some
+from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.code.layout import added
+from fusionlint.patterns.compiled.recurrence import unrolled_times
+from fusionlint.patterns.loops.counted_steps import stores_nothing, times_repeated, together
+from fusionlint.patterns.loops.step import except_on_cpu, is_elementwise_step
+from fusionlint.patterns.loops.step_mixing import looks_up_by_carry
+from fusionlint.patterns.loops.unroll import FEW, SCAN, rolled
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,14 +8,14 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, names_in, names_read
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, statements_of
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.turns import writes_kernels
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import inside, names_in, names_read
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
+from fusionlint.patterns.loops.turns import writes_kernels
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import constant, inside, is_literal
-from fusionlint.patterns.calls import argument, as_argument, beside, has_only
-from fusionlint.patterns.layout import Called, Part, in_place_of
-from fusionlint.patterns.of_jax import is_of_jax
-from fusionlint.patterns.round import axes_joined
+from fusionlint.patterns.code.at import constant, inside, is_literal
+from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
+from fusionlint.patterns.code.layout import Called, Part, in_place_of
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.round import axes_joined
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment

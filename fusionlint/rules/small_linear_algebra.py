@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.choice import listed
-from fusionlint.patterns.elementwise import is_worked_on, worked_on
-from fusionlint.patterns.factored import rows_factored
-from fusionlint.patterns.matrices import PRODUCTS, few_rows, small_matrix
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.elementwise import is_worked_on, worked_on
+from fusionlint.patterns.compiled.factored import rows_factored
+from fusionlint.patterns.operations.choice import listed
+from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.matrices import PRODUCTS, few_rows, small_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.names import PARTIAL

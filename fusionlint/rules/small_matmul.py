@@ -10,14 +10,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant, elements, inside, is_literal
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.choice import listed
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.matrices import TRANSPOSES, small_matrix
-from fusionlint.patterns.one_hot import factors
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.code.at import constant, elements, inside, is_literal
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.operations.choice import listed
+from fusionlint.patterns.operations.one_hot import factors
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.matrices import TRANSPOSES, small_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING, Value
 from fusionlint.source.places import Place

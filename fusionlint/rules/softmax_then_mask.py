@@ -10,10 +10,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import constant
-from fusionlint.patterns.calls import argument, as_argument, brief, has_only
-from fusionlint.patterns.picked import is_same_axis
-from fusionlint.patterns.softmax import SOFTMAX
+from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.operations.picked import is_same_axis
+from fusionlint.patterns.operations.softmax import SOFTMAX
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -9,13 +9,13 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.annotations import axes_said
-from fusionlint.patterns.at import constant, inside
-from fusionlint.patterns.calls import argument, as_argument, brief, has_only
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.matrices import PRODUCTS, TRANSPOSES, few_rows
-from fusionlint.patterns.options import as_given
-from fusionlint.patterns.quadratic import is_of, is_quadratic
+from fusionlint.patterns.code.at import constant, inside
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.operations.quadratic import is_of, is_quadratic
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.options import as_given
+from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES, few_rows
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import argument, as_argument, beside
-from fusionlint.patterns.readers import sorted_to
-from fusionlint.patterns.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
-from fusionlint.patterns.two_axes import has_rows
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import argument, as_argument, beside
+from fusionlint.patterns.compiled.readers import sorted_to
+from fusionlint.patterns.operations.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
+from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.calls import argument, as_argument, has_only
-from fusionlint.patterns.lands import argument_of, lands
+from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.lands import argument_of, lands
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

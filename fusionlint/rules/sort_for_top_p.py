@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import argument, as_argument
-from fusionlint.patterns.lands import argument_of, lands
-from fusionlint.patterns.softmax import SOFTMAX
-from fusionlint.patterns.sort import SORTS
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import argument, as_argument
+from fusionlint.patterns.code.lands import argument_of, lands
+from fusionlint.patterns.operations.softmax import SOFTMAX
+from fusionlint.patterns.operations.sort import SORTS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

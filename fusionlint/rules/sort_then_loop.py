@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.lands import lands
+from fusionlint.patterns.code.lands import lands
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, names_read
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, target_names
-from fusionlint.patterns.values import element_kind
+from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, target_names
+from fusionlint.patterns.values.kinds import element_kind
 from fusionlint.rule import Rule
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Write, at_write, inside, names_in
-from fusionlint.patterns.functions import definitions
-from fusionlint.patterns.loop_bodies import bodies_of
+from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, names_in
+from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

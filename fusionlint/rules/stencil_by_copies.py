@@ -8,10 +8,10 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, elements, inside
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.elementwise import worked_on
-from fusionlint.patterns.join import lists_parts
+from fusionlint.patterns.code.at import constant, elements, inside
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.code.elementwise import worked_on
+from fusionlint.patterns.operations.join import lists_parts
 from fusionlint.patterns.writes.places import meant
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call

@@ -8,12 +8,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.calls import as_argument, as_operand, brief
-from fusionlint.patterns.collected import is_few
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.how_many import how_many
-from fusionlint.patterns.often import is_for_a_picture, runs_often
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.calls import as_argument, as_operand, brief
+from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_for_a_picture, runs_often
+from fusionlint.patterns.values.how_many import how_many
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value, last_name
 from fusionlint.source.places import Place

@@ -8,11 +8,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.collected import is_few
-from fusionlint.patterns.from_compiled import is_on_the_host
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.dispatch.from_compiled import is_on_the_host
+from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.collected import is_few
 from fusionlint.rule import Rule
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source

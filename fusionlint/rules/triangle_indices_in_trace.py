@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.at import elements, inside
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.often import is_called_as_once, is_for_a_picture, is_memoized
-from fusionlint.patterns.readers import value_of, writer_of
+from fusionlint.patterns.code.at import elements, inside
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.compiled.readers import value_of, writer_of
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture, is_memoized
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source

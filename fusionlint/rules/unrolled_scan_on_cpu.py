@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import constant, is_none
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.functions import Function
-from fusionlint.patterns.step import except_on_cpu, recurrence
+from fusionlint.patterns.code.at import constant, is_none
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.loops.step import except_on_cpu, recurrence
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -9,11 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import comments_above
-from fusionlint.patterns.carry import Carry, calls, read
-from fusionlint.patterns.collected import is_few
-from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.updates import APPLY, applied_by_a_state, may_apply
+from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.dispatch.updates import APPLY, applied_by_a_state, may_apply
+from fusionlint.patterns.loops.carry import Carry, calls, read
+from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.runs.alternatives import comments_above
 from fusionlint.rule import Rule
 from fusionlint.source.facts import RawValue
 from fusionlint.source.tree import Source

@@ -9,18 +9,25 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.all_calls import calls_of_function, calls_of_method, calls_of_name
-from fusionlint.patterns.donation_advice import TWICE, copy_before, donate, donated_arguments, in_order
-from fusionlint.patterns.dropped import is_state_dropped
-from fusionlint.patterns.equinox_donation import FILTER_JIT, is_equinox
-from fusionlint.patterns.first_values import is_of_numbers
-from fusionlint.patterns.functions import function_named
-from fusionlint.patterns.given_up import given_up
-from fusionlint.patterns.handed_on import is_in_a_method_handed_on, methods_handed_on
-from fusionlint.patterns.handed_out import donates, goes_on, is_for_others, is_handed_over, is_method, is_replaced
-from fusionlint.patterns.host import is_short
-from fusionlint.patterns.jit import asks, trains
-from fusionlint.patterns.large_states import (
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.compiled.round import copied
+from fusionlint.patterns.dispatch.handed_on import is_in_a_method_handed_on, methods_handed_on
+from fusionlint.patterns.dispatch.handed_out import (
+    donates,
+    goes_on,
+    is_for_others,
+    is_handed_over,
+    is_method,
+    is_replaced,
+)
+from fusionlint.patterns.dispatch.host import is_short
+from fusionlint.patterns.dispatch.jit import asks, trains
+from fusionlint.patterns.donation.advice import TWICE, copy_before, donate, donated_arguments, in_order
+from fusionlint.patterns.donation.dropped import is_state_dropped
+from fusionlint.patterns.donation.equinox import FILTER_JIT, is_equinox
+from fusionlint.patterns.donation.first_values import is_of_numbers
+from fusionlint.patterns.donation.given_up import given_up
+from fusionlint.patterns.donation.large_states import (
     are_averages,
     are_caches,
     are_large,
@@ -29,13 +36,13 @@ from fusionlint.patterns.large_states import (
     is_of_em,
     is_state,
 )
-from fusionlint.patterns.narrow import are_all_narrow
-from fusionlint.patterns.of_norms import is_of_norms
-from fusionlint.patterns.often import is_run_often, runs_often
-from fusionlint.patterns.pmapped import is_mapped_over_devices
-from fusionlint.patterns.predicates import static_names
-from fusionlint.patterns.replaced import given_at
-from fusionlint.patterns.round import copied
+from fusionlint.patterns.donation.narrow import are_all_narrow
+from fusionlint.patterns.donation.of_norms import is_of_norms
+from fusionlint.patterns.donation.replaced import given_at
+from fusionlint.patterns.runs.all_calls import calls_of_function, calls_of_method, calls_of_name
+from fusionlint.patterns.runs.often import is_run_often, runs_often
+from fusionlint.patterns.runs.pmapped import is_mapped_over_devices
+from fusionlint.patterns.values.predicates import static_names
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.places import Place

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.anew import repeats
-from fusionlint.patterns.called_jitted import is_called_jitted
-from fusionlint.patterns.calls import argument, hides_some
-from fusionlint.patterns.carry import Carry
-from fusionlint.patterns.host import is_counted
-from fusionlint.patterns.jit import is_jitted
-from fusionlint.patterns.loop_gates import is_gated
-from fusionlint.patterns.pictures import is_plotted
+from fusionlint.patterns.code.calls import argument, hides_some
+from fusionlint.patterns.dispatch.anew import repeats
+from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
+from fusionlint.patterns.dispatch.host import is_counted
+from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.loops.pictures import is_plotted
 from fusionlint.rule import Rule
 from fusionlint.source.hosts import AS_LONG_AS_IT_GETS, WHERE
 from fusionlint.source.tree import Source

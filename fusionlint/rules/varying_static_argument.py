@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.anew import made_anew, repeats
-from fusionlint.patterns.at import inside, names_in, names_read
-from fusionlint.patterns.carry import Loop
-from fusionlint.patterns.jit import dispatching_in_a_loop
-from fusionlint.patterns.loop_gates import is_gated
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import inside, names_in, names_read
+from fusionlint.patterns.dispatch.anew import made_anew, repeats
+from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop
+from fusionlint.patterns.loops.carry import Loop
+from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.tree import Source

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import is_literal
-from fusionlint.patterns.calls import argument, brief
-from fusionlint.patterns.concrete import asks_for_values
-from fusionlint.patterns.mapped import differs, is_mapped_by, is_shared
-from fusionlint.patterns.moved_in_a_loop import moved_in_a_loop
-from fusionlint.patterns.of_jax import is_of_jax
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.under import is_mapped_at_the_top
+from fusionlint.patterns.code.at import is_literal
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.runs.concrete import asks_for_values
+from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
+from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import is_mapped_at_the_top
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

@@ -9,11 +9,11 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.mapped import differs, is_mapped_by, is_of_constants
-from fusionlint.patterns.moved_in_a_loop import moved_in_a_loop
-from fusionlint.patterns.of_jax import is_of_call
-from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
+from fusionlint.patterns.compiled.of_jax import is_of_call
+from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_of_constants
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -9,18 +9,18 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import inside, names_in
-from fusionlint.patterns.branches import written_by
-from fusionlint.patterns.chosen_whole import chosen_whole
-from fusionlint.patterns.compiled_words import in_bytes, place_of
-from fusionlint.patterns.environments import in_environment
-from fusionlint.patterns.functions import Function, definitions
-from fusionlint.patterns.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.often import is_for_a_picture, is_run_often
-from fusionlint.patterns.turns import WHILE, walk
-from fusionlint.patterns.under import under_map, under_vmap
-from fusionlint.patterns.until import converges, empties, only_counts, settles, tests_of
-from fusionlint.patterns.wander import descends, follows, halves, searches, walks
+from fusionlint.patterns.branches.conditional import written_by
+from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.functions import Function, definitions
+from fusionlint.patterns.compiled.chosen_whole import chosen_whole
+from fusionlint.patterns.compiled.words import in_bytes, place_of
+from fusionlint.patterns.loops.turns import WHILE, walk
+from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, tests_of
+from fusionlint.patterns.loops.wander import descends, follows, halves, searches, walks
+from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
+from fusionlint.patterns.runs.often import is_for_a_picture, is_run_often
+from fusionlint.patterns.runs.under import under_map, under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
-from fusionlint.patterns.calls import argument, brief, call_of
-from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
-from fusionlint.patterns.two_axes import is_matrix
-from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
+from fusionlint.patterns.code.calls import argument, brief, call_of
+from fusionlint.patterns.operations.softmax import LOG_SOFTMAX, SOFTMAX
+from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.at import inside, is_literal
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.functions import definitions
-from fusionlint.patterns.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.often import is_for_a_picture
-from fusionlint.patterns.step_writes import LoneWrite, lone_write
+from fusionlint.patterns.code.at import inside, is_literal
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.loops.step_writes import LoneWrite, lone_write
+from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
+from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 

@@ -10,15 +10,14 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import WRITES, Write, at_write, inside, is_literal
-from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
-from fusionlint.patterns.concrete import is_concrete
-from fusionlint.patterns.folded import is_folded
-from fusionlint.patterns.left_unused import left_unused
-from fusionlint.patterns.same import is_same_at
-from fusionlint.patterns.scattered import is_diagonal, is_of_elementwise_work, scatters_at
-from fusionlint.patterns.two_axes import is_matrix
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_literal
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
+from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.compiled.scattered import is_diagonal, is_of_elementwise_work, scatters_at
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain, is_last
 from fusionlint.patterns.writes.diagonal_shapes import (
     has_more_axes,
@@ -28,6 +27,7 @@ from fusionlint.patterns.writes.diagonal_shapes import (
     is_square,
     is_the_shorter,
 )
+from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind, meant
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source

@@ -9,7 +9,7 @@ import compilers
 import pytest
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.patterns.of_jax import is_of_jax
+from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers

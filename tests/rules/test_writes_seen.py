@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from fusionlint.patterns.at import at_write
-from fusionlint.patterns.two_axes import is_matrix
+from fusionlint.patterns.code.at import at_write
+from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain, is_last
 from fusionlint.patterns.writes.seen import Seen, see
 from fusionlint.patterns.writes.stands import Stands, stands

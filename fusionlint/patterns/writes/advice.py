@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, place_of
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.unpacked import stored_in
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, place_of
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_fresh, is_literal, is_whole, names_in
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.known_values import is_static_name
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_fresh, is_literal, is_whole, names_in
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.known_values import is_static_name
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.edited import with_names
 from fusionlint.source.names import JIT, PARTIAL

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.alternatives import said_above
-from fusionlint.patterns.at import Write, at_write, inside, is_literal
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.timed import is_timed
-from fusionlint.patterns.unpacked import assigned
+from fusionlint.patterns.code.at import Write, at_write, inside, is_literal
+from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.loops.timed import is_timed
+from fusionlint.patterns.runs.alternatives import said_above
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, names_in
+from fusionlint.patterns.code.at import Write, names_in
 from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 

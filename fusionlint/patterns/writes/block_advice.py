@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import (
+from fusionlint.patterns.code.at import (
     FRESH_BY_SHAPE,
     Part,
     Write,
@@ -20,10 +20,10 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.calls import argument, brief, hides_some
-from fusionlint.patterns.collected import target_names
-from fusionlint.patterns.unpacked import assigned
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.calls import argument, brief, hides_some
+from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.loops.collected import target_names
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.chain import is_added, root
 from fusionlint.patterns.writes.fused import axis_of
 from fusionlint.patterns.writes.loop import are_windows_apart

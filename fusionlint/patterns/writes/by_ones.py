@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, constant, is_literal, is_static, is_whole
+from fusionlint.patterns.code.at import Write, constant, is_literal, is_static, is_whole
 from fusionlint.source.tree import Source
 
 BY_ONES = frozenset(("divide", "div", "power"))

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, elements
-from fusionlint.patterns.loop_bodies import all_loop_bodies
+from fusionlint.patterns.code.at import Write, elements
+from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_turns import needs_the_one_before

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, at_write, column, constant, elements, place_of
-from fusionlint.patterns.paths import is_behind_ifs, never_both, stored_before
-from fusionlint.patterns.unpacked import assigned
+from fusionlint.patterns.code.at import Write, at_write, column, constant, elements, place_of
+from fusionlint.patterns.code.paths import is_behind_ifs, never_both, stored_before
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

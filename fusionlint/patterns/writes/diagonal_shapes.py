@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, is_none
-from fusionlint.patterns.same import is_same_at
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, is_none
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.writes.places import DIAGONAL_OF, meant
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

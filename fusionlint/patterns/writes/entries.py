@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Write, constant, is_literal, is_whole
-from fusionlint.patterns.calls import argument
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, constant, is_literal, is_whole
+from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, is_whole
-from fusionlint.patterns.elementwise import is_worked_on
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, is_whole
+from fusionlint.patterns.code.elementwise import is_worked_on
 from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 

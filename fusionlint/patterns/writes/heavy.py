@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Write, at_write, inside, is_fresh, names_in, names_read
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.loop_bodies import FIRSTS
+from fusionlint.patterns.code.at import Write, at_write, inside, is_fresh, names_in, names_read
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.runs.loop_bodies import FIRSTS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

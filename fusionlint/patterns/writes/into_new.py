@@ -9,10 +9,10 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import RANGES, Part, Write, constant, elements, inside, is_literal, is_none, is_whole
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.one_number import is_a_number
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import RANGES, Part, Write, constant, elements, inside, is_literal, is_none, is_whole
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.axis import is_called_an_array
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.many import is_many

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, is_static, is_whole, names_read
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.code.at import Part, Write, constant, is_static, is_whole, names_read
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.writes.interleaved import starts_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, at_write, elements, inside, names_read
-from fusionlint.patterns.elementwise import is_update
+from fusionlint.patterns.code.at import Part, Write, at_write, elements, inside, names_read
+from fusionlint.patterns.code.elementwise import is_update
 from fusionlint.patterns.writes.chain import is_element, root, write_on
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from fusionlint.patterns.at import (
+from fusionlint.patterns.code.at import (
     Part,
     Write,
     elements,
@@ -21,9 +21,9 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.calls import brief
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.advice import ARRAYS, Advice
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.loop import Piecewise, counted_by

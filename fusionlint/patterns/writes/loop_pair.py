@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, at_write, inside, is_whole
-from fusionlint.patterns.carry import calls
-from fusionlint.patterns.elementwise import is_elementwise
+from fusionlint.patterns.code.at import Write, at_write, inside, is_whole
+from fusionlint.patterns.code.elementwise import is_elementwise
+from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.writes.advice import FUSED, LOOP, RECURRENT
 from fusionlint.patterns.writes.axis import leaves
 from fusionlint.patterns.writes.fused import is_worked_on_alone

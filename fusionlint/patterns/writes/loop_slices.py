@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, is_static, is_whole, names_read
-from fusionlint.patterns.carry import Carry
+from fusionlint.patterns.code.at import Part, Write, is_static, is_whole, names_read
+from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.writes.chain import is_added
 from fusionlint.patterns.writes.loop import are_windows_apart, counted_by
 from fusionlint.patterns.writes.places import is_fresh_before

@@ -12,10 +12,20 @@ from itertools import takewhile
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, constant, inside, is_literal, is_static, names_read
-from fusionlint.patterns.carry import Carry, calls, read
-from fusionlint.patterns.carry import Write as Assigned
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import (
+    RANGES,
+    TO_ARRAY,
+    Part,
+    Write,
+    constant,
+    inside,
+    is_literal,
+    is_static,
+    names_read,
+)
+from fusionlint.patterns.loops.carry import Carry, calls, read
+from fusionlint.patterns.loops.carry import Write as Assigned
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
 from fusionlint.patterns.writes.places import is_fresh_before
 from fusionlint.source.tree import Source

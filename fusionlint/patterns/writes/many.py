@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import (
+from fusionlint.patterns.code.at import (
     FRESH_BY_SHAPE,
     RANGES,
     Part,
@@ -23,9 +23,9 @@ from fusionlint.patterns.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.reads import attributes_of
-from fusionlint.patterns.unpacked import unpacked
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

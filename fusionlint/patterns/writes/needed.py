@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, at_write, elements, inside, is_literal, is_whole, names_in
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import Part, Write, at_write, elements, inside, is_literal, is_whole, names_in
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.many import is_many
 from fusionlint.patterns.writes.seen import are_apart
 from fusionlint.source.tree import Source

@@ -12,9 +12,9 @@ from operator import itemgetter
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_static, is_whole
-from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_static, is_whole
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges, is_many
 from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.source.tree import Source

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, names_read
+from fusionlint.patterns.code.at import Part, Write, constant, names_read
 from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 

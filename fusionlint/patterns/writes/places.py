@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import RANGES, Part, Write, constant, is_fresh, is_whole, names_in
-from fusionlint.patterns.carry import written_before
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.code.at import RANGES, Part, Write, constant, is_fresh, is_whole, names_in
+from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.loops.carry import written_before
 from fusionlint.patterns.writes.chain import is_columns, root
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.source.tree import Source

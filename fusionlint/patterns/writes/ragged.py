@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
-from fusionlint.patterns.unpacked import stored_in
+from fusionlint.patterns.code.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.writes.axis import SLICES
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
 from fusionlint.patterns.writes.places import is_fresh_before, is_nested

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, constant, is_fresh, is_static, is_whole
+from fusionlint.patterns.code.at import Part, Write, constant, is_fresh, is_static, is_whole
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.line import cuts_of, is_known
 from fusionlint.patterns.writes.pieces import pieces

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.at import Write, constant, is_fresh, is_literal, is_whole
-from fusionlint.patterns.calls import brief
+from fusionlint.patterns.code.at import Write, constant, is_fresh, is_literal, is_whole
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.writes.chain import root, write_on
 from fusionlint.patterns.writes.loop import counted_by
 from fusionlint.source.tree import Source

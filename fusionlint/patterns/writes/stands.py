@@ -12,10 +12,10 @@ from enum import Enum, auto
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.at import Part, constant, inside, is_whole, names_in
-from fusionlint.patterns.calls import argument
-from fusionlint.patterns.loop_bodies import loop_bodies
-from fusionlint.patterns.values import kind
+from fusionlint.patterns.code.at import Part, constant, inside, is_whole, names_in
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.runs.loop_bodies import loop_bodies
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice, is_called_an_array
 from fusionlint.patterns.writes.many import is_many
 from fusionlint.source.tree import Source

@@ -10,8 +10,8 @@ from itertools import groupby
 
 import libcst as cst
 
-from fusionlint.patterns.at import Part, Write, elements, is_fresh, is_new_axis, is_whole
-from fusionlint.patterns.unpacked import unpacked
+from fusionlint.patterns.code.at import Part, Write, elements, is_fresh, is_new_axis, is_whole
+from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.many import is_many

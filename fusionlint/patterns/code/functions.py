@@ -1,0 +1,46 @@
+"""The defs and lambdas of a file: which one a name stands for, what it is handed, and what it returns.
+
+In: expressions of a Source, or places. What another file defines is not seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import libcst as cst
+
+from fusionlint.patterns.code.at import inside
+from fusionlint.source.places import Place
+from fusionlint.source.tree import Source
+
+Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
+
+
+def function_named(node: cst.BaseExpression, source: Source) -> Function | None:
+    """The def or lambda of this file that `node` stands for."""
+    if isinstance(node, cst.Name) and isinstance(value := source.value(node), cst.Lambda):
+        node = value
+    if isinstance(node, cst.Lambda):
+        return node
+    place = source.project.find(source.qualified_name(node))
+    return next(iter(definitions([place], source)), None) if place else None
+
+
+def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
+    """What a function returns, where it returns in one place only."""
+    if isinstance(function, cst.Lambda):
+        return function.body
+    found = [n for n in inside(function.body) if isinstance(n, cst.Return) and source.function(n) is function]
+    return found[0].value if len(found) == 1 else None
+
+
+def definitions(places: list[Place], source: Source) -> list[Function]:
+    """The functions of this file that stand at `places`."""
+    found = [source.definition(place.scope) for place in dict.fromkeys(places) if place.path == source.path]
+    return [node for node in found if isinstance(node, cst.FunctionDef | cst.Lambda)]
+
+
+def parameters(function: Function) -> Iterator[cst.Param]:
+    """What a function takes, but for `*args` and `**kwargs`."""
+    yield from (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)

@@ -1,0 +1,59 @@
+"""Lines that a fix leaves without a reader: `i = jnp.argmin(d)`, where `d[i]` has become `jnp.min(d)`.
+
+In: the node that is written anew, and its new text. Out: the edits that take such lines away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Location
+from fusionlint.patterns.code.at import names_read
+from fusionlint.source.edited import names_in
+from fusionlint.source.tree import Source
+
+
+def left_unused(node: cst.BaseExpression, text: str, source: Source) -> Iterator[Edit]:
+    """The lines that make by jax.numpy what `node` alone reads, and `text` does not."""
+    read = {name.value: name for name in names_read(node)}
+    for name in sorted(read.keys() - names_in(text)):
+        written = source.written(read[name])
+        target = source.parent(written) if written is not None else None
+        assign = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+        is_for = isinstance(assign, cst.Assign) and _is_for(node, read[name], assign, source)
+        line = whole_line(assign, source) if isinstance(assign, cst.Assign) and is_for else None
+        if line is not None:
+            yield Edit(line, "")
+
+
+def _is_for(node: cst.BaseExpression, read: cst.Name, assign: cst.Assign, source: Source) -> bool:
+    """Whether an assignment makes one array by jax.numpy, in a function, and nothing outside `node` reads it."""
+    if len(assign.targets) != 1 or not isinstance(assign.value, cst.Call):
+        return False
+    if source.function(assign) is None or _is_global(read, source):
+        return False  # what the file's own level holds other files may read
+    if not (source.qualified_name(assign.value.func) or "").startswith("jax.numpy."):
+        return False
+    uses = source.uses(read)
+    inside = all(node in (use.node, *source.ancestors(use.node)) for use in uses if not use.is_write)
+    return inside and sum(use.is_write for use in uses) == 1
+
+
+def _is_global(read: cst.Name, source: Source) -> bool:
+    """Whether some function of the file says `global` of that name."""
+    said = (line.split("#")[0].replace(",", " ").split() for line in source.pieces.lines if "global" in line)
+    return any(words[:1] == ["global"] and read.value in words for words in said)
+
+
+def whole_line(statement: cst.BaseSmallStatement, source: Source) -> Location | None:
+    """All of the lines of a statement; None where more stands there, or nothing beside it in the block."""
+    block = source.parent(source.parent(statement) or statement)
+    if not isinstance(block, cst.IndentedBlock) or len(block.body) == 1:
+        return None
+    where = source.location(statement)
+    last = source.line(where.end_line)
+    beside = source.line(where.line)[: where.column - 1] + last[where.end_column - 1 :]
+    is_alone = not beside.strip() and last.endswith("\n")
+    return where._replace(column=1, end_line=where.end_line + 1, end_column=1) if is_alone else None

@@ -1,0 +1,82 @@
+"""The compiled side: at which places a scatter of the user's writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fusionlint.patterns.compiled.behind import Made, is_number, steps_in
+from fusionlint.patterns.compiled.links import made_by
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import value_of
+from fusionlint.patterns.compiled.round import is_elementwise
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
+_WHOLE_NUMBERS = ("s32", "s64", "u32")
+
+
+def scatters_at(barrier: Barrier, module: hlo.Module) -> Iterator[Made]:
+    """The scatters that made the value, or take it, as their array or for their places; not one that only stands in a
+    kernel that reads the value for something else, or that makes places of it."""
+    here = module.computations[barrier.computation]
+    value = value_of(barrier, module).shape
+    for name in (barrier.writer, *barrier.readers):
+        item = here.instructions.get(name)
+        for made in steps_in(item, here, module, "scatter") if item is not None else ():
+            is_array = value.dims == made.step.shape.dims
+            is_there = made.step.stack == barrier.stack  # the scatter is why it crosses memory
+            is_of_places = is_there and name != barrier.writer and value.dtype in _WHOLE_NUMBERS
+            if len(made.step.operands) == 3 and (is_array or is_of_places) and not is_of_jax(made.step):
+                yield made
+
+
+def is_diagonal(scatter: Made, module: hlo.Module) -> bool:
+    """Whether both places, on axes that are as long as there are places, count from zero on."""
+    axes = _axes(scatter.step)
+    dims = scatter.step.shape.dims
+    counts = _counted(scatter, module)
+    return len(axes) == 2 and counts == [dims[axes[0]], dims[axes[1]]] and counts[0] == counts[1]
+
+
+def is_one_of_each_row(scatter: Made, module: hlo.Module) -> bool:
+    """Whether a number is set at one place of each row of a matrix of another number."""
+    if made_by(scatter.step, module) != "set":
+        return False
+    dims, axes = scatter.step.shape.dims, _axes(scatter.step)
+    if len(dims) != 2 or axes != [0, 1] or not is_number(scatter.operand(0, module), module):
+        return False
+    counts = _counted(scatter, module)
+    return is_number(scatter.operand(2, module), module) and counts[:1] == [dims[0]] and counts[1:] == [None]
+
+
+def is_of_elementwise_work(scatter: Made, module: hlo.Module) -> bool:
+    """Whether the array that is written to is made element by element, or handed in: what a `where` would fuse with,
+    unlike a matrix product."""
+    made = scatter.operand(0, module)
+    if made.kernel is scatter.kernel:
+        return True
+    if made.step.opcode == "parameter":
+        return made.computation.name == module.entry  # what a loop carries is written to in place
+    return is_elementwise(made.kernel, module) or made.step.opcode == "copy"
+
+
+def _axes(scatter: hlo.Instruction) -> list[int]:
+    return [int(axis) for axis in scatter.attributes["scatter_dims_to_operand_dims"].strip("{}").split(",") if axis]
+
+
+def _counted(scatter: Made, module: hlo.Module) -> list[int | None]:
+    """Of each axis how far the places count, 0, 1, 2, ...; None where they do not."""
+    places = scatter.operand(1, module)
+    if places.step.opcode != "concatenate":
+        return []
+    parts = (places.operand(number, module).step for number in range(len(places.step.operands)))
+    return [_length(part) for part in parts]
+
+
+def _length(part: hlo.Instruction) -> int | None:
+    if part.opcode != "iota":
+        return None
+    return part.shape.dims[int(part.attributes["iota_dimension"])]

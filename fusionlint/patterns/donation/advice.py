@@ -1,0 +1,97 @@
+"""What to write so that a compiled step takes the memory of what it replaces, and what has to be copied for that.
+
+In: the step, its calls, and which of their arguments it could take. Out: parts of an advice, as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox
+from fusionlint.patterns.donation.first_values import held_twice
+from fusionlint.patterns.donation.given_up import Names, useless
+from fusionlint.patterns.donation.one_again import made_one_again
+from fusionlint.patterns.donation.replaced import replaced
+from fusionlint.patterns.donation.result_order import comes_late
+from fusionlint.patterns.runs.from_callers import is_of_a_caller
+from fusionlint.source.tree import Source
+
+# jax donates no buffer twice.
+TWICE = "an array that the first state holds twice has to be copied before"
+# And hands each donated buffer to the first result of its shape.
+_IN_ORDER = (
+    "; return what is donated first, in the order of the arguments: jax hands a donated array to the first result of "
+    "its shape, and XLA copies it where that is another's"
+)
+# Of these optimizers the first state does, or holds the parameters: tried with optax 0.2, where Adam's does not.
+_STATES_WITH_ONE_TWICE = (
+    "optax.lbfgs",
+    "optax.scale_by_lbfgs",
+    "optax.scale_by_distance_over_gradients",
+    *(f"optax.contrib.{name}" for name in ("cocob", "dog", "dowg", "madgrad", "mechanize", "prodigy")),
+    *(f"optax.contrib.scale_by_{name}" for name in ("cocob", "madgrad", "prodigy")),
+)
+
+
+def donate(
+    node: cst.Call | cst.Name, names: Names, call: cst.Call, offset: int, donated: frozenset[int], source: Source
+) -> str:
+    """What to donate: `names`, and with them what is donated already and is replaced."""
+    if is_equinox(node, source):
+        return all_but_the_first(call, names, source)
+    used = donated & replaced(call, source).keys()
+    advice = donated_arguments(sorted({*used, *names}, key=str) if used else names, offset)
+    batch = " and ".join(f"`{each}`" for each in useless(donated, call, source))
+    return f"{advice}, and not {batch}, which no result replaces" if batch else advice
+
+
+def donated_arguments(names: Iterable[int | str], offset: int) -> str:
+    """`donate_argnums=(0, 1)`, `donate_argnames="state"` of what is given by keyword; numbers from `offset` on."""
+    numbers = [str(key + offset) for key in names if isinstance(key, int)]
+    keywords = [f'"{key}"' for key in names if isinstance(key, str)]
+    both = (("donate_argnums", numbers), ("donate_argnames", keywords))
+    return ", ".join(f"{name}={_one_or_all(values)}" for name, values in both if values)
+
+
+def _one_or_all(values: Sequence[str]) -> str:
+    return values[0] if len(values) == 1 else f"({', '.join(values)})"
+
+
+def copy_before(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
+    """What has to be copied of what the calls are `given`, and where: jax deletes that, and donates no buffer twice."""
+    return f"{_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}"
+
+
+def in_order(calls: Iterable[cst.Call], names: Names, source: Source) -> str:
+    """The order of the results, where theirs is another than that of the arguments."""
+    return _IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""
+
+
+def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
+    theirs = next((a for call, a in given if is_of_a_caller(a, call, source)), None)
+    if theirs is not None:
+        name = source.code(theirs)
+        return f"whoever called may go on with the first `{name}`: copy it before, jax.tree.map(jnp.copy, {name})"
+    twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
+    if twice is None:
+        return f"the old are gone after a call; {TWICE}"
+    return (
+        f"the old are gone after a call; the first state holds `{twice}` twice, one of which has to be "
+        f"jax.tree.map(jnp.copy, {twice})"
+    )
+
+
+def _again(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
+    """Where a copy has to be made later on, for the next step would be handed one buffer twice."""
+    made = next(filter(None, (made_one_again(argument, call, source) for call, argument in given)), None)
+    return "" if made is None else f"; and again where `{made}` makes it hold one twice"
+
+
+def _made_with_one_twice(source: Source) -> str:
+    """Where an optimizer's own first state holds one buffer twice."""
+    used = next((name for name in _STATES_WITH_ONE_TWICE if name in source.names), None)
+    if used is None:
+        return ""
+    return f"; the first state of {used} holds arrays twice, or the parameters: jax.tree.map(jnp.copy, ...) of it"

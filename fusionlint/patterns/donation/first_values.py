@@ -1,0 +1,145 @@
+"""What a variable or a field holds before the calls that replace it: a few numbers, or one array twice.
+
+In: a call and an argument that its results replace. Out: its first values, where they are written, and what they are
+seen to hold. jax donates no array twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import REPLACES
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.runs.from_callers import given_by_callers
+from fusionlint.patterns.values.how_many import how_many
+from fusionlint.patterns.values.one_number import is_scalar_literal
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+_DEPTH = 4
+# Fewer numbers than these, a megabyte of float32, nobody misses.
+_FEW = 2**18
+# What has as many numbers as space has axes, or one more.
+_OF_SPACE = frozenset(("position", "quaternion", "rotation", "translation", "orientation", "scale"))
+
+
+def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
+    """The array, as it is written, that the first value of `argument` holds twice: `State(params, target=params)`."""
+    for value in first_values(argument, call, source):
+        for made in _made(value, source, _DEPTH):
+            if (found := _twice(made, source)) is not None:
+                return found
+    return None
+
+
+def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the first value of `argument` is a dict of single numbers, `{"mass": jnp.asarray(1.0)}`, or of where
+    something is, or is seen to be small: nothing to donate."""
+    values = [argument, *first_values(argument, call, source), *given_by_callers(argument, call, source)]
+    return any(_is_tiny(value, source) or _holds_numbers(value, source, _DEPTH) for value in values)
+
+
+def _is_tiny(value: cst.BaseExpression, source: Source) -> bool:
+    count = how_many(value, source)
+    return count is not None and count < _FEW
+
+
+def _holds_numbers(value: cst.BaseExpression, source: Source, depth: int) -> bool:
+    match value:
+        case cst.Name() if depth and (meant := source.value(value)) is not None:
+            return _holds_numbers(meant, source, depth - 1)
+        case cst.BinaryOperation(left=left, operator=cst.BitOr()):
+            return _holds_numbers(left, source, depth)
+        case cst.Dict(elements=[_, *_] as elements):
+            return all(isinstance(part, cst.DictElement) and _is_small(part, source) for part in elements)
+    return False
+
+
+def _is_small(part: cst.DictElement, source: Source) -> bool:
+    is_named = isinstance(part.key, cst.SimpleString) and part.key.evaluated_value in _OF_SPACE
+    meant = source.meant(part.value)
+    return is_named or is_scalar_literal(meant, source)
+
+
+def first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """What is written to `argument`, a variable or a field of `self`, elsewhere than by `call`."""
+    if isinstance(argument, cst.Name):
+        written: Iterator[cst.CSTNode | None] = (source.parent(use.node) for use in source.writes(argument))
+    else:
+        owner = source.facts.class_around(source.scope(call))
+        written = (source.parent(node) for node in source.fields_called(dotted(argument), owner))
+    for target in written:
+        if isinstance(target, cst.Element):
+            yield from _beside(target, source)
+            continue
+        statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
+        if isinstance(statement, cst.Assign) and statement.value is not call:
+            yield statement.value
+
+
+def _beside(target: cst.Element, source: Source) -> Iterator[cst.BaseExpression]:
+    """What stands where `target` does, in `a, b = 1, 2`."""
+    targets = source.parent(target)
+    above = source.parent(targets) if targets is not None else None
+    statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
+    match targets, statement:
+        case cst.Tuple(elements=names), cst.Assign(value=cst.Tuple(elements=values)) if len(names) == len(values):
+            yield values[list(names).index(target)].value
+
+
+def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:
+    """The calls that make `value`: itself, what its name was written with, what a function of the file returns."""
+    if depth == 0:
+        return
+    match value:
+        case cst.Name():
+            meant = source.value(value)
+            if meant is not None:
+                yield from _made(meant, source, depth - 1)
+        case cst.Call(func=function):
+            yield value
+            defined = function_named(function, source)
+            # What a compiled function returns twice are two arrays.
+            if isinstance(defined, cst.FunctionDef) and not is_jitted(function, source):
+                returned = (part for part in inside(defined.body) if isinstance(part, cst.Return))
+                for part in returned:
+                    if part.value is not None and source.function(part) is defined:
+                        yield from _made(part.value, source, depth - 1)
+
+
+def _twice(made: cst.Call, source: Source, depth: int = _DEPTH) -> str | None:
+    """The array that an object made by `made` holds in two of its fields."""
+    if not _is_constructor(made.func) or depth == 0:
+        return None
+    seen: set[cst.Name] = set()
+    for arg in made.args:
+        if (first := _same_as(arg.value, source)) is not None:
+            if first in seen:
+                return source.code(arg.value)
+            seen.add(first)
+        inner = source.meant(arg.value)
+        if isinstance(inner, cst.Call) and (found := _twice(inner, source, depth - 1)) is not None:
+            return found
+    return None
+
+
+def _is_constructor(function: cst.BaseExpression) -> bool:
+    """Whether a call of `function` keeps what it is given as it is: a class, or `replace` of an object of one."""
+    match function:
+        case cst.Name(value=last) | cst.Attribute(attr=cst.Name(value=last)) if last[:1].isupper() or last in REPLACES:
+            return True
+        case cst.Attribute(value=owner, attr=cst.Name(value="create")):
+            return dotted(owner).rpartition(".")[2][:1].isupper()
+    return False
+
+
+def _same_as(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> cst.Name | None:
+    """The variable that `value` is another name of, where a call has filled it."""
+    meant = source.value(value) if isinstance(value, cst.Name) else None
+    if isinstance(value, cst.Name) and isinstance(meant, cst.Call):
+        return source.written(value)
+    return _same_as(meant, source, depth - 1) if isinstance(meant, cst.Name) and depth else None

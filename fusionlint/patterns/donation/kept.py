@@ -1,0 +1,123 @@
+"""Whether anything keeps an array beyond the call that replaces it: another name, a list, a queue.
+
+In: an argument that a call replaces. What is not seen to be kept is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.runs.from_callers import handed_by_callers
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# What keeps an array beyond the call that replaces it.
+_KEEPS = frozenset(("append", "add", "put", "put_nowait", "insert", "extend", "setdefault", "submit", "appendleft"))
+# What hands out the arrays that it is handed, or may: also `device_put`, where they are on that device already.
+_HANDS_ON = frozenset(("unreplicate", "device_put", "freeze", "unfreeze"))
+
+
+def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Source) -> bool:
+    """Whether the function, or for `self.x` the class, keeps the array under another name too: `best = params`."""
+    if isinstance(argument, cst.Name):
+        places: Iterator[cst.CSTNode] = (use.node for use in source.uses(argument) if not use.is_write)
+        written = source.uses(argument)
+        if any(_is_alias(use.node, call, source) for use in written if use.is_write):
+            return True
+    else:
+        owner = source.facts.class_around(source.scope(call))
+        fields = list(source.fields_called(name, owner))
+        if any(_is_written_with_a_field(field, source) for field in fields):
+            return True
+        places = iter(fields)
+    return any(_keeps(place, source) or _is_put_away(place, source) for place in places)
+
+
+def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether the function around `call` was handed `argument`, and somebody who calls it in this file keeps that, a
+    variable, under another name: `best = state` beside `state = train_epoch(state)`."""
+    return any(
+        isinstance(arg.value, cst.Name) and not arg.star and is_kept(arg.value, outer, arg.value.value, source)
+        for outer, arg in handed_by_callers(argument, call, source)
+    )
+
+
+def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
+    """`self.average = self.params`: both hold one array."""
+    target = source.parent(field)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return isinstance(statement, cst.Assign) and dotted(statement.value).startswith("self.")
+
+
+def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
+    """`params = initial`: the array is somebody else's too, unless it is what `call` has just returned."""
+    target = source.parent(written)
+    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
+    value = statement.value if isinstance(statement, cst.Assign) else None
+    match value:
+        case cst.Call(func=cst.Attribute(value=copied, attr=cst.Name("copy")), args=[]) if (
+            kind(copied, source) != "array"
+        ):
+            value = copied  # of a dict of arrays the arrays are the same
+    if not isinstance(value, cst.Name | cst.Attribute):
+        return False
+    owner = value.value if isinstance(value, cst.Attribute) else value
+    result = source.assigned_name(call)
+    return result is None or not isinstance(owner, cst.Name) or source.written(owner) is not result
+
+
+def _is_put_away(read: cst.CSTNode, source: Source, depth: int = 2) -> bool:
+    """Whether a part of it goes into a queue or a list, where a thread may read it during the next call:
+    `queue.put(device_put(unreplicate(state.params), device))`, in as many statements."""
+    part: cst.CSTNode = read
+    while True:
+        match above := source.parent(part):
+            case cst.Attribute(value=whole) | cst.Subscript(value=whole) if whole is part:
+                part = above
+            case cst.Arg():
+                call = source.parent(above)
+                if not isinstance(call, cst.Call) or _called(call) not in _HANDS_ON:
+                    return isinstance(call, cst.Call) and _called(call) in _KEEPS
+                part = call
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if depth and part is not read:
+                return any(_is_put_away(each, source, depth - 1) for each in source.reads(name))
+            case _:
+                return False
+
+
+def _called(call: cst.Call) -> str:
+    """`put`, of `queues[0].put(params)`."""
+    match call.func:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return name
+    return ""
+
+
+def _keeps(read: cst.CSTNode | None, source: Source) -> bool:
+    """Whether the array as it is read here goes into another name, a list or a function that may keep it."""
+    match parent := source.parent(read) if read else None:
+        case cst.Assign(value=value) | cst.AnnAssign(value=value) | cst.NamedExpr(value=value):
+            return value is read
+        case cst.Arg():
+            call = source.parent(parent)
+            return isinstance(call, cst.Call) and _called(call) in _KEEPS
+        case cst.Element() | cst.DictElement():
+            collection = source.parent(parent)
+            return collection is not None and not _is_only_returned(collection, source) and _keeps(collection, source)
+        case cst.Yield() | cst.IfExp() | cst.Lambda():
+            return True
+    return False
+
+
+def _is_only_returned(collection: cst.CSTNode, source: Source) -> bool:
+    """`return {"state": state}`, by a name or not."""
+    match source.parent(collection):
+        case cst.Return():
+            return True
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            reads = source.reads(name)
+            return bool(reads) and all(isinstance(source.parent(read), cst.Return) for read in reads)
+    return False

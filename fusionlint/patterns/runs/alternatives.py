@@ -1,0 +1,85 @@
+"""Ways to do one thing that a caller chooses between by a word: `if method == "sort"`, `elif method == "top_k"`.
+
+In: a node of a Source. Who offers the better way too knows what each costs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.patterns.code.at import inside
+from fusionlint.source.tree import Source
+
+
+def is_one_of_several(node: cst.CSTNode, source: Source, *better: str) -> bool:
+    """Whether a word decides that `node` runs, and another word would have one of the calls `better` run instead."""
+    return any(_calls_one(branch, source, better) for test, branch in otherwise(node, source) if _asks_for_a_word(test))
+
+
+def is_beside(node: cst.CSTNode, source: Source, *better: str) -> bool:
+    """Whether an `if` decides that `node` runs, and otherwise one of the calls `better` would: somebody may choose."""
+    return any(_calls_one(branch, source, better) for _, branch in otherwise(node, source))
+
+
+def _calls_one(branch: cst.CSTNode, source: Source, names: tuple[str, ...]) -> bool:
+    return any(source.calls(part, *names) for part in inside(branch))
+
+
+def otherwise(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
+    """What each `if` around `node` in its function asks, and what runs otherwise."""
+    below: cst.CSTNode = node
+    for above in source.ancestors(node):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            return
+        if isinstance(above, cst.If) and above.test is not below:
+            yield from ((above.test, branch) for branch in _branches(above) if branch is not below)
+        below = above
+
+
+def _asks_for_a_word(test: cst.BaseExpression) -> bool:
+    match test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.SimpleString())]):
+            return True
+    return False
+
+
+def _branches(node: cst.If) -> Iterator[cst.CSTNode]:
+    yield node.body
+    if node.orelse is not None:
+        yield node.orelse
+
+
+def is_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> bool:
+    """Whether a setting that is called as this `way` of doing it decides that `node` runs: `if style == "matmul"`."""
+    below: cst.CSTNode = node
+    for above in source.ancestors(node):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            return False
+        if isinstance(above, cst.If) and below is above.body and any(map(way.search, _said(above.test))):
+            return True
+        below = above
+    return False
+
+
+def comments_above(line: int, count: int, source: Source) -> Iterator[str]:
+    """What the comments in the `count` lines above a line of the file say: why one way was taken, and no other."""
+    return (source.line(number).partition("#")[2] for number in range(max(1, line - count), line))
+
+
+def said_above(node: cst.CSTNode, count: int, source: Source) -> str:
+    """The same of the lines above a node, as one text."""
+    return " ".join(comments_above(source.location(node).line, count, source))
+
+
+def _said(test: cst.BaseExpression) -> Iterator[str]:
+    """The words and names of a test that says yes to them."""
+    parts = list(inside(test))
+    if any(isinstance(part, cst.Not | cst.NotEqual | cst.NotIn) for part in parts):
+        return
+    for part in parts:
+        match part:
+            case cst.SimpleString(value=said) | cst.Name(value=said):
+                yield said

@@ -1,0 +1,85 @@
+"""A loop that stands beside a scan, with a setting that chooses between the two.
+
+In: a `for` of a Source. Who wrote both knows what each costs: only the one that runs unless somebody says otherwise is
+worth a word.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.code.at import inside
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted, fields_of
+
+
+def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
+    """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default."""
+    below: cst.CSTNode = loop
+    for above in source.ancestors(loop):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            return False
+        if isinstance(above, cst.If) and above.test is not below:
+            is_body = below is above.body
+            other = above.orelse if is_body else above.body
+            if other is not None and _scans(other):
+                return _default(above.test, source) is not is_body
+        below = above
+    return False
+
+
+def _scans(branch: cst.CSTNode) -> bool:
+    """Whether something in `branch` calls what is called a scan: jax.lax.scan, nn.scan, scan_with_axes."""
+    return any(isinstance(n, cst.Call) and "scan" in dotted(n.func).rpartition(".")[2].lower() for n in inside(branch))
+
+
+def _default(test: cst.BaseExpression, source: Source) -> bool | None:
+    """What `test` says if nobody says otherwise: `cfg.scan`, `not self.remat`, where a class or the function gives a
+    default; None where that is not seen."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            known = _default(inner, source)
+            return None if known is None else not known
+        case cst.Name(flag):
+            function = source.function(test)
+            params = function.params if function is not None else cst.Parameters()
+            given = (p.default for p in (*params.params, *params.kwonly_params) if p.name.value == flag)
+            return _truth(next(given, None))
+        case cst.Attribute(attr=cst.Name(flag)):
+            return _truth(default_of(flag, test, source))
+    return None
+
+
+def default_given(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """The default of the parameter that `name` names; None of anything else."""
+    written = source.written(name)
+    match source.parent(written) if written is not None else None:
+        case cst.Param(default=default):
+            return default
+    return None
+
+
+def as_given(value: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """What a value is where nobody says otherwise: the default of the parameter that a name is, else what it stands
+    for."""
+    given = default_given(value, source) if isinstance(value, cst.Name) else None
+    return source.meant(value) if given is None else given
+
+
+def default_of(name: str, read: cst.Attribute, source: Source) -> cst.BaseExpression | None:
+    """The default of the field `name`: of the class around a read of `self.name`, else of the one class of the file
+    that has it."""
+    owners = (scope for scope in source.facts.raw.classes if name in source.facts.raw.bindings.get(scope, ()))
+    classes = [node for node in map(source.definition, owners) if isinstance(node, cst.ClassDef)]
+    if isinstance(read.value, cst.Name) and read.value.value == "self":
+        around = set(source.ancestors(read))
+        classes = [node for node in classes if node in around]
+    found = [value for node in classes for field, value in fields_of(node) if field == name and value is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _truth(value: cst.BaseExpression | None) -> bool | None:
+    match value:
+        case cst.Name("True" | "False" as written):
+            return written == "True"
+    return None

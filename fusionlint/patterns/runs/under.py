@@ -1,0 +1,78 @@
+"""What the code at a node runs inside of, near or far: a `vmap`, a gradient, or a loop of jax.lax.
+
+In: nodes of a Source. A function that nobody is seen to hand to one is in none: unknown is unknown.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.code.calls import call_of
+from fusionlint.source.traced import reached_from
+from fusionlint.source.tree import Source
+
+VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
+LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
+                    "flax.nnx.scan", "haiku.scan", "jax.lax.associative_scan"))  # fmt: skip
+_GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
+                        "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
+
+
+def under_vmap(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to be vectorized."""
+    return _is_in(node, source, VMAPS)
+
+
+def under_loop(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to run in every step of a loop of jax.lax."""
+    return _is_in(node, source, LOOPS)
+
+
+def under_gradient(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to be differentiated in reverse."""
+    return _is_in(node, source, _GRADIENTS)
+
+
+def under_map(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is seen to run for one element after the other, by `jax.lax.map`."""
+    return _is_in(node, source, frozenset(("jax.lax.map",)))
+
+
+def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` is only seen to be mapped, and called at once, at the file's own level:
+    `patches = jax.vmap(get_patch)(centers)`, which runs once, when a script is run."""
+    function = source.function(node)
+    place = source.body_place(function) if isinstance(function, cst.FunctionDef) else None
+    if place is None or place.outer.scope or source.project.calls_of(source.project.name_of(place)):
+        return False
+    maps = [call for call in source.calls_of(VMAPS) if isinstance(call, cst.Call) and call.args]
+    own = [c for c in maps if source.project.find(source.qualified_name(c.args[0].value)) == place]
+    return bool(own) and all(_is_called_at_the_top(call, source) for call in own)
+
+
+def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:
+    """Whether host code maps the function around and calls that at once, `jax.vmap(lambda x: ...)(xs)`: every operation
+    in it is dispatched by itself, and what jax has compiled already, as `interp`, is one."""
+    function = source.function(node)
+    handed: list[cst.CSTNode] = [] if function is None else [function]
+    if isinstance(function, cst.FunctionDef):
+        handed = [use.node for use in source.uses(function.name) if not use.is_write]
+    return bool(handed) and all(_is_mapped_at_once(each, source) for each in handed)
+
+
+def _is_mapped_at_once(function: cst.CSTNode, source: Source) -> bool:
+    made = source.handed_to(function)
+    if made is None or not source.calls(made, *VMAPS) or source.context(made) != "host":
+        return False
+    return call_of(made, source) is not None
+
+
+def _is_called_at_the_top(made: cst.Call, source: Source) -> bool:
+    return call_of(made, source) is not None and not source.scope(made) and not source.in_loop(made)
+
+
+def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> bool:
+    function = source.function(node)
+    if function is None:
+        return False
+    return source.body_place(function) in reached_from(source.project, transforms)
