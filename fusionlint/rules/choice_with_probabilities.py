@@ -104,11 +104,10 @@ def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) 
 def _is_given(p: cst.BaseExpression, source: Source) -> bool:
     """Whether there are probabilities at all: of a parameter that is None by default, and that nobody asks for that,
     some call has to be seen that hands them on. Who calls a method is seldom seen."""
-    written = source.written(p) if isinstance(p, cst.Name) else None
-    parameter = source.parent(written) if written is not None else None
+    parameter = source.binder(p) if isinstance(p, cst.Name) else None
     match parameter:
         case cst.Param(name=cst.Name(name), default=cst.Name("None")):
-            function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef)), None)
+            function = source.nearest(parameter, cst.FunctionDef)
             if function is None or _asks(function, name) or source.scope(function) in source.facts.raw.classes:
                 return True
             called = source.project.name_of(source.body_place(function))

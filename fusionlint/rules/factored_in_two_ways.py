@@ -52,11 +52,9 @@ def _are_both_reached(one: cst.Call, other: cst.Call, source: Source) -> bool:
 def _answers(node: cst.CSTNode, source: Source) -> dict[str, bool]:
     """What has to be true, or false, for code to get to `node`, by the tests of the branches around."""
     found: dict[str, bool] = {}
-    below = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         if isinstance(above, cst.If) and below is not above.test:
             found[source.code(above.test)] = below is above.body
-        below = above
     return found
 
 

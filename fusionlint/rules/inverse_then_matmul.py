@@ -200,7 +200,7 @@ def _asks_for_rows(node: cst.CSTNode | None) -> bool:
 
 def _goes_along_rows(read: cst.CSTNode, source: Source) -> bool:
     """`jnp.all(x >= 0, axis=1)`."""
-    call = next((above for above in source.ancestors(read) if isinstance(above, cst.Call)), None)
+    call = source.nearest(read, cst.Call)
     axis = argument(call, 1, "axis") if call is not None else None
     return axis is not None and constant(axis) in (1, -1)
 

@@ -253,8 +253,7 @@ def _is_output(array: cst.Name, call: cst.Call, source: Source) -> bool:
     """Whether `array` is one of the outputs of a jitted function, of which `call` makes a number: no part of a tree."""
     if source.qualified_name(call.func) not in (*_NUMBERS, None):
         return False
-    written = source.written(array)
-    element = source.parent(written) if written is not None else None
+    element = source.binder(array)
     above = source.parent(element) if isinstance(element, cst.Element) else None
     match source.parent(above) if above is not None else None:
         case cst.AssignTarget() as assigned:

@@ -178,10 +178,9 @@ def _is_of_what_is_given(function: cst.BaseExpression, where: cst.CSTNode, sourc
 
 def _is_handed(name: cst.Name, where: cst.FunctionDef, source: Source) -> bool:
     """Whether `name` is a parameter of `where`, or what a wrapper makes of one; a model can be handed to a jit."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case cst.Param() as parameter if not _MODEL.search(name.value):
-            return next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef)), None) is where
+            return source.nearest(parameter, cst.FunctionDef) is where
     match source.value(name):
         case cst.Call(args=[cst.Arg(value=cst.Name() as wrapped), *_]) as made if source.calls(made, *_WRAPPERS):
             return _is_handed(wrapped, where, source)

@@ -47,7 +47,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     body = source.function(node)
     if body is None or not _makes_a_key(node, body, source):
         return
-    step = source.place(body)._replace(scope=source.body_scope(body))
+    step = source.body_place(body)
     if not _is_small_step(step, source) or _moves_a_generator(step, source):
         return
     calls = [n for n in inside(body.body) if isinstance(n, cst.Call) and source.function(n) is body]

@@ -121,8 +121,7 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
 
 def _is_told_before(loop: cst.For, source: Source) -> bool:
     """Whether the first branch of an `if` has such a loop over the same layers, handed other things."""
-    below: cst.CSTNode = loop
-    for above in source.ancestors(loop):
+    for below, above in source.outward(loop):
         match above:
             case cst.FunctionDef():
                 return False
@@ -130,7 +129,6 @@ def _is_told_before(loop: cst.For, source: Source) -> bool:
                 loops = (node for node in inside(first) if isinstance(node, cst.For))
                 same = (each for each in loops if source.code(each.iter) == source.code(loop.iter))
                 return any(_count(each, source) is not None for each in same)
-        below = above
     return False
 
 

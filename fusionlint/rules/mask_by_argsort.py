@@ -46,7 +46,7 @@ def _marks(place: cst.CSTNode, source: Source, *, may_be_cut: bool) -> bool:
                 return False
     if not isinstance(above, cst.Index):
         return False
-    call = next((node for node in source.ancestors(above) if isinstance(node, cst.Call)), None)
+    call = source.nearest(above, cst.Call)
     write = at_write(call)
     if write is None or write.method != "set" or write.value is None or len(write.index) != 1:
         return False

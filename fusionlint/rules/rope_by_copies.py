@@ -119,7 +119,7 @@ def _halved(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     written = source.written(name)
     match source.parent(written) if written else None:
         case cst.Element() as element:
-            assign = next((a for a in source.ancestors(element) if isinstance(a, cst.Assign)), None)
+            assign = source.nearest(element, cst.Assign)
             match assign.value if isinstance(assign, cst.Assign) else None:
                 case cst.Call() as call if source.calls(call, "jax.numpy.split", "jax.numpy.array_split"):
                     count, cut = argument(call, 1, "indices_or_sections"), argument(call, 0, "ary")

@@ -118,13 +118,11 @@ def sorted_for_one(barrier: Barrier, module: hlo.Module) -> str | None:
 
 def _read_at_once(call: cst.Call, taken: Sequence[Taken], source: Source) -> cst.Subscript | None:
     """The subscript that reads the end, where only others stand between `call` and it: `jnp.sort(x)[::-1][0]`."""
-    below: cst.CSTNode = call
-    for above in source.ancestors(call):
+    for below, above in source.outward(call):
         if not isinstance(above, cst.Subscript) or above.value is not below:
             return None
         if any(one.node is above for one in taken):
             return above
-        below = above
     return None
 
 

@@ -124,7 +124,7 @@ def _key_of(draw: cst.Call, loop: cst.For, varying: frozenset[str], source: Sour
 
 def _unpacked_from(written: cst.Name, source: Source) -> cst.BaseExpression:
     """The right-hand side that `key, sub = split(key)` or `sub = ...` takes a name from."""
-    above = next((a for a in source.ancestors(written) if isinstance(a, cst.Assign)), None)
+    above = source.nearest(written, cst.Assign)
     return above.value if above is not None else written
 
 

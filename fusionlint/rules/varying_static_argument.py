@@ -59,8 +59,7 @@ def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding
 def _is_asked_for(name: str, function: cst.Name, source: Source) -> bool:
     """Whether Python goes by the argument in the function, `if i == 0`, or takes with it what is in a list or a dict:
     it is static on purpose."""
-    written = source.written(function)
-    defined = source.parent(written) if written is not None else None
+    defined = source.binder(function)
     parts = list(inside(defined.body)) if isinstance(defined, cst.FunctionDef) else []
     tests = (part.test for part in parts if isinstance(part, cst.If | cst.IfExp | cst.While))
     return any(read.value == name for test in tests for read in names_read(test)) or any(
@@ -80,8 +79,7 @@ def _takes_with(part: cst.CSTNode, name: str, source: Source) -> bool:
 
 def _jit_of(function: cst.Name, source: Source) -> tuple[cst.Call, list[str]] | None:
     """The `jax.jit(f, static_argnums=...)` that makes `function`, or the decorator, and the parameters of f."""
-    written = source.written(function)
-    match source.parent(written) if written is not None else None:
+    match source.binder(function):
         case cst.FunctionDef(decorators=decorators, params=params):
             for decorator in decorators:
                 match decorator.decorator:
@@ -101,8 +99,7 @@ def _jit_of(function: cst.Name, source: Source) -> tuple[cst.Call, list[str]] | 
 def _parameters(function: cst.BaseExpression, source: Source) -> cst.Parameters | None:
     if isinstance(function, cst.Lambda):
         return function.params
-    written = source.written(function) if isinstance(function, cst.Name) else None
-    defined = source.parent(written) if written is not None else None
+    defined = source.binder(function) if isinstance(function, cst.Name) else None
     return defined.params if isinstance(defined, cst.FunctionDef) else None
 
 

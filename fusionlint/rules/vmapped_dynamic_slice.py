@@ -93,7 +93,7 @@ def _is_of_the_host(node: cst.CSTNode, source: Source) -> bool:
     if function is None or not isinstance(outer, cst.FunctionDef) or not asks_for_values(outer, source):
         return False
     mapped = (call.args[0].value for call in source.calls_of((_VMAP,)) if isinstance(call, cst.Call) and call.args)
-    here = source.place(function)._replace(scope=source.body_scope(function))
+    here = source.body_place(function)
     return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
 
 

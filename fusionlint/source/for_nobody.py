@@ -43,7 +43,7 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
     """Whether a function of the file's own level says by its name that it is for this file alone, no trace is seen to
     get there, no other file calls it, and nothing here names it but itself and others of that kind."""
     name = function.name.value
-    place = source.place(function)._replace(scope=source.body_scope(function))
+    place = source.body_place(function)
     if not name.startswith("_") or function.decorators or place.outer.scope:
         return False
     is_quoted = any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'"))

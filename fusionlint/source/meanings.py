@@ -42,8 +42,7 @@ class Meanings(Variables):
 
     def _is_off(self, flag: str, node: cst.CSTNode) -> bool:
         """Whether an `if` around `node` says that `flag`, a name, is false there."""
-        below = node
-        for above in self.ancestors(node):
+        for below, above in self.outward(node):
             match above:
                 case cst.If(test=cst.UnaryOperation(operator=cst.Not(), expression=test), body=off):
                     pass
@@ -55,7 +54,6 @@ class Meanings(Variables):
                     off = None
             if off is below and dotted(test) == flag:
                 return True
-            below = above
         return False
 
     def name_called(self, call: cst.CSTNode) -> str | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
@@ -24,6 +25,8 @@ from fusionlint.source.walk import Walk, dotted, holds_comment
 
 if TYPE_CHECKING:
     from fusionlint.source.positions import Positions
+
+Node = TypeVar("Node", bound="cst.CSTNode")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,14 @@ class Syntax:
         """The nodes around `node`, innermost first."""
         return flow.ancestors(self._walk.parents, node)
 
+    def outward(self, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+        """Each node around `node`, innermost first, behind the part of it that `node` stands in."""
+        return pairwise(chain((node,), self.ancestors(node)))
+
+    def nearest(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
+        """The innermost node of a kind around `node`."""
+        return next((above for above in self.ancestors(node) if isinstance(above, kind)), None)
+
     def scope(self, node: cst.CSTNode) -> str:
         """The dotted scope that the code of `node` runs in: of a def that of its decorators and defaults."""
         return self._walk.scopes[node]
@@ -119,8 +130,8 @@ class Syntax:
 
     def loop(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The innermost Python loop or comprehension, inside the same function, that runs `node` again and again."""
-        inner, below = node, node
-        for above in self.ancestors(node):
+        inner = node
+        for below, above in self.outward(node):
             match above:
                 case cst.FunctionDef() | cst.Lambda() if self._holds(above, node):
                     return None
@@ -132,7 +143,7 @@ class Syntax:
                     # Only what the first `for` goes over is evaluated once.
                     if below is not above.for_in or inner is not above.for_in.iter:
                         return above
-            inner, below = below, above
+            inner = below
         return None
 
     def in_loop(self, node: cst.CSTNode) -> bool:

@@ -162,6 +162,12 @@ class Variables(Syntax):
         # Where `read` comes round again without `last`, another write may have come in between.
         return None if any(loop in self.ancestors(use.node) for loop in again for use in writes) else last
 
+    def binder(self, read: cst.Name) -> cst.CSTNode | None:
+        """What binds the variable that `read` reads, where it is one: the target of an assignment or of a loop, a part
+        of one, a parameter, a def."""
+        written = self.written(read)
+        return self.parent(written) if written is not None else None
+
     def always_precedes(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Whether `first`, earlier in the text of one function, has run whenever `second` does."""
         return flow.always_precedes(self._walk.parents, first, second)
@@ -184,9 +190,12 @@ class Variables(Syntax):
 
     def parameter(self, read: cst.Name) -> cst.Param | None:
         """The parameter of a function around whose value `read` is, where it is nothing else."""
-        written = self.written(read)
-        above = self.parent(written) if written is not None else None
+        above = self.binder(read)
         return above if isinstance(above, cst.Param) else None
+
+    def owner(self, parameter: cst.Param) -> cst.FunctionDef | cst.Lambda:
+        """The function that a parameter is of."""
+        return next(above for above in self.ancestors(parameter) if isinstance(above, cst.FunctionDef | cst.Lambda))
 
     def meant(self, node: Node) -> Node | cst.BaseExpression:
         """The right-hand side that a name stands for; whatever else `node` is, or where that is not seen, itself."""

@@ -73,8 +73,7 @@ def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, dept
 
 def _is_said_to_be_one(node: cst.BaseExpression, source: Source) -> bool:
     """Whether this is an argument that is annotated as a number: `high: float`."""
-    written = source.written(node) if isinstance(node, cst.Name) else None
-    match source.parent(written) if written is not None else None:
+    match source.binder(node) if isinstance(node, cst.Name) else None:
         case cst.Param(annotation=cst.Annotation(annotation=cst.Name(said))):
             return said in ("float", "int", "bool")
     return False

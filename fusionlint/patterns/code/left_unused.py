@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import names_read
+from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.source.edited import names_in
 from fusionlint.source.tree import Source
 
@@ -19,13 +20,11 @@ def left_unused(node: cst.BaseExpression, text: str, source: Source) -> Iterator
     """The lines that make by jax.numpy what `node` alone reads, and `text` does not."""
     read = {name.value: name for name in names_read(node)}
     for name in sorted(read.keys() - names_in(text)):
-        written = source.written(read[name])
-        target = source.parent(written) if written is not None else None
-        assign = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-        is_for = isinstance(assign, cst.Assign) and _is_for(node, read[name], assign, source)
-        line = whole_line(assign, source) if isinstance(assign, cst.Assign) and is_for else None
-        if line is not None:
-            yield Edit(line, "")
+        assign = assignment(source.written(read[name]), source)
+        if assign is not None and _is_for(node, read[name], assign, source):
+            line = whole_line(assign, source)
+            if line is not None:
+                yield Edit(line, "")
 
 
 def _is_for(node: cst.BaseExpression, read: cst.Name, assign: cst.Assign, source: Source) -> bool:

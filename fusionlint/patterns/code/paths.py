@@ -51,14 +51,12 @@ def never_both(one: cst.CSTNode, other: cst.CSTNode, source: Source) -> bool:
 
 def _asked(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """What the `if`s around `node` ask, and what the answer is where `node` runs."""
-    below = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         match above:
             case cst.FunctionDef() | cst.Lambda() | cst.ClassDef():
                 return
             case cst.If(test=test, body=body) if below is not test:
                 yield _plain(test, is_so=below is body)
-        below = above
 
 
 def _plain(test: cst.BaseExpression, *, is_so: bool) -> tuple[cst.BaseExpression, bool]:

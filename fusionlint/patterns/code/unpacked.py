@@ -10,20 +10,30 @@ import libcst as cst
 from fusionlint.source.tree import Source
 
 
-def assigned(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What a statement `name = value` stores; None where it is stored otherwise."""
-    target = source.parent(name)
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    return statement.value if isinstance(statement, cst.Assign) else None
+def assignment(target: cst.CSTNode | None, source: Source) -> cst.Assign | None:
+    """The statement `target = value`, of all that its target is: a name, a field, a tuple of names."""
+    above = source.parent(target) if target is not None else None
+    statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
+    return statement if isinstance(statement, cst.Assign) else None
+
+
+def assigned(target: cst.CSTNode | None, source: Source) -> cst.BaseExpression | None:
+    """What such a statement stores; None where it is stored otherwise."""
+    statement = assignment(target, source)
+    return statement.value if statement is not None else None
+
+
+def put(name: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What `name = value` and `name += value` put in, or add to, a variable."""
+    above = source.parent(name)
+    return above.value if isinstance(above, cst.AugAssign) else assigned(name, source)
 
 
 def unpacked(name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
     """What `a, b = value` unpacks to `name`, where that is written."""
     element = source.parent(name) if name is not None else None
     several = source.parent(element) if isinstance(element, cst.Element) else None
-    target = source.parent(several) if isinstance(several, cst.Tuple) else None
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    return statement.value if isinstance(statement, cst.Assign) else None
+    return assigned(several, source) if isinstance(several, cst.Tuple) else None
 
 
 def stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:

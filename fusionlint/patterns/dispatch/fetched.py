@@ -94,8 +94,7 @@ def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int =
     does once in so many iterations is no reason to wait for the device in each."""
     if is_every_so_often(node, loop, source):
         return False
-    below: cst.CSTNode = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         match above:
             case cst.Call() if above.func is not below and not _hands_on(above, source):
                 return not _keeps(above, source)
@@ -107,7 +106,6 @@ def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int =
                 return _is_read_on(above, target, loop, source, depth)
             case cst.BaseSmallStatement():
                 return not isinstance(above, cst.Expr)
-        below = above
     return True
 
 

@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import constant, inside
 from fusionlint.patterns.code.calls import REPLACES, argument
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.all_calls import calls_of_name
 from fusionlint.patterns.runs.loop_bodies import FIRSTS
 from fusionlint.source.tree import Source
@@ -119,8 +120,7 @@ def _bound(name: cst.Name, source: Source, seen: frozenset[cst.Name]) -> set[cst
         case cst.Param():
             return {name}
         case cst.AssignTarget():
-            statement = source.parent(target)
-            return _roots(statement.value, source, seen) if isinstance(statement, cst.Assign) else {None}
+            return _roots(assigned(name, source), source, seen)
         case cst.Element():
             return _roots(_unpacked_of_a_loop(target, source), source, seen)
     return {None}

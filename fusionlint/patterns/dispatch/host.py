@@ -159,13 +159,11 @@ def benign(call: cst.Call, carry: Carry, source: Source) -> bool:
 
 def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether `call` is part of what an `if` or `while` of the loop tests."""
-    below: cst.CSTNode = call
-    for above in source.ancestors(call):
+    for below, above in source.outward(call):
         if isinstance(above, cst.If | cst.IfExp | cst.While) and above.test is below:
             return True
         if above is carry.loop.body:
             return False
-        below = above
     return False
 
 

@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.code.calls import REPLACES, call_of
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -136,10 +137,8 @@ def is_handed_again(argument: cst.BaseExpression, call: cst.Call, source: Source
     one: jax donates nothing that another argument holds, too."""
     whole = dotted(argument)
     for one in (arg.value for arg in call.args if arg.value is not argument):
-        named = (source.parent(use.node) for use in source.writes(one)) if isinstance(one, cst.Name) else ()
-        statements = (source.parent(target) for target in named if isinstance(target, cst.AssignTarget))
-        values = [one, *(each.value for each in statements if isinstance(each, cst.Assign))]
-        if any(_is_part_of(value, whole) for value in values):
+        stored = (assigned(use.node, source) for use in source.writes(one)) if isinstance(one, cst.Name) else ()
+        if any(_is_part_of(value, whole) for value in (one, *stored) if value is not None):
             return True
     return False
 

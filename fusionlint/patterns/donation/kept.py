@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.from_callers import handed_by_callers
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
@@ -47,16 +48,13 @@ def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: So
 
 def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
     """`self.average = self.params`: both hold one array."""
-    target = source.parent(field)
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    return isinstance(statement, cst.Assign) and dotted(statement.value).startswith("self.")
+    stored = assigned(field, source)
+    return stored is not None and dotted(stored).startswith("self.")
 
 
 def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
     """`params = initial`: the array is somebody else's too, unless it is what `call` has just returned."""
-    target = source.parent(written)
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    value = statement.value if isinstance(statement, cst.Assign) else None
+    value = assigned(written, source)
     match value:
         case cst.Call(func=cst.Attribute(value=copied, attr=cst.Name("copy")), args=[]) if (
             kind(copied, source) != "array"

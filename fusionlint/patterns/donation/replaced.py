@@ -60,7 +60,7 @@ def _stored(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str
 
 def _written_later(store: cst.Assign, call: cst.Call, source: Source) -> Iterator[str]:
     """What `store` writes, a later line of the block around `call`, where nothing between reads what stood there."""
-    line = next((above for above in source.ancestors(call) if isinstance(above, cst.SimpleStatementLine)), None)
+    line = source.nearest(call, cst.SimpleStatementLine)
     block = source.parent(line) if line is not None else None
     if not isinstance(block, cst.IndentedBlock):
         return

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
 
 JOINS = frozenset(
@@ -153,7 +154,5 @@ def is_of_a_list(array: cst.BaseExpression, source: Source, depth: int = _NEAR) 
 
 def _is_listed_by(written: cst.Name, source: Source, depth: int) -> bool:
     """Whether one of several writes of a variable stores such an array; the others put it in another order."""
-    target = source.parent(written)
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-    made = statement.value if isinstance(statement, cst.Assign) else None
+    made = assigned(written, source)
     return isinstance(made, cst.Call) and source.calls(made, *_LISTED) and is_of_a_list(made, source, depth)

@@ -54,7 +54,7 @@ def _default(count: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> 
             number = _whole(default_given(count, source))
             return _handed(count, source, depth) if number is None else number
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
-            owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
+            owner = source.nearest(count, cst.ClassDef)
             fields = dict(fields_of(owner)) if owner is not None else {}
             if (number := _whole(fields.get(field))) is not None or owner is None:
                 return number
@@ -85,7 +85,7 @@ def _said_of(owner: cst.BaseExpression, source: Source) -> cst.BaseExpression | 
             parameter = source.parameter(owner)
             said = parameter.annotation if parameter is not None else None
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
-            around = next((a for a in source.ancestors(owner) if isinstance(a, cst.ClassDef)), None)
+            around = source.nearest(owner, cst.ClassDef)
             lines = (line for line in around.body.body if isinstance(line, cst.SimpleStatementLine)) if around else ()
             fields = (part for line in lines for part in line.body if isinstance(part, cst.AnnAssign))
             said = next((f.annotation for f in fields if dotted(f.target) == field), None)
@@ -100,7 +100,7 @@ def _handed(count: cst.Name, source: Source, depth: int) -> int | None:
     """What the calls of a class hand a parameter of its `__init__` that has no default."""
     parameter = source.parameter(count)
     init = source.function(count)
-    owner = next((a for a in source.ancestors(count) if isinstance(a, cst.ClassDef)), None)
+    owner = source.nearest(count, cst.ClassDef)
     if parameter is None or parameter.default is not None or owner is None:
         return None
     if not isinstance(init, cst.FunctionDef) or init.name.value != "__init__" or parameter not in init.params.params:

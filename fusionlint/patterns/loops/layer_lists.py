@@ -15,6 +15,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside, names_in, names_read
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.carry import Carry, written_before
 from fusionlint.patterns.values.kinds import element_kind
 from fusionlint.source.tree import Source
@@ -113,13 +114,10 @@ def _stored(layers: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpr
     """What is stored in a variable, or by its class in a field of `self`."""
     match layers:
         case cst.Name():
-            for use in source.uses(layers):
-                target = source.parent(use.node) if use.is_write else None
-                statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
-                if isinstance(statement, cst.Assign):
-                    yield statement.value
+            values = (assigned(use.node, source) for use in source.writes(layers))
+            yield from (value for value in values if value is not None)
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
-            owner = next((a for a in source.ancestors(layers) if isinstance(a, cst.ClassDef)), None)
+            owner = source.nearest(layers, cst.ClassDef)
             for node in inside(owner) if owner is not None else ():
                 match node:
                     case cst.Assign(

@@ -30,13 +30,11 @@ def _calls_one(branch: cst.CSTNode, source: Source, names: tuple[str, ...]) -> b
 
 def otherwise(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
     """What each `if` around `node` in its function asks, and what runs otherwise."""
-    below: cst.CSTNode = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         if isinstance(above, cst.FunctionDef | cst.Lambda):
             return
         if isinstance(above, cst.If) and above.test is not below:
             yield from ((above.test, branch) for branch in _branches(above) if branch is not below)
-        below = above
 
 
 def _asks_for_a_word(test: cst.BaseExpression) -> bool:
@@ -54,13 +52,11 @@ def _branches(node: cst.If) -> Iterator[cst.CSTNode]:
 
 def is_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> bool:
     """Whether a setting that is called as this `way` of doing it decides that `node` runs: `if style == "matmul"`."""
-    below: cst.CSTNode = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         if isinstance(above, cst.FunctionDef | cst.Lambda):
             return False
         if isinstance(above, cst.If) and below is above.body and any(map(way.search, _said(above.test))):
             return True
-        below = above
     return False
 
 

@@ -100,7 +100,7 @@ def _opening(function: cst.FunctionDef) -> str:
 
 def asks_for_values(function: cst.FunctionDef, source: Source) -> bool:
     """Whether `function` makes Python numbers or lengths of what is in an array, where no trace is seen."""
-    place = source.place(function)._replace(scope=source.body_scope(function))
+    place = source.body_place(function)
     if source.contexts.get(place) == "traced":
         return False
     return any(_ends_a_trace(call, function, source) for call in _own(function, source))
@@ -289,7 +289,7 @@ def _is_past(node: cst.CSTNode, call: cst.Call, source: Source) -> bool:
     np.asarray(x)`, `except TypeError: return traced(x)`. What comes behind is for arrays that are there."""
     if not source.calls(call, *_READERS):
         return False
-    tried = next((above for above in source.ancestors(call) if isinstance(above, cst.Try)), None)
+    tried = source.nearest(call, cst.Try)
     if tried is None or not tried.handlers or not all(map(_leaves, tried.handlers)):
         return False
     block = source.parent(tried)

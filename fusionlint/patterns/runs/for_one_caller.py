@@ -42,7 +42,7 @@ def _is_for(takers: Collection[str], node: cst.CSTNode, source: Source, depth: i
     function = source.function(node)
     if not isinstance(function, cst.FunctionDef):
         return False
-    place = source.place(function)._replace(scope=source.body_scope(function))
+    place = source.body_place(function)
     callers = {caller for caller, _ in calls_in_use(source.project, place)}
     if not callers or any(caller.path != source.path for caller in callers):
         return False

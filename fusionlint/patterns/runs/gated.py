@@ -16,9 +16,8 @@ _EARLY = "jax.ensure_compile_time_eval"
 def is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source, beside: cst.CSTNode | None = None) -> bool:
     """Whether a branch or a handler decides if `call` runs, other than one that `beside` stands in too, or jax computes
     there what is known early. What an `if` asks runs in any case."""
-    below: cst.CSTNode = call
     around = set(source.ancestors(beside)) if beside is not None else set()
-    for above in source.ancestors(call):
+    for below, above in source.outward(call):
         match above:
             case cst.If(test=asked) | cst.IfExp(test=asked) if asked is below:
                 pass
@@ -30,7 +29,6 @@ def is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source, besid
                 return True
         if above is function:
             return False
-        below = above
     return True
 
 

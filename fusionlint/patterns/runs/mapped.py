@@ -96,10 +96,11 @@ def counts_elements(name: cst.Name, source: Source) -> bool:
     """Whether `name` is a parameter for which each vmap of its function is handed whole numbers one by one, as
     `vmap(f)(jnp.arange(n))` does: it stands for one place."""
     parameter = source.parameter(name)
-    around = source.ancestors(parameter) if parameter is not None else ()
-    function = next((a for a in around if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
-    names = [p.name.value for p in parameters(function)] if function is not None else []
-    if function is None or name.value not in names:
+    if parameter is None:
+        return False
+    function = source.owner(parameter)
+    names = [each.name.value for each in parameters(function)]
+    if name.value not in names:
         return False
     vmaps = [v.decorator if isinstance(v, cst.Decorator) else v for v in _vmaps_of(function, source)]
     position = names.index(name.value)
@@ -160,8 +161,7 @@ def _are_few(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> b
 
 
 def _name_differs(name: cst.Name, source: Source, depth: int) -> bool:
-    written = source.written(name)
-    parent = source.parent(written) if written is not None else None
+    parent = source.binder(name)
     if isinstance(parent, cst.Param):
         return _parameter_differs(parent, source, depth)
     while isinstance(parent, cst.Element | cst.Tuple | cst.List):
@@ -196,8 +196,8 @@ def _differs_by(vmap: cst.Call, position: int, source: Source, depth: int) -> bo
 
 
 def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool:
-    function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
-    if function is None or _SHARED.match(parameter.name.value):
+    function = source.owner(parameter)
+    if _SHARED.match(parameter.name.value):
         return False
     if source.body_place(function) in all_loop_bodies(source.project):
         return False

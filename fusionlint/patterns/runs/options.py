@@ -15,8 +15,7 @@ from fusionlint.source.walk import dotted, fields_of
 
 def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
     """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default."""
-    below: cst.CSTNode = loop
-    for above in source.ancestors(loop):
+    for below, above in source.outward(loop):
         if isinstance(above, cst.FunctionDef | cst.Lambda):
             return False
         if isinstance(above, cst.If) and above.test is not below:
@@ -24,7 +23,6 @@ def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
             other = above.orelse if is_body else above.body
             if other is not None and _scans(other):
                 return _default(above.test, source) is not is_body
-        below = above
     return False
 
 
@@ -52,8 +50,7 @@ def _default(test: cst.BaseExpression, source: Source) -> bool | None:
 
 def default_given(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     """The default of the parameter that `name` names; None of anything else."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case cst.Param(default=default):
             return default
     return None

@@ -17,13 +17,11 @@ from fusionlint.source.walk import dotted
 def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
     """What decides inside its function whether `node` runs, and the part of it that `node` stands in."""
     function = source.function(node)
-    below = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         if above is function:
             return
         if isinstance(above, cst.If | cst.IfExp | cst.BooleanOperation | cst.ExceptHandler | cst.Match):
             yield above, below
-        below = above
 
 
 def is_switched(node: cst.CSTNode, source: Source) -> bool:
@@ -72,8 +70,7 @@ def _is_given(test: cst.BaseExpression, source: Source) -> bool:
             left=cst.Name() as asked,
             comparisons=[cst.ComparisonTarget(operator=cst.IsNot(), comparator=cst.Name("None"))],
         ):
-            written = source.written(asked)
-            match source.parent(written) if written is not None else None:
+            match source.binder(asked):
                 case cst.Param(default=cst.Name("None")):
                     return True
     return False

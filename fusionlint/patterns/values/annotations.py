@@ -89,8 +89,7 @@ def _either(parts: list[cst.BaseExpression], name: str, at: cst.CSTNode, source:
 
 def axes_said(name: cst.Name, source: Source) -> tuple[str, ...] | None:
     """The axes that jaxtyping says a variable or a parameter has: `3` and `3` of `cell: Float[Array, "3 3"]`."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case (
             cst.Param(annotation=cst.Annotation(annotation=cst.Subscript(slice=[_, said])))
             | cst.AnnAssign(annotation=cst.Annotation(annotation=cst.Subscript(slice=[_, said])))

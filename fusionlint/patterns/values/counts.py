@@ -8,19 +8,14 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import is_literal
-from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.code.unpacked import put
 from fusionlint.source.tree import Source
 
 
 def is_counted_on(name: cst.Name, source: Source) -> bool:
     """`count = 0`, then `count += 1`: what a variable holds in which numbers alone are put."""
-    uses = source.writes(name)
-    for use in uses:
-        above = source.parent(use.node)
-        made = above.value if isinstance(above, cst.AugAssign) else assigned(use.node, source)
-        if not is_literal(made):
-            return False
-    return bool(uses)
+    writes = source.writes(name)
+    return bool(writes) and all(is_literal(put(use.node, source)) for use in writes)
 
 
 def is_counted(name: cst.Name, source: Source) -> bool:

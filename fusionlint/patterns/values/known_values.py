@@ -24,7 +24,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
 )
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.code.unpacked import assigned, put
 from fusionlint.patterns.values.array_sizes import FILLED, FULL
 from fusionlint.patterns.values.counts import is_counted, is_counted_on
 from fusionlint.patterns.values.predicates import static_names
@@ -236,7 +236,7 @@ class Reader(NamedTuple):
         if not writes or id(writes[0]) in self.assumed:
             return bool(writes)
         assuming = self._replace(assumed=self.assumed | {id(writes[0])})
-        values = [_put(each, self.source) for each in writes]
+        values = [put(each, self.source) for each in writes]
         return all(value is not None and assuming.is_known(value, depth - 1) for value in values)
 
     def _is_listed(self, written: cst.Name, depth: int) -> bool:
@@ -286,17 +286,11 @@ def _is_of_a_class(said: Sequence[str]) -> bool:
     return constant.isupper() and len(constant) > _LETTERS and owner != "self"
 
 
-def _put(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What `name = value` and `name += value` put in, or add to, a variable."""
-    above = source.parent(name)
-    return above.value if isinstance(above, cst.AugAssign) else assigned(name, source)
-
-
 def _is_static(written: cst.Name, source: Source) -> bool:
     """Whether this is a parameter that is said to be static, `@partial(jax.jit, static_argnames=("n",))`."""
     if not isinstance(source.parent(written), cst.Param):
         return False
-    function = next((above for above in source.ancestors(written) if isinstance(above, cst.FunctionDef)), None)
+    function = source.nearest(written, cst.FunctionDef)
     return function is not None and written.value in static_names(function, source)
 
 

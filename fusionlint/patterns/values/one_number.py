@@ -66,8 +66,7 @@ def is_scalar_literal(node: cst.BaseExpression, source: Source) -> bool:
 
 def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
     """Whether the annotation of a parameter or of a variable says so."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case cst.Param(annotation=cst.Annotation(annotation=said)) | cst.AnnAssign(annotation=cst.Annotation(said)):
             return _SCALAR.search(dotted(said)) is not None or axes_said(name, source) == ()
     return False

@@ -72,8 +72,7 @@ def _is_setting(leaf: cst.BaseExpression, source: Source) -> bool:
                 return True
             return len(said) == 2 and said[0] == "self" and _is_declared(said[1], leaf, source)
         case cst.Name():
-            written = source.written(leaf)
-            stored = source.parent(written) if written is not None else None
+            stored = source.binder(leaf)
             if isinstance(stored, cst.Param):
                 return _is_settled(stored, leaf, source)
             is_size = isinstance(stored, cst.Element) and kind(leaf, source) == "scalar"
@@ -91,8 +90,7 @@ def _is_asked(name: cst.Name, source: Source) -> bool:
 
 
 def _is_gone_by(read: cst.CSTNode, source: Source) -> bool:
-    below = read
-    for above in source.ancestors(read):
+    for below, above in source.outward(read):
         match above:
             case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) | cst.Assert(test=test):
                 return test is below
@@ -103,14 +101,13 @@ def _is_gone_by(read: cst.CSTNode, source: Source) -> bool:
                 pass
             case _:
                 return False
-        below = above
     return False
 
 
 def _is_declared(field: str, read: cst.CSTNode, source: Source) -> bool:
     """Whether the class around says that a field is a number or a word of Python: `learns: bool = True`, or what
     `__init__` is handed as one and stores as it is."""
-    owner = next((above for above in source.ancestors(read) if isinstance(above, cst.ClassDef)), None)
+    owner = source.nearest(read, cst.ClassDef)
     for line in owner.body.body if owner is not None else ():
         match line:
             case cst.SimpleStatementLine(
@@ -150,7 +147,7 @@ def _says_python(parameter: cst.Param) -> bool:
 def _is_settled(parameter: cst.Param, read: cst.CSTNode, source: Source) -> bool:
     """Whether a parameter is static for a jit around it, or Python itself asks for it in its function, or it is of the
     function on the host that makes what is traced."""
-    function = next(a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda))
+    function = source.owner(parameter)
     if not isinstance(function, cst.FunctionDef):
         return False
     name, place = parameter.name.value, source.place(parameter)._replace(scope=source.body_scope(function))

@@ -44,8 +44,7 @@ def reads_of(name: cst.Name, source: Source) -> Iterator[Read]:
 
 def is_always_read(node: cst.CSTNode, where: cst.CSTNode, source: Source) -> bool:
     """Whether `node` is evaluated every time that the function or loop `where` runs its body."""
-    below = node
-    for above in source.ancestors(node):
+    for below, above in source.outward(node):
         if above is where:
             return True
         match above:
@@ -53,7 +52,6 @@ def is_always_read(node: cst.CSTNode, where: cst.CSTNode, source: Source) -> boo
                 return False
             case cst.ExceptHandler() | cst.BooleanOperation() | cst.Match() | cst.Lambda() | cst.FunctionDef():
                 return False
-        below = above
     return False
 
 

@@ -183,8 +183,7 @@ def _is_number(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
 
 def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
     """Whether this is a parameter `scale: float`: one number, whether a trace knows it or not."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case cst.Param(annotation=cst.Annotation(annotation=cst.Name("float" | "int" | "bool"))):
             return True
     return False

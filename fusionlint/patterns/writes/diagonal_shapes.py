@@ -29,8 +29,7 @@ def is_of_two(length: cst.BaseExpression, source: Source) -> bool:
     """Whether the length is one of two that a matrix may have, `shape[0]` of `shape: tuple[int, int]`."""
     match length:
         case cst.Subscript(value=cst.Name() as shape):
-            written = source.written(shape)
-            match source.parent(written) if written is not None else None:
+            match source.binder(shape):
                 case cst.Param(annotation=cst.Annotation(annotation=said)):
                     return source.code(said).lower() == "tuple[int, int]"
     return False

@@ -186,8 +186,7 @@ def _given(call: cst.Call) -> list[cst.BaseExpression]:
 
 def _has_axes(name: cst.Name, source: Source) -> bool:
     """Whether this is a parameter that jaxtyping says has axes: `rows: Int[Array, "n"]`, `rows: Int["n"]`."""
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case cst.Param(
             annotation=cst.Annotation(
                 annotation=cst.Subscript(

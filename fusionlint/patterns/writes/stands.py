@@ -102,8 +102,7 @@ def _makes_a_slice(meant: cst.CSTNode, source: Source) -> bool:
 
 def _is_called_a_slice(part: Part, source: Source) -> bool:
     """Whether a part is called as slices are, or what a loop takes it from."""
-    written = source.written(part) if isinstance(part, cst.Name) else None
-    match source.parent(written) if written is not None else None:
+    match source.binder(part) if isinstance(part, cst.Name) else None:
         case cst.For(iter=over):
             return SLICES.search(dotted(over).rpartition(".")[2]) is not None
     match part:
@@ -142,8 +141,7 @@ def _is_one_name(name: cst.Name, source: Source, depth: int) -> bool:
         return is_one_place(value, source, depth - 1)
     if name.value.isupper() and kind(name, source) is None:
         return not name.value.endswith("S")
-    written = source.written(name)
-    match source.parent(written) if written is not None else None:
+    match source.binder(name):
         case cst.Param(default=cst.BaseExpression() as default) if constant(default) is not None:
             return True
         case cst.Param() as parameter if _is_step(parameter, source):
@@ -153,8 +151,8 @@ def _is_one_name(name: cst.Name, source: Source, depth: int) -> bool:
 
 def _is_step(parameter: cst.Param, source: Source) -> bool:
     """`i` of what `jax.lax.fori_loop` runs."""
-    function = next((a for a in source.ancestors(parameter) if isinstance(a, cst.FunctionDef | cst.Lambda)), None)
-    if function is None or function.params.params[:1] != (parameter,):
+    function = source.owner(parameter)
+    if function.params.params[:1] != (parameter,):
         return False
     return loop_bodies(source.project).get(source.body_place(function)) == "jax.lax.fori_loop"
 
