@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import Part, Write, at_write, constant, is_literal, is_whole
+from fusionlint.patterns.code.at import Part, Write, at_write, constant, first_axis, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
@@ -112,7 +112,7 @@ def _instead(write: Write, source: Source) -> str:
 
 def _axes_after(write: Write) -> str:
     """What puts the numbers of an axis beside those that come after it, `[:, None]`: else they lie along the last."""
-    place = next(i for i, part in enumerate(write.index) if not is_whole(part))
+    place = first_axis(write)
     behind = write.index[place + 1 :]
     if any(isinstance(part, cst.Ellipsis) for part in behind):  # nobody says how many those are
         return ""

@@ -13,11 +13,12 @@ from fusionlint.patterns.branches.conditional import CONDITIONALS, Branch, condi
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.tests import is_static_test
 from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.compiled.conditionals import buffers_around, conditionals_at, is_in_a_loop
 from fusionlint.patterns.compiled.copied_by_branch import copied_by_a_branch
 from fusionlint.patterns.compiled.readers import value_of
-from fusionlint.patterns.compiled.words import in_bytes, place_of
+from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, is_small, loop_bodies
@@ -69,7 +70,7 @@ def copied_where_nothing_changes(barrier: Barrier, module: hlo.Module) -> str | 
         return None
     conditional, size = found
     return (
-        f"the branch of the cond at {place_of(conditional)} that changes nothing copies all {in_bytes(size)}: "
+        f"the branch of the cond at {line_of(conditional)} that changes nothing copies all {in_bytes(size)}: "
         "without the cond, jnp.where(p, new, x); of a write x.at[i].set(jnp.where(p, row, x[i]))"
     )
 
@@ -138,7 +139,7 @@ def _goes_through_all(function: Function, source: Source) -> bool:
 
 def _reduces_an_axis(call: cst.Call, source: Source) -> bool:
     """`jnp.min(costs, axis=0)`: of a matrix, a row is what is left."""
-    by_axis = any(arg.keyword is not None and arg.keyword.value == "axis" for arg in call.args)
+    by_axis = keyword(call, "axis") is not None
     return by_axis and source.calls(call, *_REDUCTIONS)
 
 

@@ -10,15 +10,15 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Part, at_write, constant, inside
 from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.values.matrices import IDENTITIES
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
-_SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
-_IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
 _ZEROS = ("jax.numpy.zeros", "jax.numpy.zeros_like")
 _JOINS = ("jax.numpy.concatenate", "jax.numpy.hstack", "jax.numpy.append", "jax.numpy.pad")
 _LONG = 40
@@ -27,11 +27,11 @@ _DEPTH = 6
 _FAR = 2
 
 
-@rule.source("Call", calls=_SOLVES)
+@rule.source("Call", calls=SOLVES)
 def solved_as_a_whole(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is seen to be made of its diagonals."""
     matrix, right = argument(node, 0, "a"), argument(node, 1, "b")
-    if matrix is None or right is None or not source.calls(node, *_SOLVES) or not source.is_traced(node):
+    if matrix is None or right is None or not source.calls(node, *SOLVES) or not source.is_traced(node):
         return
     bands = _Reader(source).of(matrix, _DEPTH)
     if not bands or not min(bands) < 0 < max(bands):
@@ -92,7 +92,7 @@ class _Reader(NamedTuple):
             return None if place is None or below is None else below | {place}
         if source.calls(call, *_ZEROS):
             return frozenset()
-        if not source.calls(call, "jax.numpy.diag", *_IDENTITIES) or not call.args:
+        if not source.calls(call, "jax.numpy.diag", *IDENTITIES) or not call.args:
             return None
         asked = argument(call, 1 if source.calls(call, "jax.numpy.diag") else 2, "k")
         place = 0 if asked is None else constant(asked)

@@ -13,6 +13,7 @@ from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.functions import Function
 from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.values.matrices import TRANSPOSES, side_of_factor
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
@@ -21,7 +22,6 @@ from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
-_SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 # Two triangular solves each; of one alone, `solve_triangular`, putting the sides together costs what it saves.
 _BY_FACTOR = ("jax.scipy.linalg.cho_solve",)
 _BOTH_WAYS = "factors = lu_factor(m) of jax.scipy.linalg, and lu_solve(factors, b, trans=1) for the transpose"
@@ -34,12 +34,12 @@ _SIDE_BY_SIDE = (
 _DEPTH = 8
 
 
-@rule.source("FunctionDef", "Lambda", calls=_SOLVES)
+@rule.source("FunctionDef", "Lambda", calls=SOLVES)
 def solved_several_times(body: Function, source: Source) -> Iterator[Finding]:
     """The solves of one function's own code, by the variable that is their matrix; each told once."""
     groups: dict[tuple[cst.Name, tuple[str, ...]], list[tuple[cst.Call, bool]]] = {}
     for node in inside(body.body):
-        if isinstance(node, cst.Call) and source.calls(node, *_SOLVES) and source.function(node) is body:
+        if isinstance(node, cst.Call) and source.calls(node, *SOLVES) and source.function(node) is body:
             name, transposed = _matrix(node)
             written = source.written(name) if name is not None else None
             if written is not None:
@@ -72,7 +72,7 @@ def solved_by_factors_several_times(body: Function, source: Source) -> Iterator[
             )
 
 
-@rule.source("Call", calls=_SOLVES)
+@rule.source("Call", calls=SOLVES)
 def factor_solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is a factor of Cholesky, or the transpose of one; of two in a row, which solve with what was factored,
     the outer one is told."""
@@ -108,7 +108,7 @@ class _ByFactor(NamedTuple):
 def _by_a_factor(node: cst.CSTNode | None, source: Source) -> _ByFactor | None:
     if (
         not isinstance(node, cst.Call)
-        or not source.calls(node, *_SOLVES)
+        or not source.calls(node, *SOLVES)
         or not has_only(node, 2)
         or len(node.args) != 2
     ):
@@ -216,7 +216,7 @@ def _is_of_a_solve(node: cst.CSTNode, source: Source, depth: int) -> bool:
     if depth == 0:
         return True
     for part in inside(node):
-        if source.calls(part, *_SOLVES, *_BY_FACTOR):
+        if source.calls(part, *SOLVES, *_BY_FACTOR):
             return True
         value = source.value(part) if isinstance(part, cst.Name) else None
         if value is not None and _is_of_a_solve(value, source, depth - 1):

@@ -20,7 +20,7 @@ from fusionlint.patterns.compiled.every_turn import (
     same_in_every_turn,
     same_within,
 )
-from fusionlint.patterns.compiled.words import in_bytes, place_of
+from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.runs.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
@@ -83,7 +83,7 @@ def made_in_every_turn(barrier: Barrier, module: hlo.Module) -> str | None:
         write = "factor the matrix once before it (jax.scipy.linalg.cho_factor, lu_factor), and solve by the factors"
     else:
         write = "compute it once before it"
-    return f"{what}the same in every turn of the loop at {place_of(loop)}: {write} ({_spent(kernels)})"
+    return f"{what}the same in every turn of the loop at {line_of(loop)}: {write} ({_spent(kernels)})"
 
 
 def _made_on_the_way(barrier: Barrier, module: hlo.Module) -> str | None:
@@ -94,7 +94,7 @@ def _made_on_the_way(barrier: Barrier, module: hlo.Module) -> str | None:
     loop, step = found
     what = f"the {'product' if 'dot' in step.op_name else 'sum'} of line {step.stack[0].line}"
     return (
-        f"{what}, made here on the way, is the same in every turn of the loop at {place_of(loop)}: compute it before it"
+        f"{what}, made here on the way, is the same in every turn of the loop at {line_of(loop)}: compute it before it"
     )
 
 

@@ -14,11 +14,12 @@ from fusionlint.patterns.code.calls import argument, as_argument, beside, brief,
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.factored import is_inverse_for_a_product, rows_factored
+from fusionlint.patterns.operations.quadratic import INVERSES
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.matrices import PRODUCTS, few_rows, is_small_matrix, side_of_factor
+from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS, few_rows, is_small_matrix, side_of_factor
 from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
-_INVERSES = ("jax.numpy.linalg.inv", "jax.scipy.linalg.inv")
-_IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
 _CHAIN = "jax.numpy.linalg.multi_dot"
 _SOLVES = tuple(
     f"jax.{module}.linalg.{name}"
@@ -64,10 +63,10 @@ class _Product(NamedTuple):
     behind: cst.BaseExpression | None = None
 
 
-@rule.source("Call", calls=_INVERSES)
+@rule.source("Call", calls=INVERSES)
 def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The inverse, read once, is a factor of a product."""
-    if not source.calls(node, *_INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
+    if not source.calls(node, *INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
         return
     found = _product(node, source)
     name = source.assigned_name(node)
@@ -219,7 +218,7 @@ def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpressi
     match source.meant(matrix):
         case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
             for one, other in ((left, right), (right, left)):
-                if source.calls(one, *_IDENTITIES) and kind(other, source) != "array":
+                if source.calls(one, *IDENTITIES) and kind(other, source) != "array":
                     return other
     return None
 

@@ -18,6 +18,7 @@ from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.carry import calls as calls_in
 from fusionlint.patterns.loops.collected import is_of_a_list
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.reads import METHODS
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING, Facts
 from fusionlint.source.tree import Source
@@ -27,13 +28,12 @@ rule = Rule(__name__, harm="transfer")
 
 _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
-_METHODS = frozenset(("item", "tolist"))
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
 # What numpy's numbers have not.
 _OF_JAX_ALONE = ("at", "addressable_data", "block_until_ready", "delete", "device", "devices", "is_deleted", "sharding")
-_READ_BY = tuple(f".{method}" for method in _METHODS)
+_READ_BY = tuple(f".{method}" for method in METHODS)
 
 # Next to a file an element is read in no time.
 _READS_FILES = regex(r"(load|open|parse|read)(_|$)")
@@ -203,7 +203,7 @@ def _parts(loop: Loop) -> tuple[cst.BaseExpression, cst.BaseExpression, list[cst
 def _read_by(call: cst.Call, source: Source) -> cst.BaseExpression | None:
     """x, of `float(x)` or `x.item()`."""
     match call:
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in _METHODS:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in METHODS:
             return owner
         case cst.Call(args=[cst.Arg(value=what, keyword=None), *_]) if source.calls(call, *_READERS):
             return what

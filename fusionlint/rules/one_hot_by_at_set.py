@@ -20,6 +20,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
 )
 from fusionlint.patterns.code.calls import argument, as_operand, brief
+from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.scattered import is_one_of_each_row, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
-_CHOICES = ("jax.lax.select", "jax.numpy.where")
 _LONG = 40
 
 
@@ -189,7 +189,7 @@ def _is_place(part: Part, source: Source) -> bool:
         return True
     part = meant(part, source)
     match part:
-        case cst.Call(args=[_, *chosen]) if source.calls(part, *_CHOICES):
+        case cst.Call(args=[_, *chosen]) if source.calls(part, *CHOICES):
             return len(chosen) == 2 and all(constant(arg.value) is not None for arg in chosen)
         case cst.Subscript(slice=slices):
             return all(constant(each) is not None for each in elements(slices))

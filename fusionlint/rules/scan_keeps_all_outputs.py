@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.branches.cheap import MAPS
 from fusionlint.patterns.code.at import constant, elements, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.compiled.every_turn import is_own_scan
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _SCAN = "jax.lax.scan"
-_TREE_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "jax.tree_multimap")
 # What a reduction starts from, and what a step makes of it.
 _REDUCTIONS = {
     "sum": ("zeros", "total + y"),
@@ -175,7 +175,7 @@ def _field(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
 def _handed_to(call: cst.Call, node: cst.BaseExpression, source: Source) -> Part | None:
     """What a call makes of the outputs: `jnp.sum(ys, axis=0)`, `jax.tree.map(lambda y: y[-1], ys)`."""
     name = source.qualified_name(call.func) or ""
-    if name in _TREE_MAPS and len(call.args) == 2 and isinstance(call.args[0].value, cst.Lambda):
+    if name in MAPS and len(call.args) == 2 and isinstance(call.args[0].value, cst.Lambda):
         function = call.args[0].value
         parameters = function.params.params
         reads = source.reads(parameters[0].name) if len(parameters) == 1 else []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.code.at import TO_JAX_ARRAY
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on, worked_on
 from fusionlint.patterns.compiled.factored import rows_factored
@@ -29,7 +30,6 @@ rule = Rule(__name__, harm="fusion")
 # `det` is not among them: jax writes it out for up to three rows.
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
 
-_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 _ADJUGATE = "the inverse written out, [[d, -b], [-c, a]] over a * d - b * c, times the right-hand side"
 _ELIMINATION = "the elimination in Python, over rows that are lists of entries: arithmetic that fuses, without pivots"
 
@@ -79,7 +79,7 @@ def _lists_rows(call: Call) -> bool:
     return any(row.arguments for given in call.value.arguments[:1] for row in given.arguments)
 
 
-@rule.source("Call", calls=_ARRAYS, like=_lists_rows)
+@rule.source("Call", calls=TO_JAX_ARRAY, like=_lists_rows)
 def numbers_multiplied_as_arrays(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A small matrix and a vector are written out for one product, whose numbers are taken apart again."""
     if small_matrix(node, source) is None:

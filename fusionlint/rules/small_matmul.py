@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements, inside, is_literal
+from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant, elements, inside, is_literal
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.operations.choice import listed
 from fusionlint.patterns.operations.one_hot import factors
@@ -27,7 +27,6 @@ from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="fusion")
 
-_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 _STACK = "jax.numpy.stack"
 _SIZES = (2, 3)
 _MATRIX = regex(r"matri(x|ces)$|(^|[._])rot(ation)?(_[xyz])?$", re.I)
@@ -36,7 +35,7 @@ _MATRIX = regex(r"matri(x|ces)$|(^|[._])rot(ation)?(_[xyz])?$", re.I)
 def _making_small(source: Source) -> Iterator[str]:
     """The scopes that write out a small matrix, or have a function of the project do so: asked of the facts."""
     for place, name, raw in source.project.named_calls(source.path):
-        if name in _ARRAYS or name == _STACK:
+        if name in TO_JAX_ARRAY or name == _STACK:
             if _rows(source.whole(raw).value):
                 yield place.scope
         elif _made_by(name, source):
@@ -62,7 +61,7 @@ def _made_by(name: str | None, source: Source) -> int | None:
         return None
     (returned,) = function.returns
     made = source.project.callee(Place(place.path, function.scope), returned) if returned.is_call else None
-    return _rows(returned) if made in _ARRAYS else None
+    return _rows(returned) if made in TO_JAX_ARRAY else None
 
 
 @rule.source("BinaryOperation", "Call", when=_making_small)

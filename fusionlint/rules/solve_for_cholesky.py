@@ -11,11 +11,11 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
-from fusionlint.patterns.operations.quadratic import is_of, is_quadratic
+from fusionlint.patterns.operations.quadratic import SOLVES, is_of, is_quadratic
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.options import as_given
 from fusionlint.patterns.values.annotations import axes_said
-from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES, few_rows
+from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS, TRANSPOSES, few_rows
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -23,8 +23,6 @@ from fusionlint.source.walk import holds_comment
 
 rule = Rule(__name__, harm="fusion")
 
-_SOLVES = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
-_IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
 _DETERMINANTS = ("jax.numpy.linalg.slogdet", "jax.numpy.linalg.det")
 # What is called so is a factor already, whatever is done with it.
 _FACTOR = regex(r"tril|chol|root|sqrt|factor|(^|_)L$")
@@ -36,10 +34,10 @@ _LAST_TWO = ([0, 2, 1], [0, 1, 3, 2])
 _LONG = 40
 
 
-@rule.source("Call", calls=_SOLVES)
+@rule.source("Call", calls=SOLVES)
 def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is a Gram matrix and more on its diagonal."""
-    if not source.calls(node, *_SOLVES) or not has_only(node, 2) or len(node.args) != 2:
+    if not source.calls(node, *SOLVES) or not has_only(node, 2) or len(node.args) != 2:
         return
     if not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
@@ -148,7 +146,7 @@ def _is_diagonal(node: cst.BaseExpression, source: Source) -> bool:
                 return False
             return _is_diagonal(left, source) or _is_diagonal(right, source)
         case cst.Call():
-            return source.calls(node, *_IDENTITIES) and has_only(node, 1, "N", "n", "M", "dtype")
+            return source.calls(node, *IDENTITIES) and has_only(node, 1, "N", "n", "M", "dtype")
     return False
 
 

@@ -11,13 +11,13 @@ from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, names_i
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
 
 _FORI = "jax.lax.fori_loop"
 _CONTRACTIONS = tuple(f"jax.numpy.{name}" for name in ("tensordot", "dot", "einsum", "matmul", "vdot"))
-_MAPS = ("jax.tree_util.tree_map", "jax.tree.map", "jax.tree_map")
 
 
 @rule.source("For", calls=WRITES)
@@ -87,7 +87,7 @@ def _goes_on(write: Write, source: Source) -> bool:
     function = source.function(write.call)
     argument = source.parent(function) if isinstance(function, cst.Lambda) else None
     mapped = source.parent(argument) if argument is not None else None
-    stored = source.assigned_name(mapped) if isinstance(mapped, cst.Call) and source.calls(mapped, *_MAPS) else None
+    stored = source.assigned_name(mapped) if isinstance(mapped, cst.Call) and source.calls(mapped, *TREE_MAPS) else None
     return stored is not None and any(
         isinstance(arg.value, cst.Name) and arg.value.value == stored.value
         for arg in (mapped.args[1:2] if isinstance(mapped, cst.Call) else ())

@@ -13,7 +13,7 @@ from fusionlint.patterns.branches.conditional import written_by
 from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.compiled.chosen_whole import chosen_whole
-from fusionlint.patterns.compiled.words import in_bytes, place_of
+from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.loops.turns import WHILE, walk
 from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, tests_of
 from fusionlint.patterns.loops.wander import descends, follows, halves, searches, walks
@@ -108,7 +108,7 @@ def written_to_and_chosen_whole(barrier: Barrier, module: hlo.Module) -> str | N
     found = chosen_whole(barrier, module)
     if found is None or found.whole < max(_MUCH, _WHOLE * found.written):
         return None
-    where, whole, part = place_of(found.loop), in_bytes(found.whole), in_bytes(found.written)
+    where, whole, part = line_of(found.loop), in_bytes(found.whole), in_bytes(found.written)
     return (
         f"vectorized, the loop at {where} copies {whole} in every turn and chooses all of it between old and new, "
         f"for {part} that are written: write one loop around a `jax.vmap` of a turn, while any goes on; "

@@ -47,6 +47,12 @@ class Value(NamedTuple):
     def is_call(self) -> bool:
         return self.callee is not None
 
+    def argument(self, position: int, name: str) -> Value:
+        """What a call hands over at a position, or else under a name; nothing, where facts keep neither."""
+        if 0 <= position < len(self.arguments):
+            return self.arguments[position]
+        return dict(self.keywords).get(name, NOTHING)
+
 
 NOTHING = Value()
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import at_write, inside, is_none
+from fusionlint.patterns.code.at import at_write, inside, is_none, listed
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.functions import Function, function_named, result_of
 from fusionlint.source.tree import Source
@@ -49,7 +49,8 @@ def conditional(node: cst.CSTNode, source: Source) -> Conditional | None:
         return None
     is_switch = source.calls(node, _SWITCH)
     if is_switch:
-        test, given = argument(node, 0, "index"), _listed(argument(node, 1, "branches"), source)
+        test = argument(node, 0, "index")
+        given: list[cst.BaseExpression | None] = [*(listed(source.meant(argument(node, 1, "branches"))) or ())]
         operands = node.args[2:]
     else:
         test = argument(node, 0, "pred")
@@ -61,16 +62,6 @@ def conditional(node: cst.CSTNode, source: Source) -> Conditional | None:
         return None
     rest = tuple(a for a in operands if a.keyword is None or a.keyword.value in ("operand", "operands"))
     return Conditional(node, test, seen, rest, is_switch)
-
-
-def _listed(node: cst.BaseExpression | None, source: Source) -> list[cst.BaseExpression | None]:
-    if isinstance(node, cst.Name):
-        node = source.value(node)
-    match node:
-        case cst.List(elements=elements) | cst.Tuple(elements=elements):
-            if all(isinstance(element, cst.Element) for element in elements):
-                return [element.value for element in elements]
-    return []
 
 
 def _branch(node: cst.BaseExpression, source: Source) -> Branch | None:

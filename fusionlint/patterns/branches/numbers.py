@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.branches.conditional import Conditional
+from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
@@ -65,7 +66,7 @@ def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, dept
             return _is_number(inner, scalars, source, depth - 1)
         case cst.Call(args=args):
             if source.qualified_name(node.func) in _TO_SCALAR:
-                return not any(arg.keyword is not None and arg.keyword.value == "axis" for arg in args)
+                return keyword(node, "axis") is None
             if is_elementwise(node, source) and args:
                 return all(_is_number(arg.value, scalars, source, depth - 1) for arg in args)
     return False

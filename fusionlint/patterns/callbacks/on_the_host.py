@@ -43,22 +43,22 @@ def is_progress(node: cst.Call, source: Source) -> bool:
 def is_printed(node: cst.Call, source: Source) -> bool:
     """Whether a setting decides if `node` runs, and its function does nothing but print: `if verbose: callback(lambda
     x: print(x), loss)`."""
-    function = function_named(node.args[0].value, source) if node.args and is_switched(node, source) else None
-    if function is None:
-        return False
-    done = [function.body] if isinstance(function, cst.Lambda) else list(_statements(function))
-    told = [one for one in done if not isinstance(one, cst.SimpleString)]
+    function = _called(node, source) if is_switched(node, source) else None
+    told = [one for one in _statements(function) if not isinstance(one, cst.SimpleString)]
     return bool(told) and all(isinstance(one, cst.Call) and source.calls(one, "print") for one in told)
 
 
 def only_tells(node: cst.Call, source: Source) -> bool:
     """Whether what `node` calls on the host is seen to do no more than to warn, to log or to raise."""
-    function = function_named(node.args[0].value, source) if node.args else None
-    if function is None or source.calls(node, PRINT):
+    if source.calls(node, PRINT):
         return False
-    done = [function.body] if isinstance(function, cst.Lambda) else list(_statements(function))
-    told = [one for part in done for one in _told(part)]
+    told = [one for part in _statements(_called(node, source)) for one in _told(part)]
     return bool(told) and all(isinstance(one, cst.Raise) or _is_said(one) for one in told)
+
+
+def _called(node: cst.Call, source: Source) -> Function | None:
+    """The function that a callback calls on the host."""
+    return function_named(node.args[0].value, source) if node.args else None
 
 
 def _told(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -87,9 +87,11 @@ def _is_said(call: cst.CSTNode) -> bool:
     return isinstance(call, cst.Call) and _SAYS.search(dotted(call.func)) is not None
 
 
-def _statements(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
-    """What a def does, one after the other; of an expression that stands alone what it is."""
-    for line in function.body.body:
+def _statements(function: Function | None) -> Iterator[cst.CSTNode]:
+    """What a function does, one after the other; of an expression that stands alone what it is."""
+    if isinstance(function, cst.Lambda):
+        yield function.body
+    for line in function.body.body if isinstance(function, cst.FunctionDef) else ():
         for small in line.body if isinstance(line, cst.SimpleStatementLine) else (line,):
             yield small.value if isinstance(small, cst.Expr) else small
 
@@ -129,7 +131,7 @@ def is_logged(node: cst.Call, body: Function, source: Source) -> bool:
 def _is_an_entry(node: cst.Call, source: Source) -> bool:
     """Whether what `node` calls on the host is seen to do no more than to log, once, and to show how far it is:
     `wandb.log({"returns": info["returns"].mean()})`, `pbar.update(1)`."""
-    function = function_named(node.args[0].value, source) if node.args else None
+    function = _called(node, source)
     if not isinstance(function, cst.FunctionDef) or source.calls(node, PRINT):
         return False
     told = [

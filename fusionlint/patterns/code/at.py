@@ -19,14 +19,16 @@ WRITES = frozenset(f".at.{method}" for method in _METHODS)
 FRESH_BY_SHAPE = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty", "jax.numpy.full")
 RANGES = ("numpy.arange", "jax.numpy.arange")
 # What makes an array of a list.
-TO_ARRAY = ("numpy.array", "numpy.asarray", "jax.numpy.array", "jax.numpy.asarray")
+TO_JAX_ARRAY = ("jax.numpy.array", "jax.numpy.asarray")
+TO_ARRAY = ("numpy.array", "numpy.asarray", *TO_JAX_ARRAY)
+# What is asked of an array without reading what is in it.
+ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
 _FRESH = (
     *FRESH_BY_SHAPE,
     *("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like", "jax.numpy.full_like"),
 )
 # numpy's ways to write an index down before it is used.
 _MAKES_AN_INDEX = frozenset(("index_exp", "s_"))
-# What an index may be whose value is known before the program runs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,11 @@ def is_none(part: Part | cst.CSTNode | None) -> bool:
     return isinstance(part, cst.Name) and part.value == "None"
 
 
+def takes_all(part: Part) -> bool:
+    """`:`, `None` or `...`: no element is left out."""
+    return is_whole(part) or is_none(part)
+
+
 def is_no_array(node: cst.CSTNode | None) -> bool:
     """`None` or `()`, of which a scan has no rows."""
     return is_none(node) or (isinstance(node, cst.Tuple) and not node.elements)
@@ -122,6 +129,20 @@ def column(write: Write) -> int | None:
     if not before or not all(is_whole(part) for part in before):
         return None
     return constant(last)
+
+
+def first_axis(write: Write) -> int:
+    """The first axis along which a write does not go to all there is."""
+    return next(axis for axis, part in enumerate(write.index) if not is_whole(part))
+
+
+def listed(node: cst.CSTNode | None) -> list[cst.BaseExpression] | None:
+    """What a list or a tuple holds, where each part of it is written out."""
+    match node:
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            is_seen = not any(isinstance(element, cst.StarredElement) for element in elements)
+            return [element.value for element in elements] if is_seen else None
+    return None
 
 
 def is_literal(node: cst.BaseExpression | None) -> bool:

@@ -20,6 +20,11 @@ def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | N
     return None
 
 
+def keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
+    """The argument that `call` hands over under a name."""
+    return next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
+
+
 def is_handed_to(node: cst.CSTNode, source: Source, *names: str) -> bool:
     """Whether `node` is an argument of a call of one of `names`."""
     call = source.handed_to(node)

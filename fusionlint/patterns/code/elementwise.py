@@ -29,6 +29,8 @@ ELEMENTWISE = frozenset(
     + [f"jax.lax.{name}" for name in _LAX.split()]
     + [f"jax.nn.{name}" for name in _NN.split()]
 )
+# What takes each element from one of two arrays.
+CHOICES = ("jax.numpy.where", "jax.lax.select")
 _METHODS = frozenset(("astype", "clip", "round", "conj"))
 
 

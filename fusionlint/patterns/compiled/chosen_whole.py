@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax, is_path_of_jax
-from fusionlint.patterns.compiled.readers import source_of
+from fusionlint.patterns.compiled.readers import source_of, uses_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -73,10 +73,4 @@ def _read_by(value: hlo.Instruction, here: hlo.Computation, module: hlo.Module) 
 
 
 def _kernels_reading(value: hlo.Instruction, here: hlo.Computation) -> Iterator[hlo.Instruction]:
-    from fusionlint.hlo.flow import SAME_VALUE
-
-    for user in (here.instructions[name] for name in value.users):
-        if user.opcode in SAME_VALUE or user.opcode == "get-tuple-element":
-            yield from _kernels_reading(user, here)
-        elif user.opcode != "tuple":
-            yield user
+    return (user for user, _ in uses_of(value.name, here.instructions) if user.opcode != "tuple")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING
 
-from fusionlint.patterns.compiled.links import SAME, place_of
+from fusionlint.patterns.compiled.links import SAME, written_last
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _way(name: str, branch: hlo.Computation, module: hlo.Module) -> str | tuple[
         item = branch.instructions[item.operands[0]]
     if item.opcode == "parameter":
         return "handed on"
-    place = place_of(item, branch, module)
+    place = written_last(item, branch, module)
     if place is None or not place.into or branch.instructions[place.into].opcode != "parameter":
         return ""
     return place.piece

@@ -9,13 +9,14 @@ of jax's own, and parts of a function of jax's own of which another part changes
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax, is_path_of_jax, path_into_jax
+from fusionlint.patterns.compiled.readers import uses_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -232,18 +233,7 @@ def _is_overwritten(kernel: Kernel, module: hlo.Module) -> bool:
     """Whether all that reads the result writes over it in place, or takes it for the start of a loop that does: made
     before the loop it would be copied in every turn, which is a kernel too."""
     here = module.computations[kernel.computation]
-    return all(_writes_over(here, reader, number, module) for reader, number in _reads(kernel.name, here.instructions))
-
-
-def _reads(name: str, here: Mapping[str, hlo.Instruction]) -> Iterator[tuple[hlo.Instruction, int]]:
-    """Who reads a value, whatever it is called there, and as which operand."""
-    from fusionlint.hlo.flow import SAME_VALUE
-
-    for user in (here[one] for one in here[name].users):
-        if user.opcode in SAME_VALUE or user.opcode == "get-tuple-element":
-            yield from _reads(user.name, here)
-        else:
-            yield from ((user, number) for number, operand in enumerate(user.operands) if operand == name)
+    return all(_writes_over(here, reader, number, module) for reader, number in uses_of(kernel.name, here.instructions))
 
 
 def _writes_over(here: hlo.Computation, reader: hlo.Instruction, number: int, module: hlo.Module) -> bool:

@@ -55,7 +55,7 @@ def made_by(scatter: hlo.Instruction, module: hlo.Module) -> str:
     return _METHODS.get(made_with(module, scatter), "apply")
 
 
-def place_of(item: hlo.Instruction, computation: hlo.Computation, module: hlo.Module) -> Place | None:
+def written_last(item: hlo.Instruction, computation: hlo.Computation, module: hlo.Module) -> Place | None:
     """What a kernel writes last, at one place or by one scatter."""
     body = module.body(item)
     inside = (body or computation).instructions
@@ -94,7 +94,7 @@ def _is_made_of_the_array(name: str, whole: Dims, computation: hlo.Computation, 
     if any(step.shape.dims == whole and is_write(step) for step in steps):
         return True
     given = (computation.instructions[_named(one, computation)] for one in item.operands)
-    if not any(one.shape.dims == whole and place_of(one, computation, module) is not None for one in given):
+    if not any(one.shape.dims == whole and written_last(one, computation, module) is not None for one in given):
         return False
     return any(step.opcode in (*CUTS, "gather") and step.op_name for step in steps)
 
@@ -103,7 +103,7 @@ def _link(name: str, computation: hlo.Computation, module: hlo.Module) -> Place 
     """What a kernel writes, where it writes to what another one wrote to in the same way, or before one that does, and
     nothing else looks at the array in between."""
     here = computation.instructions
-    own = place_of(here[name], computation, module) if name in here else None
+    own = written_last(here[name], computation, module) if name in here else None
     if own is None:
         return None
     pairs = ((own.into, name), *((name, after) for after in _readers(here[name], computation)))
@@ -113,7 +113,7 @@ def _link(name: str, computation: hlo.Computation, module: hlo.Module) -> Place 
 def _follow(first: str, second: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether two kernels write to one array, the second one right after the first."""
     here = computation.instructions
-    one, two = (place_of(here[name], computation, module) for name in (first, second))
+    one, two = (written_last(here[name], computation, module) for name in (first, second))
     if one is None or two is None or two.into != first or one[1:] != two[1:]:
         return False
     between = {*_readers(here[first], computation)} - {second}

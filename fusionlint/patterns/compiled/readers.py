@@ -34,6 +34,17 @@ def source_of(name: str, here: hlo.Computation) -> hlo.Instruction:
     return item
 
 
+def uses_of(name: str, here: Mapping[str, hlo.Instruction]) -> Iterator[tuple[hlo.Instruction, int]]:
+    """Who reads a value of a computation, whatever it is called there, and as which operand."""
+    from fusionlint.hlo.flow import SAME_VALUE
+
+    for user in (here[one] for one in here[name].users):
+        if user.opcode in SAME_VALUE or user.opcode == "get-tuple-element":
+            yield from uses_of(user.name, here)
+        else:
+            yield from ((user, number) for number, operand in enumerate(user.operands) if operand == name)
+
+
 def steps_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instruction]:
     """A kernel, and the work in it."""
     yield kernel

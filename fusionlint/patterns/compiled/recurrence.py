@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fusionlint.patterns.compiled.round import MOVES
+
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
 
@@ -21,8 +23,7 @@ _ELEMENTWISE = frozenset(
         *("round-nearest-even", "rsqrt", "select", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"),
     )
 )
-_HANDS_ON = frozenset(("bitcast", "reshape", "copy", "copy-start", "copy-done", "get-tuple-element", "tuple"))
-_NO_WORK = _HANDS_ON | {"parameter", "constant", "broadcast", "fusion", "slice"}
+_NO_WORK = MOVES | {"parameter", "constant", "broadcast", "fusion", "slice"}
 _ROWS = frozenset(("dynamic-slice", "dynamic-update-slice"))
 
 

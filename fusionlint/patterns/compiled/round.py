@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fusionlint.hlo.barriers import Barrier
 
 # What hands a value on as it is.
-_SAME = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))
+MOVES = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))
 # What the user calls to join arrays; jnp.pad and jnp.roll do, too.
 _JOINS = frozenset(("concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "append"))
 # What takes more of an array than one element for one of its own, or writes into one.
@@ -154,7 +154,7 @@ def _handed_on(computation: hlo.Computation, name: str) -> set[str]:
     found, todo = {name}, [name]
     while todo:
         for user in computation.instructions[todo.pop()].users:
-            if computation.instructions[user].opcode in _SAME and user not in found:
+            if computation.instructions[user].opcode in MOVES and user not in found:
                 found.add(user)
                 todo.append(user)
     return found
@@ -164,7 +164,7 @@ def copied(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
     """What a copy in a loop's body copies: made in this iteration, or handed on by the one before."""
     computation = module.computations[barrier.computation]
     item = computation.instructions[barrier.writer]
-    while item.opcode in _SAME and item.operands:
+    while item.opcode in MOVES and item.operands:
         source = computation.instructions[item.operands[0]]
         if item.opcode == "get-tuple-element" and source.opcode == "parameter":
             handed_on = computation.instructions[computation.root].operands
@@ -176,6 +176,6 @@ def copied(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
 
 
 def _original(item: hlo.Instruction, computation: hlo.Computation) -> hlo.Instruction:
-    while item.opcode in _SAME and len(item.operands) == 1:
+    while item.opcode in MOVES and len(item.operands) == 1:
         item = computation.instructions[item.operands[0]]
     return item

@@ -16,6 +16,6 @@ def in_bytes(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB"
 
 
-def place_of(step: hlo.Instruction) -> str:
+def line_of(step: hlo.Instruction) -> str:
     """`solver.py:12`, of a step that has a line."""
     return f"{Path(step.stack[0].path).name}:{step.stack[0].line}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fusionlint.patterns.compiled.behind import behind, is_number
 from fusionlint.patterns.compiled.links import CUTS, SAME, Dims, chain_of, is_set, is_write
 from fusionlint.patterns.compiled.readers import first_uses, value_of
 
@@ -94,11 +94,11 @@ def _is_new(name: str, computation: hlo.Computation, module: hlo.Module) -> bool
         while step.opcode in SAME and step.operands and body:
             step = inside.instructions[step.operands[0]]
         if step.opcode in ("pad", "broadcast"):
-            return is_number(inside.instructions[step.operands[-1]], inside)
+            return is_number(behind(step.operands[-1], item, computation, module), module)
         if step.opcode == "dynamic-update-slice":
-            step = inside.instructions[step.operands[0]]
-            if is_number(step, inside):
+            if is_number(behind(step.operands[0], item, computation, module), module):
                 return True
+            step = inside.instructions[step.operands[0]]
         if body and step.opcode == "parameter":
             name = item.operands[int(step.literal)]
         elif not body and step.opcode in SAME and step.operands:
@@ -106,16 +106,3 @@ def _is_new(name: str, computation: hlo.Computation, module: hlo.Module) -> bool
         else:
             return False
     return False
-
-
-def is_number(step: hlo.Instruction, computation: hlo.Computation) -> bool:
-    """Whether a value is one number that is written out, as often as it has to be."""
-    for before in _made_of(step, computation):
-        step = before
-    return step.opcode == "constant" and not step.shape.dims
-
-
-def _made_of(step: hlo.Instruction, computation: hlo.Computation) -> Iterator[hlo.Instruction]:
-    while step.opcode in ("broadcast", "bitcast", "convert", "reshape") and step.operands:
-        step = computation.instructions[step.operands[0]]
-        yield step

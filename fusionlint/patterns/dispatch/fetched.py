@@ -14,6 +14,7 @@ from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.loop_gates import is_every_so_often, is_gated
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.reads import METHODS
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -21,7 +22,6 @@ from fusionlint.source.walk import dotted
 _READERS = frozenset(
     ("float", "int", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
 )
-_METHODS = frozenset(("item", "tolist"))
 # What goes over the parts of a value one by one.
 _PARTS = frozenset(("items", "values"))
 # What computes on the device from what it is given, so that the outcome is there too.
@@ -61,7 +61,7 @@ def fetched(loop: Loop, steps: list[cst.Call], source: Source) -> Iterator[cst.B
 def is_whole(node: cst.BaseExpression, source: Source) -> bool:
     """Whether `node` reads arrays as they are, not one number."""
     match node:
-        case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in _METHODS:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method)), args=[]) if method in METHODS:
             return False
     return not source.calls(node, *_NUMBERS)
 
@@ -135,7 +135,7 @@ def _read_by(call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
     """x, of `float(x)` or `x.item()`; what is formatted, of `bar.set_description(f"{x}")`."""
     name = source.qualified_name(call.func) or ""
     match call:
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in _METHODS:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=[]) if method in METHODS:
             yield owner
         case cst.Call(args=[cst.Arg(value=what), *_]) if name in _READERS:
             yield what

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements, is_literal, names_read
+from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant, elements, is_literal, names_read
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.dispatch.host import MOST_OF_FEW, is_short
 from fusionlint.patterns.dispatch.jit import is_jitted
@@ -34,7 +34,6 @@ _NUMPY = "jax.numpy."
 _NEAR = 6
 # What a loop goes over another by, an element at a time.
 _GOES_OVER = ("enumerate", "zip", "reversed")
-_MAKES_ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 # What writes down what came of something, analyzes it, or looks at a setting.
 _REPORTS = regex(
     r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat|analy[sz]"
@@ -168,7 +167,7 @@ def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
 def _is_of_numbers(made: cst.CSTNode, source: Source) -> bool:
     """Whether an array is made of numbers that stand in the program: `jnp.log(jnp.array([0.2, 0.1]))`."""
     match made:
-        case cst.Call(args=[cst.Arg(value=whole), *_]) if source.calls(made, *_MAKES_ARRAYS):
+        case cst.Call(args=[cst.Arg(value=whole), *_]) if source.calls(made, *TO_JAX_ARRAY):
             return isinstance(whole, cst.List | cst.Tuple) and all(is_literal(e.value) for e in whole.elements)
         case cst.Call(args=[cst.Arg(value=whole)]) if (source.qualified_name(made.func) or "").startswith(_NUMPY):
             return _is_of_numbers(whole, source)

@@ -15,6 +15,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.loops.carry import Carry, Loop, calls
 from fusionlint.patterns.runs.options import as_given
+from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
@@ -38,7 +39,6 @@ _NOTES = regex(
 )
 _NOTING = regex(r"^(print|logging\.|absl\.logging\.|time\.(time|perf_counter|monotonic)|tqdm\.|jax\.|numpy\.)")
 _PACING = regex(r"render|draw|plot|imshow|imwrite|show|viewer|send|recv|queue|socket|sleep|save|wait|acquire")
-_FETCHES = ("numpy.array", "numpy.asarray", "jax.device_get")
 # What is not compiled and called so takes steps of its own, as many as the host finds it needs.
 _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_solve$", re.I)
 
@@ -98,7 +98,7 @@ def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:
 
 def _fetches(call: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether what the loop makes is brought to the host, `env.step(np.asarray(action))`: something there wants it."""
-    return source.calls(call, *_FETCHES) and any(carry.varies(arg.value) for arg in call.args)
+    return source.calls(call, *FETCHES) and any(carry.varies(arg.value) for arg in call.args)
 
 
 def is_part_of_data(node: cst.Subscript, carry: Carry) -> bool:

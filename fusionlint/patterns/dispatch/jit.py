@@ -13,10 +13,11 @@ from functools import lru_cache
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.source.answers import remembered
-from fusionlint.source.facts import NOTHING, Call, Function, RawValue, Value
+from fusionlint.source.facts import NOTHING, RawValue, Value
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.transforms import TRANSFORMS
@@ -86,18 +87,12 @@ def _is_handed_compiled(project: Project, place: Place, called: str) -> bool:
     made = project.calls_of(project.name_of(place))
     if not made or any(caller.path != place.path for caller, _ in made):
         return False
-    handed = ((caller, _argument(call, function, owner)) for caller, call in made)
+    position = function.parameters.index(owner)
+    handed = ((caller, call.value.argument(position, owner)) for caller, call in made)
     return all(
         each.name and project.is_jitted(caller, Value(f"{each.name}.{method}")) and not _is_told(project, caller, each)
         for caller, each in handed
     )
-
-
-def _argument(call: Call, function: Function, name: str) -> Value:
-    """What `call` hands to the parameter `name` of the function that it calls."""
-    position = function.parameters.index(name)
-    named = dict(call.value.keywords)
-    return named.get(name, (*call.value.arguments, *(NOTHING,) * (position + 1))[position])
 
 
 def _is_told(project: Project, place: Place, made: Value) -> bool:
@@ -111,9 +106,8 @@ def _is_switched_off(callee: cst.BaseExpression, source: Source) -> bool:
     match callee:
         case cst.Attribute(value=cst.Name() as owner):
             made = source.value(owner)
-            args = made.args if isinstance(made, cst.Call) else ()
-            off = (arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "jit")
-            return any(isinstance(value, cst.Name) and value.value == "False" for value in off)
+            told = keyword(made, "jit") if isinstance(made, cst.Call) else None
+            return isinstance(told, cst.Name) and told.value == "False"
     return False
 
 
@@ -127,9 +121,8 @@ def runs_on_the_cpu(callee: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_told_the_cpu(node: cst.CSTNode | None) -> bool:
-    args = node.args if isinstance(node, cst.Call) else ()
-    said = (arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "backend")
-    return any(isinstance(value, cst.SimpleString) and value.evaluated_value == "cpu" for value in said)
+    said = keyword(node, "backend") if isinstance(node, cst.Call) else None
+    return isinstance(said, cst.SimpleString) and said.evaluated_value == "cpu"
 
 
 def dispatching(source: Source) -> Iterator[str]:

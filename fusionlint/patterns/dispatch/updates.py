@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.source.facts import RawValue
 from fusionlint.source.tree import Source
@@ -31,8 +32,8 @@ def applied_by_a_state(call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpr
     """The state and the gradients of `state.apply_gradients(grads=grads)`; None of anything else."""
     match call.func:
         case cst.Attribute(value=state, attr=cst.Name(method)) if method == _METHOD:
-            named = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "grads")
-            return next(((state, grads) for grads in named), None)
+            grads = keyword(call, "grads")
+            return (state, grads) if grads is not None else None
     return None
 
 

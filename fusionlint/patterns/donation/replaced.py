@@ -32,9 +32,7 @@ def replaced(call: cst.Call, source: Source) -> dict[int | str, str]:
 
 def given_at(call: cst.Call, key: int | str) -> cst.BaseExpression:
     """The argument of `call` at a place, or under a keyword, that `replaced` names."""
-    if isinstance(key, int):
-        return call.args[key].value
-    return next(arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == key)
+    return next(arg.value for i, arg in enumerate(call.args) if (arg.keyword.value if arg.keyword else i) == key)
 
 
 def _taken_out(target: cst.CSTNode, call: cst.Call, source: Source) -> Iterator[str]:

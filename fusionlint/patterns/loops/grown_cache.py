@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import elements, is_none, is_whole
+from fusionlint.patterns.code.at import elements, is_whole, takes_all
 from fusionlint.patterns.code.unpacked import assigned, stored_in
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE
@@ -69,8 +69,7 @@ def _is_handed_back(node: cst.CSTNode, source: Source, depth: int) -> bool:
         case cst.Element() | cst.DictElement() | cst.Tuple() | cst.List() | cst.Dict() | cst.IfExp():
             return _is_handed_back(above, source, depth)
         case cst.Subscript(value=value) if value is node:  # k[None, ...]
-            parts = elements(above.slice)
-            return all(is_none(part) or is_whole(part) for part in parts) and _is_handed_back(above, source, depth)
+            return all(map(takes_all, elements(above.slice))) and _is_handed_back(above, source, depth)
         case cst.Arg():
             call = source.parent(above)
             return isinstance(call, cst.Call) and _keeps(call, source) and _is_handed_back(call, source, depth)

@@ -15,7 +15,7 @@ import libcst as cst
 from fusionlint.patterns.code.elementwise import is_update, worked_on
 from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.source.answers import of_project
-from fusionlint.source.facts import Call, Value
+from fusionlint.source.facts import Value
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.transforms import TRANSFORMS
@@ -145,8 +145,8 @@ def _bodies(project: Project) -> dict[Place, list[tuple[int, Path]]]:
     found: dict[Place, list[tuple[int, Path]]] = defaultdict(list)
     for loop, (position, keyword, carried, returned) in _LOOPS.items():
         for place, call in project.calls_of(loop):
-            handed = _argument(call, position, keyword)
-            for body in project.functions_behind(place, handed, TRANSFORMS) if handed else ():
+            handed = call.value.argument(position, keyword)
+            for body in project.functions_behind(place, handed, TRANSFORMS):
                 found[body].append((carried, returned))
     return found
 
@@ -173,12 +173,6 @@ def _carries(project: Project, body: Place, returned: Path) -> Iterator[Value]:
         carry = value.arguments[0] if returned and value.arguments and not value.is_call else value
         bound = project.value_of(body, carry.name) if carry.name else None
         yield bound.value if bound else carry
-
-
-def _argument(call: Call, position: int, keyword: str) -> Value | None:
-    if len(call.value.arguments) > position:
-        return call.value.arguments[position]
-    return dict(call.value.keywords).get(keyword)
 
 
 def _offset(place: Place, source: Source) -> int:

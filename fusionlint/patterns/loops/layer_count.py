@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.runs.options import default_given, default_of
-from fusionlint.source.facts import NOTHING, Call
+from fusionlint.source.facts import Call
 from fusionlint.source.shapes import FEW
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -128,9 +128,7 @@ def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: i
 def _is_few(call: Call, place: int, field: str, path: str, source: Source) -> bool:
     """Whether a call in the file at `path` hands on a setting, `depth=config.depth`, that the one class there which has
     such a field gives few by default."""
-    positional = call.value.arguments
-    value = dict(call.value.keywords).get(field, positional[place] if place < len(positional) else NOTHING)
-    configuration, _, setting = value.name.rpartition(".")
+    configuration, _, setting = call.value.argument(place, field).name.rpartition(".")
     owners = source.project.classes_with(path, setting) if configuration not in ("", "self") else []
     return len(owners) == 1 and f"{owners[0]}.{setting}" in source.project.files[path].has("few by default")
 

@@ -26,7 +26,7 @@ _KEEPS = frozenset(("append", "extend"))
 
 def is_drawn(loop: Loop, source: Source) -> bool:
     """Whether a call that draws stands in the loop, or is handed what the loop makes."""
-    draws = [call for call in _around(loop, source) if _DRAWS.search(dotted(call.func).rpartition(".")[2])]
+    draws = [call for call in _around(loop, source) if _is_called(call, _DRAWS)]
     if not draws:
         return False
     made = _made_of({*Carry(loop).varying, *_collected(loop)}, loop, source)
@@ -38,7 +38,7 @@ def is_filmed(loop: Loop, source: Source) -> bool:
     iterations is none of that."""
     if is_plotted(loop, source):
         return True
-    draws = [call for call in _around(loop, source) if _DRAWS.search(dotted(call.func).rpartition(".")[2])]
+    draws = [call for call in _around(loop, source) if _is_called(call, _DRAWS)]
     made = _made_of(set(_collected(loop)), loop, source)
     return any(
         not is_gated(call, loop, source) if loop in source.ancestors(call) else not made.isdisjoint(read(call))
@@ -48,21 +48,25 @@ def is_filmed(loop: Loop, source: Source) -> bool:
 
 def is_shown_each_time(loop: Loop, source: Source) -> bool:
     """Whether every iteration draws or renders: what is shown is read from the device anyway."""
-    drawn = (call for call in calls(loop.body) if _DRAWS.search(dotted(call.func).rpartition(".")[2]))
+    drawn = (call for call in calls(loop.body) if _is_called(call, _DRAWS))
     return is_plotted(loop, source) or any(not is_gated(call, loop, source) for call in drawn)
 
 
 def is_animated(loop: Loop, source: Source) -> bool:
     """Whether what the loop keeps of every iteration is made a film of when it is over: `frames[i] = state`, then
     `animate(frames)`."""
-    films = [call for call in _around(loop, source) if _FILMS.search(dotted(call.func).rpartition(".")[2])]
+    films = [call for call in _around(loop, source) if _is_called(call, _FILMS)]
     made = _made_of({*_collected(loop), *_stored(loop)}, loop, source) if films else set()
     return any(loop not in source.ancestors(film) and not made.isdisjoint(read(film)) for film in films)
 
 
+def _is_called(call: cst.Call, as_these: re.Pattern[str]) -> bool:
+    return as_these.search(dotted(call.func).rpartition(".")[2]) is not None
+
+
 def is_plot(call: cst.Call) -> bool:
     """Whether `call` draws into a picture: `axes.plot(...)`."""
-    return _PLOTS.search(dotted(call.func).rpartition(".")[2]) is not None
+    return _is_called(call, _PLOTS)
 
 
 def is_plotted(loop: Loop, source: Source) -> bool:

@@ -19,6 +19,7 @@ from fusionlint.patterns.code.functions import Function, definitions, function_n
 from fusionlint.patterns.loops.step_writes import result
 from fusionlint.patterns.operations.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.runs.loop_bodies import bodies_of
+from fusionlint.patterns.values.matrices import PRODUCTS
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
@@ -41,7 +42,6 @@ _REDUCTIONS = (
 # Moving all places round, and choosing, are elementwise as well for a GPU.
 _ROLLS = ("jax.numpy.roll", *CONDITIONALS)
 # A product with a vector is such a kernel too. Of two long vectors, all that an optimizer remembers, `vdot` is said.
-_PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul")
 # What cuts out parts, joins them, or lays them out anew goes into the kernel that reads it.
 _PARTS = tuple(
     f"jax.numpy.{name}"
@@ -231,7 +231,7 @@ def is_look_up(node: cst.Subscript) -> bool:
 
 
 def _of_call(call: cst.Call, source: Source, allowed: Allowed, depth: int) -> Iterator[Does]:
-    if (allowed.reductions and _reduces(call, source)) or (allowed.parts and source.calls(call, *_PRODUCTS)):
+    if (allowed.reductions and _reduces(call, source)) or (allowed.parts and source.calls(call, *PRODUCTS)):
         yield Does.REDUCTION if _reduces(call, source) else Does.PRODUCT
         return
     if _is_plain(call, source) or (allowed.parts and _lays_out(call, source)):
@@ -254,7 +254,7 @@ def is_product(node: cst.CSTNode, source: Source) -> bool:
         case cst.BinaryOperation(operator=cst.MatrixMultiply()):
             return True
         case cst.Call():
-            return source.calls(node, *_PRODUCTS)
+            return source.calls(node, *PRODUCTS)
     return False
 
 

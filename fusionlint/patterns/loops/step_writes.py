@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import Part, Write, at_write, inside, is_whole, names_in
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.writes.chain import is_about, root
 from fusionlint.source.tree import Source
 
@@ -17,7 +18,6 @@ _SCAN = "jax.lax.scan"
 # Writes that come to the same in any order, at one place too.
 _IN_ANY_ORDER = frozenset(("add", "subtract", "min", "max"))
 _LEAST = {"jax.numpy.minimum": "min", "jax.numpy.maximum": "max"}
-_CHOICES = ("jax.numpy.where", "jax.lax.select")
 
 
 class LoneWrite(NamedTuple):
@@ -76,7 +76,7 @@ def _joined(carry: cst.Name, write: Write, place: Sequence[str], source: Source)
             source.qualified_name(function) or ""
         ):
             method = found
-        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) as choice if source.calls(choice, *_CHOICES):
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) as choice if source.calls(choice, *CHOICES):
             method = "set"
         case _:
             return None

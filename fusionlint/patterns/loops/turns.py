@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import at_write, elements, inside, is_literal, names_in
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.loops.step_writes import carried, lone_write, result
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
@@ -21,7 +22,6 @@ from fusionlint.source.walk import children
 
 FORI, WHILE = "jax.lax.fori_loop", "jax.lax.while_loop"
 _INIT = {FORI: 3, WHILE: 2}
-_CHOICES = ("jax.numpy.where", "jax.lax.select")
 _SCALARS = frozenset(
     ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
      "float64", "bool_", "array", "asarray")
@@ -198,7 +198,7 @@ def is_written(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
     if isinstance(value, cst.Name) and depth:
         meant = source.value(value)
         return meant is not None and is_written(meant, source, depth - 1)
-    if isinstance(value, cst.Call) and source.calls(value, *_CHOICES):
+    if isinstance(value, cst.Call) and source.calls(value, *CHOICES):
         return bool(depth) and any(is_written(arg.value, source, depth - 1) for arg in value.args[1:])
     write = at_write(value)
     return write is not None and not any(isinstance(part, cst.Slice) for part in write.index)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.code.at import elements, inside, names_in
+from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.loops.step_writes import carried, handed_on, result
 from fusionlint.source.tree import Source
@@ -18,7 +19,6 @@ from fusionlint.source.tree import Source
 _HELPERS = 2
 # A choice seldom stands in more choices than this.
 _CHOICES = 4
-_CHOOSES = ("jax.numpy.where", "jax.lax.select")
 
 
 def follows(body: Function, source: Source) -> bool:
@@ -29,7 +29,7 @@ def follows(body: Function, source: Source) -> bool:
 def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> bool:
     meant = source.meant(value)
     match meant:
-        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, *_CHOOSES):
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(meant, *CHOICES):
             return any(_is_read_at(part, place, source) for part in (one, other))
         case cst.Call(func=called) if (function := function_named(called, source)) is not None:
             returned = result(function)
@@ -76,7 +76,7 @@ def _chosen(value: cst.BaseExpression, source: Source, depth: int = _CHOICES) ->
     """What `value` may be: both sides of a choice, and of those in it."""
     meant = source.meant(value)
     match meant:
-        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if depth and source.calls(meant, *_CHOOSES):
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if depth and source.calls(meant, *CHOICES):
             yield from _chosen(one, source, depth - 1)
             yield from _chosen(other, source, depth - 1)
         case _:

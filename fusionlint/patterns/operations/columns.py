@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, constant, elements, is_whole
+from fusionlint.patterns.code.at import ABOUT, Part, constant, elements, is_whole
+from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.source.tree import Source
 
 _UNSTACKS = frozenset(("jax.numpy.split", "jax.numpy.unstack", "jax.numpy.array_split"))
-_KEEPS = frozenset(("jax.numpy.where", "jax.lax.select"))
-_FACTS = frozenset(("shape", "ndim", "dtype", "size"))
 
 
 class Column(NamedTuple):
@@ -44,7 +43,7 @@ def columns(reads: Iterable[cst.BaseExpression], source: Source) -> set[Column] 
 
 def _pieces(read: cst.BaseExpression, source: Source) -> list[Column] | None:
     match parent := source.parent(read):
-        case cst.Attribute(attr=cst.Name(name)) if name in _FACTS:
+        case cst.Attribute(attr=cst.Name(name)) if name in ABOUT:
             return []
         case cst.Attribute(attr=cst.Name("T")):
             return _unpacked(parent, -1, source)
@@ -55,7 +54,7 @@ def _pieces(read: cst.BaseExpression, source: Source) -> list[Column] | None:
             return _unpacked(read, 0, source)
         case cst.Arg():
             call = source.parent(parent)
-            if isinstance(call, cst.Call) and source.calls(call, *_KEEPS) and call.args[0] is not parent:
+            if isinstance(call, cst.Call) and source.calls(call, *CHOICES) and call.args[0] is not parent:
                 return []
             if isinstance(call, cst.Call) and source.calls(call, *_UNSTACKS) and call.args[0] is parent:
                 return _unpacked(call, _axis(call), source)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant, listed
 from fusionlint.patterns.code.calls import argument
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
@@ -15,9 +15,8 @@ from fusionlint.source.walk import children
 _CONCATENATES = ("jax.numpy.concatenate", "jax.numpy.concat", "jax.lax.concatenate", "jax.numpy.hstack")
 _APPEND = "jax.numpy.append"
 CONCATENATES = frozenset((*_CONCATENATES, _APPEND))
-_ARRAYS = frozenset(("jax.numpy.array", "jax.numpy.asarray"))
 _STACKS = frozenset(("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.dstack", "jax.numpy.column_stack"))
-JOINS = CONCATENATES | _STACKS | _ARRAYS
+JOINS = CONCATENATES.union(_STACKS, TO_JAX_ARRAY)
 
 
 def lists_parts(call: Call) -> bool:
@@ -31,17 +30,13 @@ def parts(call: cst.Call, source: Source) -> tuple[cst.BaseExpression, ...]:
     if source.calls(call, _APPEND):
         found = [argument(call, 0, "arr"), argument(call, 1, "values")]
         return tuple(part for part in found if part is not None)
-    match call.args[0].value if call.args and not call.args[0].star else None:
-        case cst.List(elements=elements) | cst.Tuple(elements=elements):
-            if all(isinstance(element, cst.Element) for element in elements):
-                return tuple(element.value for element in elements)
-    return ()
+    return tuple(listed(call.args[0].value if call.args and not call.args[0].star else None) or ())
 
 
 def axis(call: cst.Call, source: Source) -> int | None:
     """The axis that `call` joins along, None where that is not plain to see."""
     name = source.qualified_name(call.func) or ""
-    if name in _ARRAYS or name == "jax.numpy.vstack":
+    if name in TO_JAX_ARRAY or name == "jax.numpy.vstack":
         return 0
     if name in ("jax.numpy.column_stack", "jax.numpy.hstack", "jax.numpy.dstack", _APPEND):
         return None
@@ -52,7 +47,7 @@ def axis(call: cst.Call, source: Source) -> int | None:
 
 def builds_array(call: cst.Call, source: Source) -> bool:
     """Whether `call` joins computed values: of `jnp.array` only a flat list of them does."""
-    if source.qualified_name(call.func) not in _ARRAYS:
+    if source.qualified_name(call.func) not in TO_JAX_ARRAY:
         return True
     found = parts(call, source)
     computed = [part for part in found if any(isinstance(node, cst.Name) for node in _within(part))]

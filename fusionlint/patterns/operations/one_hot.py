@@ -10,14 +10,13 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import constant, elements, is_none, is_whole
 from fusionlint.patterns.code.calls import argument, has_only
-from fusionlint.patterns.values.matrices import PRODUCTS
+from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS
 from fusionlint.source.tree import Source
 
 ONE_HOTS = ("jax.nn.one_hot", "flax.linen.one_hot", "flax.nnx.one_hot", "haiku.one_hot")
 EINSUM = "jax.numpy.einsum"
-_EYE = ("jax.numpy.eye", "jax.numpy.identity")
 _ARANGE = "jax.numpy.arange"
-MAKERS = (*ONE_HOTS, *_EYE, _ARANGE)
+MAKERS = (*ONE_HOTS, *IDENTITIES, _ARANGE)
 # A one-hot with fewer classes costs little, and a product with it may be the best there is.
 _MANY = 128
 
@@ -51,7 +50,7 @@ def one_hot(node: cst.BaseExpression, source: Source) -> OneHot | None:
             return _compared(compared, source)
         case cst.Comparison():
             return _compared(node, source)
-        case cst.Subscript(value=cst.Call() as eye) if source.calls(eye, *_EYE) and has_only(eye, 1, "dtype"):
+        case cst.Subscript(value=cst.Call() as eye) if source.calls(eye, *IDENTITIES) and has_only(eye, 1, "dtype"):
             return _row_of(node, eye)
     return None
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, constant, elements, is_none, is_whole
+from fusionlint.patterns.code.at import Part, constant, elements, is_none, takes_all
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.source.tree import Source
 
@@ -74,7 +74,7 @@ def _added(slices: Sequence[cst.SubscriptElement]) -> int | None:
     """The axis that an index adds, and does nothing else: 1 of `i[:, None]`, -1 of `i[..., None]`."""
     parts = elements(slices)
     new = [number for number, part in enumerate(parts) if is_none(part)]
-    if len(new) != 1 or not all(is_none(part) or is_whole(part) for part in parts):
+    if len(new) != 1 or not all(map(takes_all, parts)):
         return None
     return new[0] - len(parts) if any(not isinstance(part, cst.Slice) for part in parts[: new[0]]) else new[0]
 

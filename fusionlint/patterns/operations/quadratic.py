@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, elements, is_none, is_whole
+from fusionlint.patterns.code.at import elements, takes_all
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.values.matrices import TRANSPOSES
 from fusionlint.source.tree import Source
@@ -53,7 +53,7 @@ def _parts(node: cst.BaseExpression, matrix: str, source: Source) -> list[cst.Ba
             return [left, right]
         case cst.Attribute(value=value, attr=cst.Name(attr)) if attr in TRANSPOSES:
             return [value]
-        case cst.Subscript(value=value, slice=slices) if all(_keeps(part) for part in elements(slices)):
+        case cst.Subscript(value=value, slice=slices) if all(map(takes_all, elements(slices))):
             return [value]
         case cst.Subscript(value=value) if is_of(value, matrix, source):
             return [value]  # `solve(m, y[..., None])[..., 0]`
@@ -63,10 +63,6 @@ def _parts(node: cst.BaseExpression, matrix: str, source: Source) -> list[cst.Ba
         case cst.Call():
             return _called(node, matrix, source)
     return None
-
-
-def _keeps(part: Part) -> bool:
-    return is_whole(part) or is_none(part)
 
 
 def _called(call: cst.Call, matrix: str, source: Source) -> list[cst.BaseExpression] | None:

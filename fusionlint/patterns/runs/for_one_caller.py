@@ -12,10 +12,10 @@ from collections.abc import Collection
 
 import libcst as cst
 
+from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.source.traced import calls_in_use
 from fusionlint.source.tree import Source
 
-_TO_NUMPY = ("numpy.asarray", "numpy.array", "jax.device_get")
 # Of 512 matrices of 60 rows on a CPU the eigenvalues take 343 ms, what puts the matrices together 1.
 _DECOMPOSES = tuple(
     f"jax.{where}.linalg.{name}"
@@ -28,7 +28,7 @@ _DEPTH = 2
 
 def is_for_numpy(node: cst.CSTNode, source: Source) -> bool:
     """Whether each call of the function around `node` is handed to numpy as it stands, or stands in such a function."""
-    return source.context(node) != "traced" and _is_for(_TO_NUMPY, node, source, _DEPTH)
+    return source.context(node) != "traced" and _is_for(FETCHES, node, source, _DEPTH)
 
 
 def is_for_a_decomposition(node: cst.CSTNode, source: Source) -> bool:

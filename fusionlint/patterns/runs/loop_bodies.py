@@ -87,10 +87,7 @@ def _run_by(project: Project, loops: Iterable[str]) -> dict[Place, str]:
 
 
 def _bodies(project: Project, place: Place, call: Call, name: str) -> Iterator[Place]:
-    position, keyword = _RUN[name]
-    arguments = call.value.arguments[position : position + 1] or [v for k, v in call.value.keywords if k == keyword]
-    for argument in arguments:
-        yield from project.functions_behind(place, argument, _WRAPPERS)
+    yield from project.functions_behind(place, call.value.argument(*_RUN[name]), _WRAPPERS)
 
 
 def is_small(project: Project, place: Place, depth: int = _DEPTH, *, is_step: bool = False) -> bool:

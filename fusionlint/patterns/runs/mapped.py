@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import TO_ARRAY
+from fusionlint.patterns.code.at import ABOUT, TO_ARRAY
 from fusionlint.patterns.code.calls import argument, call_of, hides_some
 from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.patterns.code.unpacked import unpacked
@@ -19,8 +19,8 @@ from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.annotations import annotated
+from fusionlint.patterns.values.handed_settings import handed_here
 from fusionlint.patterns.values.known_values import DEPTH, Reader
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
@@ -28,7 +28,6 @@ _DEPTH = 6
 # So many steps of a loop cost what any other way does.
 _FEW = 4
 _DRAWS = regex(r"jax\.random\.(?!split|key|PRNGKey|fold_in|wrap_key)\w+$")
-_STATIC = frozenset(("shape", "ndim", "size", "dtype"))
 # One for all environments.
 _SHARED = regex(r"^(self|cls|(env_)?params|config|cfg|settings)$")
 
@@ -42,7 +41,7 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
     match node:
         case cst.Name():
             return _name_differs(node, source, depth)
-        case cst.Attribute(attr=cst.Name(field)) if field in _STATIC:
+        case cst.Attribute(attr=cst.Name(field)) if field in ABOUT:
             return False
         case cst.Attribute(value=value):
             return differs(value, source, depth) or _is_of_an_array(value, source)
@@ -208,27 +207,10 @@ def _parameter_differs(parameter: cst.Param, source: Source, depth: int) -> bool
         return any(not isinstance(call, cst.Call) or _differs_by(call, place, source, depth) for call in calls)
     if not in_environment(function.body, source):
         return False
-    given = _given(function, parameter.name.value, source)
+    if not isinstance(function, cst.FunctionDef) or source.nearest(function, cst.ClassDef) is not None:
+        return True  # who calls a method is seldom seen
+    given = handed_here(function, parameter.name.value, source)
     return not given or any(differs(each, source, depth - 1) for each in given)
-
-
-def _given(function: Function, name: str, source: Source) -> list[cst.BaseExpression]:
-    """What a helper is handed for a parameter by all that call it, where they stand in this file, outside of classes:
-    none where one of them is not seen."""
-    if not isinstance(function, cst.FunctionDef) or any(
-        isinstance(a, cst.ClassDef) for a in source.ancestors(function)
-    ):
-        return []
-    project = source.project
-    place = source.body_place(function)
-    called = project.name_of(place)
-    callers = [caller for caller in project.callers(called) if not is_idle(project, caller)]
-    calls = [call for call in source.calls_of((called,)) if isinstance(call, cst.Call)]
-    if not calls or any(caller.path != source.path for caller in callers):
-        return []
-    names = [p.name.value for p in parameters(function)]
-    given = [argument(call, names.index(name), name) if name in names else None for call in calls]
-    return [] if None in given or any(a.star for call in calls for a in call.args) else [g for g in given if g]
 
 
 def _is_partial_of_vmap(node: cst.BaseExpression, source: Source) -> bool:

@@ -1,18 +1,23 @@
-"""Parameters for which all callers hand settings: constants, numbers of Python, fields of a configuration.
+"""What all callers hand a parameter: settings, which are constants, numbers of Python, fields of a configuration.
 
-In: a function of a Project and one of its parameters. Such a parameter Python knows when the program is compiled. Facts
-keep no literals and no arithmetic: what they do not keep is taken for a number only beside a caller that hands what is
-seen to be a setting.
+In: a function of a Project, or a def of a Source, and one of its parameters. A parameter for which all hand settings
+Python knows when the program is compiled. Facts keep no literals and no arithmetic: what they do not keep is taken for
+a number only beside a caller that hands what is seen to be a setting.
 """
 
 from __future__ import annotations
 
+import libcst as cst
+
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.functions import parameters
 from fusionlint.source.facts import NOTHING, Call, Function, Value
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.traced import calls_in_use
+from fusionlint.source.traced import calls_in_use, is_idle
+from fusionlint.source.tree import Source
 
 # What is set before a program is compiled.
 SETTING = regex(
@@ -40,6 +45,20 @@ def is_handed_settings(project: Project, place: Place, parameter: str, depth: in
     return True in said and False not in said
 
 
+def handed_here(function: cst.FunctionDef, parameter: str, source: Source) -> list[cst.BaseExpression]:
+    """What all that call a def, where they stand in its file, hand over for a parameter; nothing where another file
+    calls it too, or where one of them does not say."""
+    project, called = source.project, source.project.name_of(source.body_place(function))
+    names = [each.name.value for each in parameters(function)]
+    callers = (caller for caller in project.callers(called) if not is_idle(project, caller))
+    if parameter not in names or any(caller.path != source.path for caller in callers):
+        return []
+    number = names.index(parameter) - (names[0] in ("self", "cls"))
+    calls = (call for call in source.calls_of((called,)) if isinstance(call, cst.Call))
+    given = [argument(call, number, parameter) for call in calls if not is_idle(project, source.place(call))]
+    return [] if None in given else [each for each in given if each is not None]
+
+
 def traces_numbers(project: Project, place: Place) -> bool:
     """Whether a jit right above a function makes arrays of the numbers that it is handed; equinox leaves them be, and
     so does what is said to be static, of which facts keep no names."""
@@ -53,9 +72,7 @@ def traces_numbers(project: Project, place: Place) -> bool:
 def _handed(call: Call, function: Function, parameter: str) -> Value:
     """What `call` hands for `parameter`; nothing, where facts do not keep it, or where its default is taken."""
     number = function.parameters.index(parameter) - bool(function.owner and function.parameters[0] in ("self", "cls"))
-    if 0 <= number < len(call.value.arguments):
-        return call.value.arguments[number]
-    return dict(call.value.keywords).get(parameter, NOTHING)
+    return call.value.argument(number, parameter)
 
 
 def _is_setting(project: Project, place: Place, value: Value, depth: int) -> bool | None:

@@ -19,9 +19,9 @@ from fusionlint.patterns.code.at import (
     at_write,
     elements,
     is_literal,
-    is_none,
     is_static,
     is_whole,
+    takes_all,
 )
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import assigned, put
@@ -188,7 +188,7 @@ class Reader(NamedTuple):
         match part:
             case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
                 return True
-            case cst.Subscript(value=inner, slice=slices) if all(_is_new_axis(each) for each in elements(slices)):
+            case cst.Subscript(value=inner, slice=slices) if all(map(takes_all, elements(slices))):
                 return self.is_known(inner, depth)
             case cst.Subscript(value=cst.Name() as table):
                 return self._is_table(table, depth)
@@ -312,9 +312,4 @@ def _is_empty(value: cst.BaseExpression) -> bool:
 
 def _is_static_or_new(part: Part) -> bool:
     """A part of an index that is written out: a number, `1:`, `None`."""
-    return is_static(part) or _is_new_axis(part)
-
-
-def _is_new_axis(part: Part) -> bool:
-    """`:`, `None` or `...`."""
-    return is_whole(part) or is_none(part)
+    return is_static(part) or takes_all(part)

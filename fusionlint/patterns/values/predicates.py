@@ -12,12 +12,17 @@ import libcst as cst
 
 from fusionlint.patterns.branches.tests import depends_on_input
 from fusionlint.patterns.code.at import inside, is_literal
-from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.values.handed_settings import SETTING, is_constant, is_handed_settings, traces_numbers
+from fusionlint.patterns.code.calls import keyword
+from fusionlint.patterns.values.handed_settings import (
+    SETTING,
+    handed_here,
+    is_constant,
+    is_handed_settings,
+    traces_numbers,
+)
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -166,15 +171,8 @@ def _is_a_switch(parameter: cst.Param) -> bool:
 
 def _is_handed_literals(function: cst.FunctionDef, place: Place, name: str, source: Source) -> bool:
     """Whether all that call a function stand in this file, and write a number or a word for a parameter."""
-    project, called = source.project, source.project.name_of(place)
-    callers = [caller for caller in project.callers(called) if not is_idle(project, caller)]
-    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-    if traces_numbers(project, place) or any(caller.path != source.path for caller in callers) or name not in names:
-        return False
-    number = names.index(name) - (names[0] in ("self", "cls"))
-    calls = [call for call in source.calls_of((called,)) if isinstance(call, cst.Call)]
-    given = [argument(call, number, name) for call in calls if not is_idle(project, source.place(call))]
-    return bool(given) and all(one is not None and is_literal(one) for one in given)
+    given = [] if traces_numbers(source.project, place) else handed_here(function, name, source)
+    return bool(given) and all(map(is_literal, given))
 
 
 def static_names(function: cst.FunctionDef, source: Source) -> frozenset[str]:
@@ -185,7 +183,7 @@ def static_names(function: cst.FunctionDef, source: Source) -> frozenset[str]:
         call = decorator.decorator
         if not isinstance(call, cst.Call) or not _jits(call, source):
             continue
-        named, *counted = (_written(_keyword(call, name)) for name in ("static_argnames", *_STATIC))
+        named, *counted = (_written(keyword(call, name)) for name in ("static_argnames", *_STATIC))
         names += [str(said.evaluated_value) for said in named if isinstance(said, cst.SimpleString)]
         places = [said.evaluated_value for each in counted for said in each if isinstance(said, cst.Integer)]
         names += [parameters[place] for place in places if place < len(parameters)]
@@ -197,10 +195,6 @@ def _jits(call: cst.Call, source: Source) -> bool:
     first = call.args[0].value if call.args and call.args[0].keyword is None else None
     handed = source.qualified_name(first) if first is not None else None
     return source.qualified_name(call.func) in JIT or handed in JIT
-
-
-def _keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
-    return next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _written(value: cst.BaseExpression | None) -> list[cst.BaseExpression]:

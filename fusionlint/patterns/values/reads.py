@@ -17,7 +17,9 @@ from fusionlint.source.tree import Source
 READERS = frozenset(
     ("float", "int", "bool", "numpy.asarray", "numpy.array", "numpy.float32", "numpy.float64", "jax.device_get")
 )
-_METHODS = frozenset(("item", "tolist"))
+METHODS = frozenset(("item", "tolist"))
+# What brings an array to the host as it is.
+FETCHES = ("numpy.asarray", "numpy.array", "jax.device_get")
 # What of an array is known without it.
 _KNOWN = frozenset(("shape", "ndim", "size", "dtype", "sharding", "at"))
 
@@ -37,7 +39,7 @@ def reads_of(name: cst.Name, source: Source) -> Iterator[Read]:
         match above := source.parent(part):
             case cst.Arg():
                 yield from _by_a_call(above, part, source)
-            case cst.Attribute(attr=cst.Name(method)) if method in _METHODS:
+            case cst.Attribute(attr=cst.Name(method)) if method in METHODS:
                 if (call := call_of(above, source)) is not None:
                     yield Read(call, source.code(part))
 
@@ -76,7 +78,7 @@ def _reads_each(function: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_method(function: cst.BaseExpression) -> bool:
-    return isinstance(function, cst.Attribute) and function.attr.value in _METHODS
+    return isinstance(function, cst.Attribute) and function.attr.value in METHODS
 
 
 def attributes_of(name: cst.Name, source: Source) -> Iterator[cst.Attribute]:
@@ -92,7 +94,7 @@ def _part(use: cst.Name, source: Source) -> cst.BaseExpression:
         match above := source.parent(part):
             case cst.Subscript() if above.value is part:
                 part = above
-            case cst.Attribute(attr=cst.Name(name)) if above.value is part and name not in _KNOWN | _METHODS:
+            case cst.Attribute(attr=cst.Name(name)) if above.value is part and name not in _KNOWN | METHODS:
                 if call_of(above, source) is not None:
                     return part
                 part = above

@@ -11,7 +11,17 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_fresh, is_literal, is_whole, names_in
+from fusionlint.patterns.code.at import (
+    FRESH_BY_SHAPE,
+    Part,
+    Write,
+    constant,
+    first_axis,
+    is_fresh,
+    is_literal,
+    is_whole,
+    names_in,
+)
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
@@ -26,11 +36,11 @@ _LONG, _LONGEST = 30, 150
 _ARRAY = regex(r"(?<!po)(?<!i)(?<!s)s$|filter$|mask$|indices$|^is[A-Z]|^ind(ex|ices)[A-Z]")
 # So many rows a stack lists.
 _FEW = 16
+# What Python knows of a layout: `variables.density_index.x`.
+LAYOUT = regex(r"(^|_)(index|idx|axis)$")
 # What is called slices, and what one slice is called.
 SLICES = regex(r"(^|_)slices?(_|$)")
 _SLICE = regex(r"^(s_\w{3}|(sl|slices?)_)|_(s|sl|slices?)$|^slices?$")
-# What Python knows of a layout: `variables.density_index.x`.
-_KNOWN = regex(r"(^|_)(index|idx|axis)$")
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.empty_like")
@@ -92,7 +102,7 @@ def said_along(
     arrays of places, where those are not seen to be numbers."""
     or_arrays = "" if are_numbers else _of_arrays(writes)
     if is_fresh(root(writes[0]), source):
-        axis = next(i for i, part in enumerate(writes[0].index) if not is_whole(part))
+        axis = first_axis(writes[0])
         added = ", those of one place summed first" if _is_twice(writes, places, source) else ""
         stack = (
             f"{jnp}.stack([...]{f', axis={axis}' if axis else ''}) of the parts and of what is left as it was{added}"
@@ -112,7 +122,7 @@ def are_rows_of_a_short_one(writes: Sequence[Write], source: Source) -> bool:
     numbers = [constant(place) for place in along_one_axis(writes) or ()]
     if None in numbers or len({number < 0 for number in numbers if number is not None}) != 1:
         return False
-    axis = next(i for i, part in enumerate(writes[0].index) if not is_whole(part))
+    axis = first_axis(writes[0])
     is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
     is_set = all(write.method == "set" for write in writes)
     return is_set and not is_open and is_fresh(root(writes[0]), source) and _is_short(root(writes[0]), axis, source)
@@ -163,7 +173,7 @@ def numbers_along(write: Write, source: Source, jnp: str) -> str:
 
 def _behind(write: Write, source: Source, jnp: str) -> str:
     """What an array among the values needs to stand in a `where`, if other axes come before the one of the places."""
-    axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
+    axis = first_axis(write)
     if axis == 0 or write.value is None or is_literal(write.value) or kind(write.value, source) == "scalar":
         return ""
     is_open = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
@@ -230,7 +240,7 @@ def _is_known(place: Part, source: Source) -> bool:
             return (name.isupper() and len(name) > 1) or is_static_name(place, source)
         case cst.Attribute():
             names = [node.value for node in names_in(place)]
-            return any(_KNOWN.search(name) for name in names[1:]) or names[-1].isupper()
+            return any(LAYOUT.search(name) for name in names[1:]) or names[-1].isupper()
     return constant(place) is not None
 
 

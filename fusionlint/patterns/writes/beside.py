@@ -19,6 +19,7 @@ from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.timed import is_timed
 from fusionlint.patterns.runs.alternatives import said_above
+from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -38,7 +39,6 @@ _NETWORKS = regex(r"(^|[._])(\w*network|model|net)(_fn|_apply)?$")
 _PICTURES = regex(r"(^|_)plot(_|$)")
 # So few writes are nothing beside a network.
 _FEW = 2
-_TO_THE_HOST = ("numpy.asarray", "numpy.array", "jax.device_get")
 _OF_NUMPY = frozenset(
     f"numpy.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")
 ) | {"numpy.array", "numpy.asarray", "numpy.eye"}
@@ -83,7 +83,7 @@ def is_taken_to_the_host(value: cst.CSTNode, source: Source) -> bool:
         return False
     for read in source.reads(name):
         call = source.handed_to(read)
-        if call is not None and source.calls(call, *_TO_THE_HOST):
+        if call is not None and source.calls(call, *FETCHES):
             return source.function(call) is source.function(value)
     return False
 

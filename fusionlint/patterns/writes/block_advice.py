@@ -14,6 +14,7 @@ from fusionlint.patterns.code.at import (
     Part,
     Write,
     constant,
+    first_axis,
     inside,
     is_literal,
     is_none,
@@ -243,7 +244,7 @@ def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:
 def _joined(write: Write, loop: cst.For, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     if len([part for part in write.index if not is_whole(part)]) == 1:
-        axis = next(i for i, part in enumerate(write.index) if not is_whole(part))
+        axis = first_axis(write)
         is_last_axis = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
         return f"one {jnp}.concatenate(blocks, axis={axis - len(write.index) if is_last_axis else axis})"
     if _is_diagonal(write, source) and len(write.index) == 2:

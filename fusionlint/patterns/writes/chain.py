@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Write, at_write, column, constant, elements, place_of
+from fusionlint.patterns.code.at import ABOUT, Write, at_write, column, constant, elements, place_of
 from fusionlint.patterns.code.paths import is_behind_ifs, never_both, stored_before
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-# What is asked of an array without reading what was written.
-_ABOUT = frozenset(("shape", "dtype", "ndim", "size"))
+Link = TypeVar("Link")
+
 # So many names in a row a value seldom has on its way into a write.
 _NAMES = 2
 
 
 def chain(last: Write, source: Source) -> list[Write]:
     """The writes that `last` is the end of, first to last: nested, or one statement after the other on one name."""
-    writes = [last]
-    while (before := _before(writes[-1], source)) is not None and before not in writes:
-        writes.append(before)
-    return writes[::-1]
+    return first_to_last(last, lambda write: _before(write, source))
+
+
+def first_to_last(last: Link, before: Callable[[Link], Link | None]) -> list[Link]:
+    """A link, and all that come one `before` the other, turned round; where one comes round again it ends."""
+    links = [last]
+    while (link := before(links[-1])) is not None and link not in links:
+        links.append(link)
+    return links[::-1]
 
 
 def is_last(write: Write, source: Source) -> bool:
@@ -204,7 +210,7 @@ def is_about(read: cst.Name, source: Source) -> bool:
     """`x.shape`, which is the same after a write."""
     match source.parent(read):
         case cst.Attribute(value=value, attr=cst.Name(attribute)):
-            return value is read and attribute in _ABOUT
+            return value is read and attribute in ABOUT
     return False
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.code.at import Write, at_write, inside
-from fusionlint.patterns.writes.chain import is_element, outermost, root
+from fusionlint.patterns.code.elementwise import CHOICES
+from fusionlint.patterns.writes.chain import first_to_last, is_element, outermost, root
 from fusionlint.source.tree import Source
 from fusionlint.source.variables import Use
 
-_CHOICES = ("jax.numpy.where", "jax.lax.select")
 _COND = "jax.lax.cond"
 
 
@@ -97,10 +97,7 @@ def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
 
 def chosen_chain(last: Chosen, source: Source) -> list[Chosen]:
     """The choices that `last` is the end of, first to last: each goes on with what the one before it left."""
-    found = [last]
-    while (before := _before(found[-1], source)) is not None and before not in found:
-        found.append(before)
-    return found[::-1]
+    return first_to_last(last, lambda one: _before(one, source))
 
 
 def is_last_choice(one: Chosen, source: Source) -> bool:
@@ -145,7 +142,7 @@ class _Written(NamedTuple):
 def _side(write: Write, source: Source) -> tuple[cst.Call, cst.BaseExpression] | None:
     """The choice that a write is one side of, and the other side."""
     choice = source.handed_to(write.call)
-    if choice is None or not source.calls(choice, *_CHOICES) or len(choice.args) != 3:
+    if choice is None or not source.calls(choice, *CHOICES) or len(choice.args) != 3:
         return None
     first, second = (arg.value for arg in choice.args[1:])
     if write.call not in (first, second):
@@ -188,7 +185,7 @@ def _before(one: Chosen, source: Source) -> Chosen | None:
 
 def _in_choice(choice: cst.CSTNode, source: Source) -> Chosen | None:
     """The choice that `choice` is, by the write on one of its sides."""
-    if not isinstance(choice, cst.Call) or not source.calls(choice, *_CHOICES, _COND):
+    if not isinstance(choice, cst.Call) or not source.calls(choice, *CHOICES, _COND):
         return None
     for node in inside(choice):
         write = at_write(node)

@@ -23,6 +23,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
+from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.reads import attributes_of
@@ -267,7 +268,7 @@ def are_added_up(writes: Sequence[Write], source: Source) -> bool:
     """Whether many places are set and then added to, `.at[sinks].set(0.0).at[sinks].add(flows)`: of those that are
     there twice one write keeps the last alone."""
     first, *others = writes
-    is_said_once = any(arg.keyword is not None and arg.keyword.value == "unique_indices" for arg in first.call.args)
+    is_said_once = keyword(first.call, "unique_indices") is not None
     if first.method != "set" or any(write.method != "add" for write in others) or is_said_once:
         return False
     same = {tuple(map(source.code, write.index)) for write in writes}

@@ -16,7 +16,7 @@ from fusionlint.patterns.code.at import Part, constant, inside, is_whole, names_
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.runs.loop_bodies import loop_bodies
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice, is_called_an_array
+from fusionlint.patterns.writes.axis import LAYOUT, SLICES, is_called_a_slice, is_called_an_array
 from fusionlint.patterns.writes.many import is_many
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -25,8 +25,6 @@ from fusionlint.source.walk import dotted
 _DEPTH = 6
 # One letter counts: `i`, `t`.
 _COUNTER = 1
-# What Python knows of a layout: `variables.density_index.x`.
-_LAYOUT = regex(r"(^|_)(index|idx|axis)$")
 # A table of numbers, one under each name: `INDEX["density"]`.
 _TABLE = regex(r"(^|[_.])(index|idx)$", re.IGNORECASE)
 # What makes one number of a whole array, where no axis is given.
@@ -161,7 +159,7 @@ def _is_of_a_layout(part: cst.Attribute) -> bool:
     """`registered_variables.density_index.x`, `Node.GOAL`, `Block.TREE.value`: what a layout or a list of names has."""
     *owners, last = [node.value for node in names_in(part)]
     named = owners[-1] if last == "value" and owners else last
-    if any(_LAYOUT.search(name) for name in [*owners[1:], last]):
+    if any(LAYOUT.search(name) for name in [*owners[1:], last]):
         return True
     return named.isupper() and len(named) > _COUNTER and not is_called_an_array(part)
 
