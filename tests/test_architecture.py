@@ -57,6 +57,20 @@ ROOMS = {
     "pytesting": {"config", "rule", "recording", "merging", "compiling", "recorded", "explaining", "budgets", "report"},
     "__init__": {"finding", "recording", "capturing"},
 }
+# Each folder of `patterns/`, and the folders there that it may ask besides itself.
+PATTERNS = {
+    "code": set(),
+    "compiled": set(),
+    "values": {"code"},
+    "runs": {"code", "values"},
+    "branches": {"code", "values", "runs"},
+    "operations": {"code", "values", "runs"},
+    "loops": {"code", "values", "runs", "branches", "operations"},
+    "writes": {"code", "values", "runs", "loops"},
+    "dispatch": {"code", "values", "runs", "loops"},
+    "callbacks": {"code", "values", "runs", "loops", "dispatch"},
+    "donation": {"code", "values", "runs", "loops", "dispatch"},
+}
 # Rules are found by the module that defines what a rule is, and a Report prints itself: both when they are asked to.
 ASKED_BACK = {("rule", "rules"), ("explained", "report")}
 
@@ -97,10 +111,28 @@ def test_imports_run_one_way(path: Path) -> None:
             assert here in ("source", "patterns", "rules")
 
 
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "patterns").glob("*/*.py")), ids=lambda p: f"{p.parent.name}/{p.name}"
+)
+def test_patterns_ask_each_other_one_way(path: Path) -> None:
+    here = path.parent.name
+    for name in imports(ast.parse(path.read_text())):
+        if name.startswith("fusionlint.patterns."):
+            there = name.split(".")[2]
+            assert there == here or there in PATTERNS[here], name
+
+
+def test_every_pattern_has_a_folder_for_its_question() -> None:
+    assert [path.name for path in (PACKAGE / "patterns").glob("*.py")] == ["__init__.py"]
+    assert {path.parent.name for path in (PACKAGE / "patterns").glob("*/__init__.py")} == PATTERNS.keys()
+
+
 def test_sub_packages_hold_no_logic_of_their_own() -> None:
     packages = [*PACKAGE.glob("*/**/__init__.py")]
     assert len(packages) > 8
-    assert not [path for path in packages if path.read_text().strip()]
+    for path in packages:
+        tree = ast.parse(path.read_text())
+        assert len(tree.body) == (ast.get_docstring(tree) is not None), path
 
 
 def test_every_module_of_rules_is_a_rule() -> None:

@@ -1,0 +1,1 @@
+"""What several rules recognise, in a folder for each question."""

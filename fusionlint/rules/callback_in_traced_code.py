@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.callbacks.calls import CALLBACKS, PRINT, RETURNS, SETTINGS, holds_a_loop, loop_around
 from fusionlint.patterns.callbacks.on_the_host import is_arithmetic, only_tells
 from fusionlint.patterns.code.calls import argument, hides_some
-from fusionlint.patterns.loops.timed import CLOCKS
+from fusionlint.patterns.runs.concrete import CLOCKS
 from fusionlint.patterns.runs.loop_bodies import LOOPS
 from fusionlint.patterns.runs.often import is_called_as_once, runs_often
 from fusionlint.patterns.runs.switches import is_left_before, switches

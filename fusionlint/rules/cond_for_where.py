@@ -24,7 +24,7 @@ from fusionlint.patterns.branches.finished import chooses_what_is_there, compute
 from fusionlint.patterns.branches.first_step import asks_a_counter, asks_for_first_step
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.numbers import chooses_numbers
-from fusionlint.patterns.branches.tests import counts_steps, depends_on_input, guards_against_nans, is_static_test
+from fusionlint.patterns.branches.tests import counts_steps, guards_against_nans, is_static_test
 from fusionlint.patterns.branches.text import as_where, of_fields
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument
@@ -35,7 +35,7 @@ from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.transformations import in_an_update
 from fusionlint.patterns.runs.under import VMAPS, under_loop, under_map, under_vmap
-from fusionlint.patterns.values.predicates import is_of_a_static_self, is_of_python
+from fusionlint.patterns.values.predicates import depends_on_input, is_of_a_static_self, is_of_python
 from fusionlint.patterns.writes.heavy import is_beside_a_network
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT

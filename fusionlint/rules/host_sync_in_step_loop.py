@@ -11,12 +11,13 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.dispatch.fetched import fetched, is_asked_for, is_needed, is_whole
-from fusionlint.patterns.dispatch.host import held_open, is_of_the_host, is_part_of_data, is_short, yields
+from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_short, yields
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated, is_seldom
 from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time
 from fusionlint.patterns.loops.timed import is_timed
+from fusionlint.patterns.runs.gated import held_open
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

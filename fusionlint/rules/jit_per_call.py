@@ -16,7 +16,7 @@ from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.loop_gates import is_gated_among
-from fusionlint.patterns.loops.timed import CLOCKS
+from fusionlint.patterns.runs.concrete import CLOCKS
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source

@@ -1,0 +1,1 @@
+"""`cond` and `switch`: what they ask, what their branches do, and how to write them as `where`."""

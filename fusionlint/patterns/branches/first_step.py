@@ -5,10 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.branches.conditional import Conditional
-from fusionlint.patterns.branches.tests import counter_name, depends_on_input
+from fusionlint.patterns.branches.tests import counter_name
 from fusionlint.patterns.code.at import names_read
 from fusionlint.patterns.code.functions import Function
-from fusionlint.patterns.runs.loop_bodies import COUNTERS, loop_bodies
+from fusionlint.patterns.runs.loop_bodies import COUNTERS, is_counted_body
+from fusionlint.patterns.values.predicates import depends_on_input
 from fusionlint.source.tree import Source
 
 
@@ -35,7 +36,7 @@ def asks_a_counter(test: cst.BaseExpression, source: Source) -> bool:
 
 def _is_counter(name: cst.Name, source: Source) -> bool:
     function = _handed_first(name, source)
-    return function is not None and function is source.function(name) and _is_a_body(function, source)
+    return function is not None and function is source.function(name) and is_counted_body(function, source)
 
 
 def _counts(counter: cst.Name, source: Source) -> bool:
@@ -43,7 +44,7 @@ def _counts(counter: cst.Name, source: Source) -> bool:
     function = _handed_first(counter, source)
     if function is None:
         return False
-    if _is_a_body(function, source):
+    if is_counted_body(function, source):
         return True
     return counter.value in COUNTERS and isinstance(function, cst.FunctionDef) and len(function.params.params) > 1
 
@@ -56,9 +57,3 @@ def _handed_first(name: cst.Name, source: Source) -> Function | None:
     while function is not None and counter_name(function) != name.value:
         function = source.function(function)
     return function
-
-
-def _is_a_body(function: Function, source: Source) -> bool:
-    """Whether a `fori_loop` runs it."""
-    place = source.body_place(function)
-    return loop_bodies(source.project).get(place) == "jax.lax.fori_loop"

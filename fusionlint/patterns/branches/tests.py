@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.branches.conditional import DEPTH, Branch, Conditional, conditional
-from fusionlint.patterns.code.at import inside, is_literal, names_in, names_read
+from fusionlint.patterns.code.at import inside, is_literal, names_read
 from fusionlint.patterns.code.functions import Function, parameters
+from fusionlint.patterns.values.predicates import depends_on_input
 from fusionlint.source.tree import Source
 
 # What positive numbers alone have, and what numbers between -1 and 1 have or all others: elsewhere the gradient is NaN.
@@ -109,26 +110,6 @@ def _is_off_zero(inner: cst.BaseExpression) -> bool:
 def _variables(node: cst.CSTNode, source: Source) -> Iterator[str]:
     """The names in `node` of what is computed, not of modules, functions and classes."""
     return (name.value for name in names_read(node) if source.qualified_name(name) is None)
-
-
-def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -> bool:
-    """Whether an expression is computed from what a function around it was handed, `self` aside."""
-    for name in names_in(node):
-        above = source.parent(name)
-        if isinstance(above, cst.Attribute) and above.value is not name:
-            continue
-        written = source.written(name)
-        above = source.parent(written) if written is not None else None
-        if isinstance(above, cst.Param) and name.value not in ("self", "cls"):
-            return True
-        if written is None and source.uses(name) and any(use.is_write for use in source.uses(name)):
-            return True
-        if written is not None and depth and (value := source.value(name)) is not None:
-            if depends_on_input(value, source, depth - 1):
-                return True
-        elif written is not None and isinstance(above, cst.Element | cst.For):
-            return True
-    return False
 
 
 def counts_steps(node: cst.BaseExpression, source: Source) -> bool:

@@ -109,12 +109,9 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
     there, here = source.scope(function), source.scope(found.call)
     if any(source.facts.lookup(there, name) != source.facts.lookup(here, name) for name in used.difference(names)):
         return False
-    if function.params.star_arg is not cst.MaybeSentinel.DEFAULT and not isinstance(
-        function.params.star_arg, cst.MaybeSentinel
-    ):
-        star = function.params.star_arg
-        if isinstance(star, cst.Param) and star.name.value in used:
-            return False
+    star = function.params.star_arg
+    if isinstance(star, cst.Param) and star.name.value in used:
+        return False
     given = [source.code(operand.value) if not operand.star else "*" for operand in found.operands]
     return all(name not in used or (i < len(given) and given[i] == name) for i, name in enumerate(names))
 

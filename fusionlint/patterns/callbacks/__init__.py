@@ -1,0 +1,1 @@
+"""Calls from compiled code to Python: the loops that make them, what they hand over, and what the host does with it."""

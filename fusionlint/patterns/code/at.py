@@ -136,6 +136,11 @@ def first_axis(write: Write) -> int:
     return next(axis for axis, part in enumerate(write.index) if not is_whole(part))
 
 
+def counted_axis(place: int, index: Sequence[Part]) -> int:
+    """The axis that the part at a place of an index stands on: behind `...` counted from the end."""
+    return place - len(index) if any(isinstance(part, cst.Ellipsis) for part in index[:place]) else place
+
+
 def listed(node: cst.CSTNode | None) -> list[cst.BaseExpression] | None:
     """What a list or a tuple holds, where each part of it is written out."""
     match node:
@@ -170,6 +175,14 @@ def is_fresh(array: cst.BaseExpression, source: Source) -> bool:
     """Whether `array` is new and all of one value: `jnp.zeros(...)` and its like."""
     array = source.meant(array)
     return source.calls(array, *_FRESH)
+
+
+def is_about(read: cst.Name, source: Source) -> bool:
+    """`x.shape`, which is the same after a write."""
+    match source.parent(read):
+        case cst.Attribute(value=value, attr=cst.Name(attribute)):
+            return value is read and attribute in ABOUT
+    return False
 
 
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -31,8 +31,14 @@ def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
     """What a function returns, where it returns in one place only."""
     if isinstance(function, cst.Lambda):
         return function.body
-    found = [n for n in inside(function.body) if isinstance(n, cst.Return) and source.function(n) is function]
+    found = [*returns_of(function, source)]
     return found[0].value if len(found) == 1 else None
+
+
+def returns_of(function: cst.FunctionDef, source: Source) -> Iterator[cst.Return]:
+    """The `return`s of a def itself, not of functions inside it."""
+    returns = (part for part in inside(function.body) if isinstance(part, cst.Return))
+    return (part for part in returns if source.function(part) is function)
 
 
 def definitions(places: list[Place], source: Source) -> list[Function]:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside, names_read
-from fusionlint.patterns.writes.between import CHANGES_A_LIST
 from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-# What changes a list or a dict that it is asked of.
+# What changes a list where it stands, and what changes a list or a dict that it is asked of.
+CHANGES_A_LIST = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"))
 _CHANGES = CHANGES_A_LIST | {"popitem", "setdefault", "update"}
 
 

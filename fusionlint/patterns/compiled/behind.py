@@ -24,11 +24,6 @@ class Made(NamedTuple):
         """What the step is given as that operand."""
         return behind(self.step.operands[number], self.kernel, self.computation, module)
 
-    @property
-    def is_outside(self) -> bool:
-        """Whether no kernel of the computation made it: it came by a parameter."""
-        return self.step.opcode == "parameter"
-
 
 def steps_in(kernel: hlo.Instruction, computation: hlo.Computation, module: hlo.Module, opcode: str) -> list[Made]:
     """The steps of that kind in a kernel."""

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import constant, inside
+from fusionlint.patterns.code.at import constant
 from fusionlint.patterns.code.calls import REPLACES, argument
+from fusionlint.patterns.code.functions import returns_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.all_calls import calls_of_name
 from fusionlint.patterns.runs.loop_bodies import FIRSTS
@@ -88,11 +89,9 @@ def goes_on(step: cst.FunctionDef, source: Source, place: int = 0) -> int | None
 
 def _returned_at(place: int, step: cst.FunctionDef, source: Source) -> Iterator[cst.BaseExpression | None]:
     """What `step` returns at one place of a tuple, in each of its returns; the first is what stands alone, too."""
-    for part in inside(step.body):
-        if isinstance(part, cst.Return) and source.function(part) is step:
-            values = part.value
-            several = [each.value for each in values.elements] if isinstance(values, cst.Tuple) else [values]
-            yield several[place] if place < len(several) else None
+    for values in (part.value for part in returns_of(step, source)):
+        several = [each.value for each in values.elements] if isinstance(values, cst.Tuple) else [values]
+        yield several[place] if place < len(several) else None
 
 
 def _is_returned(parent: cst.CSTNode | None) -> bool:

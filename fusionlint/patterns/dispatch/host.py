@@ -7,7 +7,6 @@ Which of its turns run a node is asked in `loop_gates.py`, whether somebody take
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 
@@ -182,8 +181,3 @@ def yields(loop: Loop) -> bool:
         if not isinstance(node, cst.FunctionDef | cst.Lambda):
             todo += children(node)
     return False
-
-
-def held_open(node: cst.CSTNode, source: Source) -> Iterator[cst.BaseExpression]:
-    """What the `with` statements around `node` hold open, `open(path)` of `with open(path) as file:`; inside out."""
-    return (item.item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)

@@ -1,0 +1,1 @@
+"""What a compiled step replaces, and whether it may write over that."""

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import REPLACES
-from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.code.functions import function_named, returns_of
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.runs.from_callers import given_by_callers
 from fusionlint.patterns.values.how_many import how_many
@@ -96,19 +95,15 @@ def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst
     if depth == 0:
         return
     match value:
-        case cst.Name():
-            meant = source.value(value)
-            if meant is not None:
-                yield from _made(meant, source, depth - 1)
+        case cst.Name() if (meant := source.value(value)) is not None:
+            yield from _made(meant, source, depth - 1)
         case cst.Call(func=function):
             yield value
             defined = function_named(function, source)
             # What a compiled function returns twice are two arrays.
             if isinstance(defined, cst.FunctionDef) and not is_jitted(function, source):
-                returned = (part for part in inside(defined.body) if isinstance(part, cst.Return))
-                for part in returned:
-                    if part.value is not None and source.function(part) is defined:
-                        yield from _made(part.value, source, depth - 1)
+                for value in (part.value for part in returns_of(defined, source) if part.value is not None):
+                    yield from _made(value, source, depth - 1)
 
 
 def _twice(made: cst.Call, source: Source, depth: int = _DEPTH) -> str | None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside, names_in
-from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.code.unpacked import assigned, assignment
 from fusionlint.source.tree import Source
 
 JOINS = frozenset(
@@ -107,17 +107,16 @@ def _is_joined_later(name: cst.Name, source: Source) -> bool:
     """Whether the list `name` starts empty, is only appended to, and is joined in the end."""
     uses = source.uses(name)
     writes = [use.node for use in uses if use.is_write]
-    if not writes or not all(_is_empty_list(write, source) for write in writes):
+    if not writes or not all(is_empty_list(write, source) for write in writes):
         return False
     reads = [use.node for use in uses if not use.is_write]
     joined = [read for read in reads if _is_join(read, source)]
     return bool(joined) and all(read in joined or _is_appended_to(read, source) for read in reads)
 
 
-def _is_empty_list(write: cst.Name, source: Source) -> bool:
-    target = source.parent(write)
-    statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
-    match statement:
+def is_empty_list(write: cst.Name, source: Source) -> bool:
+    """Whether a list without elements is stored there."""
+    match assignment(write, source) or source.parent(write):
         case cst.Assign(value=cst.List(elements=[])) | cst.AnnAssign(value=cst.List(elements=[])):
             return True
     return False

@@ -16,8 +16,15 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, elements, inside, is_new_axis, names_in
 from fusionlint.patterns.code.calls import is_handed_to
 from fusionlint.patterns.code.elementwise import is_elementwise
-from fusionlint.patterns.code.unpacked import assigned, unpacked_at
-from fusionlint.patterns.loops.collected import JOINS, Comprehension, collected, iterated_by, statements_of
+from fusionlint.patterns.code.unpacked import unpacked_at
+from fusionlint.patterns.loops.collected import (
+    JOINS,
+    Comprehension,
+    collected,
+    is_empty_list,
+    iterated_by,
+    statements_of,
+)
 from fusionlint.patterns.runs.alternatives import comments_above
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
@@ -79,15 +86,10 @@ def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
     match (statements_of(loop) or (None,))[-1]:
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name() as name, attr=cst.Name("append")))):
             empty = source.written(name)
-            others = source.reads(empty) if empty is not None and _is_empty(empty, source) else []
+            others = source.reads(empty) if empty is not None and is_empty_list(empty, source) else []
             others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
             return len(others) == 1 and is_handed_to(others[0], source, *JOINS)
     return False
-
-
-def _is_empty(write: cst.Name, source: Source) -> bool:
-    made = assigned(write, source)
-    return isinstance(made, cst.List) and not made.elements
 
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:

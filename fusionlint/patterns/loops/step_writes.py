@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, Write, at_write, inside, is_whole, names_in
+from fusionlint.patterns.code.at import Part, Write, at_write, inside, is_about, is_whole, names_in
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import CHOICES
-from fusionlint.patterns.writes.chain import is_about, root
 from fusionlint.source.tree import Source
 
 _SCAN = "jax.lax.scan"
@@ -47,7 +46,7 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
     array, returned = changed
     written = source.value(returned) if isinstance(returned, cst.Name) else returned
     write = at_write(written)
-    if write is None or root(write) is not write.array or not isinstance(write.array, cst.Name):
+    if write is None or not isinstance(write.array, cst.Name):
         return None
     if source.written(write.array) is not array and write.array not in source.reads(array):
         return None

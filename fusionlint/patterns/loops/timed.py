@@ -9,11 +9,10 @@ import libcst as cst
 
 from fusionlint.patterns.loops.carry import Loop, calls
 from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.runs.concrete import CLOCKS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-# What asks what time it is.
-CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 _WAITS = frozenset(
     (*CLOCKS, "time.process_time", "time.perf_counter_ns", "time.sleep", "jax.block_until_ready",
      "datetime.datetime.now", "datetime.datetime.utcnow")

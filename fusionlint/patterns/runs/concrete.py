@@ -14,8 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY, inside, names_read
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.code.functions import function_named
-from fusionlint.patterns.loops.timed import CLOCKS
+from fusionlint.patterns.code.functions import function_named, returns_of
 from fusionlint.patterns.runs.cut import is_cut_at_an_array, is_cut_by_a_mask
 from fusionlint.patterns.runs.gated import is_gated, is_known_early
 from fusionlint.patterns.runs.given import is_given_no_array
@@ -31,6 +30,8 @@ from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children, dotted
 
+# What asks what time it is.
+CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer")
 _NUMBERS = ("int", "float", "bool")
 _READERS = (*_NUMBERS, "numpy.asarray", "numpy.array")
 _RANDOM = "jax.random."
@@ -210,8 +211,7 @@ def _is_factory(function: cst.FunctionDef, source: Source) -> bool:
     if not _MAKES.match(function.name.value):
         return False
     own = {part.name.value for part in inside(function.body) if isinstance(part, cst.FunctionDef)}
-    returned = (part for part in inside(function.body) if isinstance(part, cst.Return))
-    values = (part.value for part in returned if part.value is not None and source.function(part) is function)
+    values = (part.value for part in returns_of(function, source) if part.value is not None)
     return any(name.value in own for value in values for name in names_read(value))
 
 

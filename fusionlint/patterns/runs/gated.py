@@ -5,9 +5,10 @@ In: nodes of a Source.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from fusionlint.patterns.dispatch.host import held_open
 from fusionlint.source.tree import Source
 
 _EARLY = "jax.ensure_compile_time_eval"
@@ -35,3 +36,8 @@ def is_gated(call: cst.CSTNode, function: cst.FunctionDef, source: Source, besid
 def is_known_early(node: cst.CSTNode, source: Source) -> bool:
     """Whether what `node` does is computed when something else is compiled, and never again."""
     return any(source.calls(opened, _EARLY) for opened in held_open(node, source))
+
+
+def held_open(node: cst.CSTNode, source: Source) -> Iterator[cst.BaseExpression]:
+    """What the `with` statements around `node` hold open, `open(path)` of `with open(path) as file:`; inside out."""
+    return (item.item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)

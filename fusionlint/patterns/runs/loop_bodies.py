@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.functions import Function
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value, unpacked_call
 from fusionlint.source.places import Place
@@ -65,6 +66,11 @@ def loop_bodies(project: Project) -> dict[Place, str]:
 def all_loop_bodies(project: Project) -> dict[Place, str]:
     """Those of `while_loop` and `map` too."""
     return _run_by(project, _RUN)
+
+
+def is_counted_body(function: Function, source: Source) -> bool:
+    """Whether a `fori_loop` runs a function, and counts by its first parameter."""
+    return loop_bodies(source.project).get(source.body_place(function)) == "jax.lax.fori_loop"
 
 
 def is_body_of_a_loop(node: cst.CSTNode, source: Source) -> bool:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.branches.tests import depends_on_input
-from fusionlint.patterns.code.at import inside, is_literal
+from fusionlint.patterns.code.at import inside, is_literal, names_in
 from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.values.handed_settings import (
     SETTING,
@@ -47,6 +46,26 @@ def is_of_a_static_self(test: cst.BaseExpression, source: Source) -> bool:
     around = (above for above in source.ancestors(test) if isinstance(above, cst.FunctionDef))
     method = next((each for each in around if "self" in static_names(each, source)), None)
     return method is not None and not depends_on_input(test, source)
+
+
+def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -> bool:
+    """Whether an expression is computed from what a function around it was handed, `self` aside."""
+    for name in names_in(node):
+        above = source.parent(name)
+        if isinstance(above, cst.Attribute) and above.value is not name:
+            continue
+        written = source.written(name)
+        above = source.parent(written) if written is not None else None
+        if isinstance(above, cst.Param) and name.value not in ("self", "cls"):
+            return True
+        if written is None and source.uses(name) and any(use.is_write for use in source.uses(name)):
+            return True
+        if written is not None and depth and (value := source.value(name)) is not None:
+            if depends_on_input(value, source, depth - 1):
+                return True
+        elif written is not None and isinstance(above, cst.Element | cst.For):
+            return True
+    return False
 
 
 def _leaves(test: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.BaseExpression]:

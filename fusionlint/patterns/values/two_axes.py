@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, elements, is_whole
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, elements, is_new_axis, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.values.annotations import axes_said
@@ -73,7 +73,7 @@ def _is_made_so(array: cst.BaseExpression, source: Source, depth: int) -> bool:
             return _is_made_so(left, source, depth) and not _has_three(left)
         case cst.Subscript(slice=slices):
             parts = elements(slices)
-            return len(parts) == 2 and any(map(_is_new, parts)) and any(map(is_whole, parts))
+            return len(parts) == 2 and any(map(is_new_axis, parts)) and any(map(is_whole, parts))
         case cst.Call():
             return _is_made_by(array, source, depth)
     return False
@@ -118,12 +118,6 @@ def _has_three(node: cst.BaseExpression) -> bool:
         case cst.Subscript(slice=slices):
             return len(elements(slices)) > 2
     return False
-
-
-def _is_new(part: Part) -> bool:
-    return isinstance(part, cst.Name | cst.Attribute) and cst.Module([]).code_for_node(part).endswith(
-        ("None", "newaxis")
-    )
 
 
 def _is_read_so(array: cst.Name, source: Source) -> bool:

@@ -16,6 +16,7 @@ from fusionlint.patterns.code.at import (
     Part,
     Write,
     constant,
+    counted_axis,
     first_axis,
     is_fresh,
     is_literal,
@@ -176,8 +177,7 @@ def _behind(write: Write, source: Source, jnp: str) -> str:
     axis = first_axis(write)
     if axis == 0 or write.value is None or is_literal(write.value) or kind(write.value, source) == "scalar":
         return ""
-    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
-    return f"; of an array {jnp}.expand_dims(value, {axis - len(write.index) if is_open else axis})"
+    return f"; of an array {jnp}.expand_dims(value, {counted_axis(axis, write.index)})"
 
 
 def as_counted(place: Part, source: Source) -> str:
@@ -200,8 +200,7 @@ def _is_from_the_end(place: Part) -> bool:
 
 
 def _short(write: Write, source: Source) -> str:
-    text = source.code(write.value) if write.value is not None else "..."
-    return text if len(text) <= _LONG and "\n" not in text else "..."
+    return brief(source.code(write.value), _LONG) if write.value is not None else "..."
 
 
 def _is_twice(writes: Sequence[Write], places: Sequence[Part], source: Source) -> bool:

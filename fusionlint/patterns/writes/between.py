@@ -10,12 +10,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Write, names_in
-from fusionlint.patterns.writes.chain import is_about
+from fusionlint.patterns.code.at import Write, is_about, names_in
+from fusionlint.patterns.code.same import CHANGES_A_LIST
 from fusionlint.source.tree import Source
-
-# What changes a list where it stands.
-CHANGES_A_LIST = frozenset(("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"))
 
 
 def reads_back(writes: Sequence[Write], source: Source) -> bool:

@@ -14,6 +14,7 @@ from fusionlint.patterns.code.at import (
     Part,
     Write,
     constant,
+    counted_axis,
     first_axis,
     inside,
     is_literal,
@@ -244,9 +245,7 @@ def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:
 def _joined(write: Write, loop: cst.For, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     if len([part for part in write.index if not is_whole(part)]) == 1:
-        axis = first_axis(write)
-        is_last_axis = any(isinstance(part, cst.Ellipsis) for part in write.index[:axis])
-        return f"one {jnp}.concatenate(blocks, axis={axis - len(write.index) if is_last_axis else axis})"
+        return f"one {jnp}.concatenate(blocks, axis={counted_axis(first_axis(write), write.index)})"
     if _is_diagonal(write, source) and len(write.index) == 2:
         return "one jax.scipy.linalg.block_diag(*blocks)"
     if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import ABOUT, Write, at_write, column, constant, elements, place_of
+from fusionlint.patterns.code.at import Write, at_write, column, constant, elements, is_about, place_of
 from fusionlint.patterns.code.paths import is_behind_ifs, never_both, stored_before
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
@@ -204,14 +204,6 @@ def _ends_in(read: cst.CSTNode, end: cst.Call, source: Source, depth: int) -> bo
     name = next((name for a in above if (name := source.assigned_name(a)) is not None), None)
     again = source.reads(name) if name is not None and depth else []
     return bool(again) and all(_ends_in(one, end, source, depth - 1) for one in again)
-
-
-def is_about(read: cst.Name, source: Source) -> bool:
-    """`x.shape`, which is the same after a write."""
-    match source.parent(read):
-        case cst.Attribute(value=value, attr=cst.Name(attribute)):
-            return value is read and attribute in ABOUT
-    return False
 
 
 def _is_nested(write: Write, source: Source) -> bool:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, is_whole
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, counted_axis, is_about, is_whole
 from fusionlint.patterns.code.elementwise import is_worked_on
-from fusionlint.patterns.writes.chain import is_about
 from fusionlint.source.tree import Source
 
 
@@ -38,7 +37,7 @@ def axis_of(writes: Sequence[Write]) -> int | None:
 def _axes(index: Sequence[Part]) -> Iterator[int]:
     for i, part in enumerate(index):
         if not is_whole(part):
-            yield i - len(index) if any(isinstance(before, cst.Ellipsis) for before in index[:i]) else i
+            yield counted_axis(i, index)
 
 
 def is_last_of_three(writes: Sequence[Write], made: cst.BaseExpression, source: Source) -> bool:

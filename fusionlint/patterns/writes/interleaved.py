@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, elements, is_whole
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, counted_axis, elements, is_whole
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
@@ -90,8 +90,7 @@ def _length(writes: Sequence[Write], axis: int, source: Source) -> cst.BaseExpre
         return shape if axis == 0 else None
     if any(isinstance(part, cst.StarredElement) for part in shape.elements):
         return None
-    is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
-    number = axis - len(writes[0].index) if is_open else axis
+    number = counted_axis(axis, writes[0].index)
     return shape.elements[number].value if -len(shape.elements) <= number < len(shape.elements) else None
 
 

@@ -14,6 +14,7 @@ import libcst as cst
 from fusionlint.patterns.code.at import (
     Part,
     Write,
+    counted_axis,
     elements,
     inside,
     is_literal,
@@ -151,8 +152,7 @@ def _stacked(write: Write) -> str:
     places = [number for number, part in enumerate(write.index) if not is_whole(part)]
     if len(places) != 1 or places == [0]:
         return ""
-    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index[: places[0]])
-    return f" along axis {places[0] - len(write.index) if is_open else places[0]}"
+    return f" along axis {counted_axis(places[0], write.index)}"
 
 
 def _is_a_part_of_a_row(write: Write, loop: cst.For, source: Source) -> bool:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, Write, constant, names_read
-from fusionlint.patterns.writes.chain import is_about
+from fusionlint.patterns.code.at import Part, Write, constant, is_about, names_read
 from fusionlint.source.tree import Source
 
 # Where something stands along an axis: so far from its start, or from its end, or at what is computed.

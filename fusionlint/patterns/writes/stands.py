@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Part, constant, inside, is_whole, names_in
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.runs.loop_bodies import loop_bodies
+from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import LAYOUT, SLICES, is_called_a_slice, is_called_an_array
 from fusionlint.patterns.writes.many import is_many
@@ -150,9 +150,7 @@ def _is_one_name(name: cst.Name, source: Source, depth: int) -> bool:
 def _is_step(parameter: cst.Param, source: Source) -> bool:
     """`i` of what `jax.lax.fori_loop` runs."""
     function = source.owner(parameter)
-    if function.params.params[:1] != (parameter,):
-        return False
-    return loop_bodies(source.project).get(source.body_place(function)) == "jax.lax.fori_loop"
+    return function.params.params[:1] == (parameter,) and is_counted_body(function, source)
 
 
 def _is_of_a_layout(part: cst.Attribute) -> bool:
