@@ -11,6 +11,7 @@ import pytest
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import barriers
 from fusionlint.hlo.collectives import collective, mesh_of, partners
+from fusionlint.hlo.exchanges import told
 from fusionlint.hlo.kernels import kernels
 from fusionlint.hlo.parse import Module
 
@@ -106,6 +107,31 @@ JOINED = """
   ROOT %part = f32[32]{0} slice(%p), slice={[0:32]}
 }
 """
+
+
+def test_what_xla_sends_for_a_primitive_names_it_and_what_the_program_asks_for_does_not() -> None:
+    def said(op_name: str) -> str:
+        metadata = f'metadata={{op_name="jit(f)/{op_name}"}}'
+        (found,) = details(
+            f"%y = f32[64]{{0}} all-reduce(%x), replica_groups={{}}, to_apply=%sum, {metadata}", END
+        ).values()
+        return found[1]
+
+    assert said("jvp()/dot_general") == "all-reduce for dot_general"
+    assert said("shard_map/psum_invariant") == said("shard_map/psum") == "all-reduce"
+
+
+def test_every_collective_says_what_it_does_and_a_split_what_to_write() -> None:
+    names = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-permute")
+    for name in names:
+        (line,) = told(f"{name} over data for dot_general")
+        assert line.startswith(f"{name}: each device ")
+    _, instead = told("collective-permute for split")
+    assert instead.startswith("     instead: give the parts an axis of their own")
+    assert [*told("joined with others for one all-reduce")] == []
+
+
+END = '%end = f32[64]{0} custom-call(%y), custom_call_target="end"'
 LINES = (
     '%one = f32[32]{0} custom-call(%x), custom_call_target="one"',
     '%two = f32[32]{0} custom-call(%x), custom_call_target="two"',

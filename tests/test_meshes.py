@@ -59,8 +59,11 @@ def test_arrays_of_a_spec_are_spread_as_it_says_and_what_is_sent_stands_at_its_l
     assert [one.devices for one in (whole, summed, deep)] == [8, 8, 8]
     assert sent(whole) == []
     line = line_of("jnp.mean(jnp.tanh(x @ weights))")
-    assert {*sent(summed)} == {("all-reduce over model", line), ("all-reduce over data", line)}
-    assert sent(deep)[0] == ("all-gather over model", line_of("jax.lax.scan("))
+    assert {*sent(summed)} == {
+        ("all-reduce over model for dot_general", line),
+        ("all-reduce over data for reduce_sum", line),
+    }
+    assert sent(deep)[0] == ("all-gather over model for dot_general", line_of("jax.lax.scan("))
     (gathered,) = (kernel for kernel in deep.kernels if kernel.kind == "collective")
     assert gathered.launches == 3  # one a step
     assert gathered.bytes_written == 4 * gathered.bytes_read > 0  # the parts of four devices
@@ -102,7 +105,7 @@ def test_a_mesh_that_the_module_sets_for_all_is_no_hindrance(target: str, tmp_pa
     (tmp_path / "explicit.py").write_text(code)
     (found,) = reports(target, "f(f32[64@data,256],f32[256,512@model])", file=tmp_path / "explicit.py")
     assert found.devices == 8
-    assert {name for name, _ in sent(found)} == {"all-reduce over model"}
+    assert {name for name, _ in sent(found)} == {"all-reduce over model for reduce_sum"}
 
 
 @pytest.mark.compilers
@@ -110,7 +113,7 @@ def test_a_mesh_that_the_module_sets_for_all_is_no_hindrance(target: str, tmp_pa
 def test_there_are_as_many_devices_as_the_mesh_has(target: str, count: int) -> None:
     (found,) = reports(target, f"step(f32[{count}@data,8],f32[8,8])", axes={"data": count})
     assert found.devices == count
-    assert {name for name, _ in sent(found)} == {"all-reduce over data"}
+    assert {name for name, _ in sent(found)} == {"all-reduce over data for reduce_sum"}
 
 
 def test_slices_grow_by_their_shortest_side() -> None:
@@ -212,9 +215,9 @@ def test_programs_and_dumps_for_several_devices_say_themselves_for_how_many(tmp_
     files = [str(tmp_path / name) for name in ("f.mlir", "f.export", "f.hlo.txt")]
     done = CliRunner().invoke(main, ["explain", *files, "--target", "cpu"])
     assert done.stdout.count(" on 4 x cpu") == 3, done.stderr
-    assert done.stdout.count("collective (all-reduce over model)") == 2
+    assert done.stdout.count("collective (all-reduce over model for reduce_sum)") == 2
     # What is optimized already has lost the names of the axes.
-    assert done.stdout.count("collective (all-reduce among 2 of 4)") == 1
+    assert done.stdout.count("collective (all-reduce among 2 of 4 for reduce_sum)") == 1
 
 
 @pytest.mark.parametrize("target", ["cpu", *(pytest.param("h100", marks=needed("h100")),)])
@@ -238,7 +241,11 @@ def test_columns_cut_across_what_a_device_has_are_sent_around(target: str, launc
         "apart(f32[1024@data,512], f32[512,3,512@model])",
         file=ATTENTION,
     )
-    assert {name.partition(" ")[0] for name, _ in sent(joined)} == {"collective-permute"}
+    assert {name for name, _ in sent(joined)} <= {
+        "collective-permute for split",
+        "collective-permute over model for split",
+    }
+    assert "     instead: give the parts an axis of their own, [..., 3, n] for [..., 3 * n]" in str(joined)
     assert {line for _, line in sent(joined)} == {line_of("jnp.split", ATTENTION)}
     assert sent(apart) == []
     assert apart.launches < joined.launches

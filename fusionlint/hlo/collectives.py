@@ -16,6 +16,8 @@ from fusionlint.hlo import parse as hlo
 _COLLECTIVE = re.compile(r"(all-reduce|all-gather|(?:ragged-)?all-to-all|reduce-scatter|collective-\w+)(-start)?$")
 # Another name of the same memory, or its end.
 _SAME = re.compile(r"bitcast|get-tuple-element|[\w-]+-done")
+# Primitives of jax.lax that are collectives.
+_ASKED = re.compile(r"(psum|pmax|pmin|all_gather|all_to_all|ragged_all_to_all|reduce_scatter|ppermute)\w*")
 # Who exchanges with whom: [2,4]<=[4,2]T(1,0), {{0,1},{2,3}}, or by the axes of a mesh, whose devices may be in another
 # order: mesh['axis_0'=2,'axis_1'=2], device_ids=([2,2]T(1,0)) {'axis_1'}.
 _IOTA = re.compile(r"\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
@@ -33,19 +35,25 @@ def collective(item: hlo.Instruction) -> str:
 def exchange(
     module: hlo.Module, computation: hlo.Computation, writer: hlo.Instruction, readers: Iterable[hlo.Instruction]
 ) -> str:
-    """What a value crosses memory for, where it is sent or received: `all-reduce over data`; "" where it is not.
-    `writer` stands in `computation`, and so do those of `readers` that count.
+    """What a value crosses memory for, where it is sent or received: `all-reduce over data for dot_general`; "" where
+    it is not. `writer` stands in `computation`, and so do those of `readers` that count.
 
     XLA sends several values as one: it joins them before, and takes them apart again afterwards, in kernels of its own.
     """
     here = [item for item in readers if computation.instructions.get(item.name) is item]
     if sent := next((item for item in (writer, *here) if collective(item)), None):
-        return f"{collective(sent)}{_among(module, sent)}"
+        return f"{collective(sent)}{_among(module, sent)}{_needed_for(sent)}"
     joined = next((one for item in here if _is_of_xla(module, item) for one in _onward(computation, item)), None)
     if joined:
         return f"joined with others for one {collective(joined)}"
     cut = next(_back(computation, writer), None) if _is_of_xla(module, writer) else None
     return f"cut out of one {collective(cut)}" if cut else ""
+
+
+def _needed_for(item: hlo.Instruction) -> str:
+    """The primitive that XLA sends something for, where the program did not ask for it itself."""
+    primitive = item.op_name.rpartition("/")[2]
+    return f" for {primitive}" if primitive and not _ASKED.fullmatch(primitive) else ""
 
 
 def _among(module: hlo.Module, item: hlo.Instruction) -> str:
