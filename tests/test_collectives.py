@@ -112,9 +112,8 @@ JOINED = """
 def test_what_xla_sends_for_a_primitive_names_it_and_what_the_program_asks_for_does_not() -> None:
     def said(op_name: str) -> str:
         metadata = f'metadata={{op_name="jit(f)/{op_name}"}}'
-        (found,) = details(
-            f"%y = f32[64]{{0}} all-reduce(%x), replica_groups={{}}, to_apply=%sum, {metadata}", END
-        ).values()
+        line = f"%y = f32[64]{{0}} all-reduce(%x), replica_groups={{}}, to_apply=%sum, {metadata}"
+        (found,) = details(line, END).values()
         return found[1]
 
     assert said("jvp()/dot_general") == "all-reduce for dot_general"
