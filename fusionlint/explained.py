@@ -10,6 +10,7 @@ from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.compiling.targets import TARGETS, Platform, TargetError, get
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier, barriers
+from fusionlint.hlo.collectives import mesh_of
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
 from fusionlint.hlo.limits import limits
 from fusionlint.hlo.lines import Lines, lines, lines_of_kernels, written_in
@@ -74,7 +75,8 @@ class Count(int):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """Everything `fusionlint explain` says about one function on one target.
+    """Everything `fusionlint explain` says about one function on one target. Where it runs on several `devices`, all
+    numbers are those of one of them.
 
     `str(report)` is the text of the command, and a notebook shows the same. Launches and bytes are read off what the
     compiler made: on a GPU off XLA's own thunks. Microseconds are None where the target has no rates; else they are
@@ -96,6 +98,7 @@ class Report:
     lines: Lines = field(default_factory=dict)
     lines_of_kernels: Mapping[str, Lines] = field(default_factory=dict)
     written_in: Mapping[str, Lines] = field(default_factory=dict)  # of those, where the work itself is written
+    devices: int = 1  # that run the program at once, each its part
 
     @property
     def launches(self) -> Count:
@@ -148,6 +151,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     after = hlo.parse(artifacts.after)
     before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
     after = at_their_calls(after, before) if before else after
+    after = replace(after, mesh=mesh_of(artifacts.stablehlo, after.devices)) if after.devices > 1 else after
     platform, rates = _platform(artifacts.target)
     speaking = [*_sensors(rules, platform)]
     every = _kernels(artifacts, after, platform, rates)
@@ -170,6 +174,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         lines=said,
         lines_of_kernels=lines_of_kernels(after, every),
         written_in=written_in(after, every),
+        devices=after.devices,
     )
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
-from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError, array_text, parse_spec
+from fusionlint.compiling.entry import NO_DIMS, NO_MESH, Axes, Dims, EntryError, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.owners import installed
 from fusionlint.compiling.targets import Target
@@ -72,19 +72,24 @@ def explain_recorded(
 
 
 def tasks_recorded(
-    specs: Sequence[str], targets: Sequence[Target], recording: Recording, dims: Dims = NO_DIMS
+    specs: Sequence[str],
+    targets: Sequence[Target],
+    recording: Recording,
+    dims: Dims = NO_DIMS,
+    mesh: Axes = NO_MESH,
 ) -> list[Task]:
     """As `tasks`; of a SPEC without arguments, those that its function was called with in the recording, where it was.
-    Of several signatures the largest counts. The code is taken as it is now; where a SPEC cannot say the arguments,
-    the recording's own programs are taken, unless a file that they come from was changed since."""
-    return [task for spec in specs for task in _tasks_recorded(spec, targets, recording, dims)]
+    Of several signatures the largest counts. The code is taken as it is now; where a SPEC cannot say the arguments, or
+    how they are spread over devices, the recording's own programs are taken, unless a file that they come from was
+    changed since."""
+    return [task for spec in specs for task in _tasks_recorded(spec, targets, recording, dims, mesh)]
 
 
-def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, dims: Dims) -> list[Task]:
+def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, dims: Dims, mesh: Axes) -> list[Task]:
     function = _recorded(spec, recording)
     if function is None:
-        return tasks([spec], targets, dims)
-    if function.plain and function.largest.spec is not None:
+        return tasks([spec], targets, dims, mesh)
+    if function.plain and function.largest.spec is not None and function.largest.devices == 1:
         asked = tasks([f"{spec.strip()}{function.largest.spec}"], targets)
         return [_with_x64(task, function.largest.x64) for task in asked]
     # Of the largest there may be no program: it was recorded before a larger one came, and the script was killed.

@@ -76,9 +76,9 @@ class Compilation:
     x64: bool | None = None
 
     @property
-    def rank(self) -> tuple[bool, int, int, int]:
-        """Greater for what stands for a function sooner: one device, larger arguments, more operations, later."""
-        return self.devices == 1, self.bytes, self.operations, self.number
+    def rank(self) -> tuple[int, int, int]:
+        """Greater for what stands for a function sooner: larger arguments, more operations, later."""
+        return self.bytes, self.operations, self.number
 
     @property
     def bytes(self) -> int:
@@ -110,8 +110,8 @@ class RecordedFunction:
 
     @property
     def largest(self) -> Compilation:
-        """The one with the largest arguments, of equals that with most operations, then the last, on one device if any
-        is: what stands for the function in a report."""
+        """The one with the largest arguments, of equals that with most operations, then the last: what stands for the
+        function in a report."""
         return max(self.compilations, key=lambda one: one.rank)
 
 

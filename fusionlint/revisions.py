@@ -28,13 +28,14 @@ class RevisionError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What to explain: SPECs as from the folder `cwd`, on the targets of these names, each given `timeout` seconds;
-    `dims` are the sizes of annotations, as the command line has them."""
+    `dims` are the sizes of annotations, and `mesh` the devices, as the command line has them."""
 
     specs: tuple[str, ...]
     targets: tuple[str, ...]
     timeout: float
     cwd: Path
     dims: tuple[str, ...] = ()
+    mesh: str = ""
 
 
 def commit_of(revision: str, cwd: Path) -> str:
@@ -82,6 +83,7 @@ def _explain(asked: Asked, cwd: Path, environment: Mapping[str, str], specs: Seq
     specs = [_where_it_is(spec, cwd) for spec in specs]
     command = [*alone.command("fusionlint", "explain", "--output-format", "json", f"--timeout={asked.timeout}")]
     command += [*(f"--target={name}" for name in asked.targets), *(f"--dim={dim}" for dim in asked.dims)]
+    command += [f"--mesh={asked.mesh}"] if asked.mesh else []
     command += ["--", *specs]
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     try:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry
 from fusionlint.compiling.attached import chosen
 from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_dump, is_path
-from fusionlint.compiling.entry import NO_DIMS, Dims, Entry, EntryError, parse_spec
+from fusionlint.compiling.entry import NO_DIMS, NO_MESH, Axes, Dims, Entry, EntryError, check_axes, parse_spec
 from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.jobs import TIMEOUT
 from fusionlint.compiling.targets import ATTACHED, Target
@@ -45,10 +45,11 @@ def targets_of(specs: Sequence[str], names: Sequence[str], elsewhere: bool = Fal
     return chosen(names, {} if elsewhere else None)
 
 
-def tasks(specs: Sequence[str], targets: Sequence[Target], dims: Dims = NO_DIMS) -> list[Task]:
+def tasks(specs: Sequence[str], targets: Sequence[Target], dims: Dims = NO_DIMS, mesh: Axes = NO_MESH) -> list[Task]:
     """What is to be done, in the order of `specs`, then of `targets`: a path that is there is a dump or a program,
-    anything else names a function. `dims` are the sizes for the annotations of functions without arguments."""
-    return [task for spec in specs for task in _tasks(spec, targets, dims)]
+    anything else names a function. `dims` are the sizes for the annotations of functions without arguments, `mesh` the
+    devices that functions run on."""
+    return [task for spec in specs for task in _tasks(spec, targets, dims, mesh)]
 
 
 def check_used(dims: Dims, todo: Sequence[Task]) -> None:
@@ -57,13 +58,13 @@ def check_used(dims: Dims, todo: Sequence[Task]) -> None:
         raise EntryError("--dim is for the annotations of a SPEC without arguments, and here every one has its own")
 
 
-def _tasks(spec: str, targets: Sequence[Target], dims: Dims) -> Sequence[Task]:
+def _tasks(spec: str, targets: Sequence[Target], dims: Dims, mesh: Axes) -> Sequence[Task]:
     path = Path(spec)
     try:
         if is_dump(spec):
             return dumps(path)
         program = Job(program_entry(spec), "program", program=path.read_bytes()) if is_path(spec) else None
-        job = program or _job(parse_spec(spec), dims)
+        job = program or _job(parse_spec(spec), dims, mesh)
     except (EntryError, CompileError, OSError) as error:
         return [Failure(spec, "", _functions(path) or str(error))]
     return [(job, target) for target in targets]
@@ -82,8 +83,9 @@ def _functions(path: Path) -> str:
     return f"{path} names no function; it has {has}: write {path}:{names[0]}" if names else ""
 
 
-def _job(entry: Entry, dims: Dims) -> Job:
-    return Job(entry, dims=dims if entry.args is None else NO_DIMS)
+def _job(entry: Entry, dims: Dims, mesh: Axes) -> Job:
+    check_axes(entry, mesh)
+    return Job(entry, dims=dims if entry.args is None else NO_DIMS, mesh=mesh)
 
 
 def explain_all(

@@ -440,10 +440,14 @@ second(jnp.arange(4))
 """
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python knows the lines of code, and no columns")
-def test_two_lambdas_on_a_line_are_two_functions(tmp_path: Path) -> None:
+def test_two_lambdas_on_a_line_are_two_functions_where_python_knows_their_columns(tmp_path: Path) -> None:
     (tmp_path / "lambdas.py").write_text(LAMBDAS)
-    first, second = run_script(str(tmp_path / "lambdas.py")).recording.functions
+    found = run_script(str(tmp_path / "lambdas.py")).recording.functions
+    if sys.version_info < (3, 11):
+        (both,) = found
+        assert [one.arguments[0].shape for one in both.compilations] == [(3,), (3,), (4,)]
+        return
+    first, second = found
     assert [one.why for one in first.compilations] == [()]
     assert [one.why for one in second.compilations] == [(), ("x: i32[3] -> i32[4]",)]
     row = LAMBDAS.splitlines()[3]
@@ -492,7 +496,8 @@ def test_placement_settings_and_programs_compiled_ahead_of_time_are_told(tmp_pat
     assert "over d=4" in spread.compilations[1].arguments[0].sharding
     assert set(spread.largest.programs) == set(PLATFORMS)
     assert spread.largest.arguments[0].shape == (64,)
-    assert "4 devices" in alone.largest.failures["cuda"]
+    assert alone.largest.devices == 4
+    assert set(alone.largest.programs) == set(PLATFORMS)
 
 
 SEES = """\

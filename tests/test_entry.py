@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from fusionlint.compiling.artifacts import Job, read_job, write_job
-from fusionlint.compiling.entry import Array, Entry, EntryError, Group, Key, Static, parse_dims, parse_spec
+from fusionlint.compiling.entry import Array, Entry, EntryError, Group, Key, Static, parse_dims, parse_mesh, parse_spec
 
 F4 = Array("float32", (4,))
 
@@ -75,6 +75,32 @@ def test_arrays_by_xlas_or_numpys_names_and_keys(text: str, expected: object) ->
     assert arguments(text) == (expected,)
 
 
+@pytest.mark.parametrize(
+    ("text", "shape", "spread"),
+    [
+        ("f32[8@data,128]", (8, 128), (("data",), ())),
+        ("f32[8, 128@model]", (8, 128), ((), ("model",))),
+        ("f32[8@(x,y)]", (8,), (("x", "y"),)),
+        ("f32[8@()]", (8,), ()),
+    ],
+)
+def test_arrays_are_spread_over_axes_as_jax_typeof_shows_it(
+    text: str, shape: tuple[int, ...], spread: tuple[tuple[str, ...], ...]
+) -> None:
+    assert arguments(text) == (Array("float32", shape, spread=spread),)
+    assert arguments(text.replace("f32", "key")) == (Key(shape, spread),)
+
+
+def test_an_entry_knows_the_axes_of_all_its_arrays() -> None:
+    assert parse_spec("m:f({w: f32[8@a]}, [key[4@(b,c)]], x=f32[2@d], n=3)").axes == {"a", "b", "c", "d"}
+    assert parse_spec("m:f(f32[8])").axes == parse_spec("m:f").axes == set()
+
+
+def test_a_mesh_is_read_in_the_order_of_its_axes() -> None:
+    assert [*parse_mesh("data=4, model=2").items()] == [("data", 4), ("model", 2)]
+    assert parse_mesh("") == {}
+
+
 def test_only_arrays_are_of_weak_type() -> None:
     for text in ("~key[2]", "~key[]"):
         assert "`~` stands before an array of weak type: ~f32[]" in error(f"m:f({text})")
@@ -118,6 +144,8 @@ def test_arguments_may_have_names() -> None:
         ("m:f(f32[8], f32[a])", 17, "a", "a shape is whole numbers, as in f32[8,128]"),
         ("m:f(f32[-1])", 9, "-1", "a shape is whole numbers"),
         ("m:f(f32[True])", 9, "True", "a shape is whole numbers"),
+        ("m:f(f32[8@2])", 9, "8@2", "or f32[8@data,128] over a mesh"),
+        ("m:f(f32[8@(a,2)])", 9, "8@(a,2)", "a shape is whole numbers"),
         ("m:f(f32)", 5, "f32", "`f32` needs a shape: f32[8,128], or f32[] for a scalar"),
         ("m:f(adam)", 5, "adam", 'write "adam" for a string'),
         ("m:f(-f32[3])", 5, "-f32[3]", "neither an array"),

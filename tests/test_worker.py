@@ -550,7 +550,7 @@ def test_what_runs_on_several_devices_is_not_sent_to_another_target(tmp_path: Pa
     )
     (found,) = compile_many([parse_spec("spread:f(f32[8])")], get(target))
     assert isinstance(found, CompileError)
-    assert "it runs on several devices at once, and is compiled for one: do without the mesh" in str(found)
+    assert "it runs on several devices at once: say the axes of its mesh, as in --mesh data=4" in str(found)
     assert "--target" not in str(found)
 
 

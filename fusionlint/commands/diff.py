@@ -28,6 +28,7 @@ from fusionlint.config import ConfigError
 @click.option("--all", "everything", is_flag=True, help="Also what did not change, and all barriers.")
 @options.timeout
 @options.dims
+@options.mesh
 def diff(
     before: str,
     after: str,
@@ -39,6 +40,7 @@ def diff(
     everything: bool,
     timeout: float,
     dims: Sequence[str],
+    mesh: str,
 ) -> None:
     """Compare what was compiled: which functions gained or lost launches, bytes, microseconds and compilations, and
     which barriers came and went.
@@ -63,7 +65,7 @@ def diff(
             compiles = any(one.report is None for one in both)
             targets = targets_here(targets_of(both, split(target))) if compiles else []
             on = tuple(one.name for one in targets) if compiles else tuple(split(target))
-            asked = Asked(wanted, on, timeout, Path.cwd(), tuple(dims))
+            asked = Asked(wanted, on, timeout, Path.cwd(), tuple(dims), mesh)
             progress = Progress(sum(one.is_code for one in both), sys.stderr)
             progress.show()
             found = sides(both, asked, lambda recording: told(recording, targets, timeout), progress.done)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     help="Take the arguments of a SPEC without any from what `run --record` wrote.",
 )
 @options.dims
+@options.mesh
 def explain(
     specs: Sequence[str],
     target: Sequence[str],
@@ -47,6 +48,7 @@ def explain(
     verbose: bool,
     recorded: Path | None,
     dims: Sequence[str],
+    mesh: str,
 ) -> None:
     """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
 
@@ -65,7 +67,7 @@ def explain(
     end_workers_with_us()
     reports: list[Report] = []
     failures: list[Failure] = []
-    for result in _explained(specs, split(target), executor, timeout, recorded, dims):
+    for result in _explained(specs, split(target), executor, timeout, recorded, dims, mesh):
         if isinstance(result, Failure):
             failures.append(result)
             click.echo(f"fusionlint: {result.message}", err=True)
@@ -95,9 +97,10 @@ def _explained(
     timeout: float,
     recorded: Path | None,
     dims: Sequence[str],
+    mesh: str,
 ) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
-    from fusionlint.compiling.entry import EntryError, parse_dims
+    from fusionlint.compiling.entry import EntryError, parse_dims, parse_mesh
     from fusionlint.compiling.executing import ExecutorError, executor_at
     from fusionlint.compiling.targets import TargetError
     from fusionlint.recorded import tasks_recorded
@@ -113,7 +116,7 @@ def _explained(
                 targets = targets_of(specs, wanted, elsewhere=bool(address))
                 executor = stack.enter_context(executor_at(address)) if address else None
                 recording, sizes = read_recording(recorded) if recorded else Recording(), parse_dims(dims)
-                todo = tasks_recorded(specs, targets, recording, sizes)
+                todo = tasks_recorded(specs, targets, recording, sizes, parse_mesh(mesh))
                 check_used(sizes, todo)
             except (TargetError, ExecutorError, RecordingError, EntryError) as error:
                 raise ConfigError(str(error)) from None

@@ -40,6 +40,13 @@ dims = click.option(
     help="The size of a dim in jaxtyping annotations, for a SPEC without arguments; repeatable.",
 )
 
+mesh = click.option(
+    "--mesh",
+    default="",
+    metavar="AXIS=SIZE[,AXIS=SIZE]",
+    help="The devices that a SPEC's function runs on at once, by the axes of their mesh: data=4,model=2.",
+)
+
 
 def compiled_for(what: str) -> str:
     """The help of a `--target` that has a default."""

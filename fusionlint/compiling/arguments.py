@@ -21,18 +21,31 @@ from fusionlint.compiling.loading import Function, module
 from fusionlint.compiling.values import has_array, is_array, random_array, value_of
 
 
-def abstract(entry: Entry, function: Function, sharding: Any = None, dims: Dims = NO_DIMS) -> Arguments:
-    """The entry's arguments with a jax.ShapeDtypeStruct, placed by `sharding`, for every array. Where the SPEC has
-    none they are found beside the function, with the sizes `dims` for its annotations. Raises EntryError."""
-    import jax
+def abstract(
+    entry: Entry, function: Function, sharding: Any = None, dims: Dims = NO_DIMS, mesh: Any = None
+) -> Arguments:
+    """The entry's arguments with a jax.ShapeDtypeStruct for every array: placed by `sharding`, or, where there is a
+    `mesh`, as they say themselves. Where the SPEC has none they are found beside the function, with the sizes `dims`
+    for its annotations. Raises EntryError."""
 
     def leaf(value: Any) -> Any:
-        if not is_array(value):
-            return value
-        weak = bool(getattr(value, "weak_type", False))
-        return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding, weak_type=weak)
+        return shaped(value, spread_by(value) if mesh is not None else sharding) if is_array(value) else value
 
-    return libraries.mapped(leaf, _given(entry, function, dims))  # type: ignore[no-any-return]
+    return libraries.mapped(leaf, _given(entry, function, dims, mesh))  # type: ignore[no-any-return]
+
+
+def shaped(array: Any, sharding: Any = None) -> Any:
+    """The jax.ShapeDtypeStruct of an array, or of another one, with that sharding."""
+    import jax
+
+    weak = bool(getattr(array, "weak_type", False))
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding, weak_type=weak)
+
+
+def spread_by(array: Any) -> Any:
+    """The sharding of an array that is placed on several devices; None of any other."""
+    sharding = getattr(array, "sharding", None)
+    return sharding if len(getattr(sharding, "device_set", ())) > 1 else None
 
 
 def concrete(entry: Entry, function: Function) -> Arguments:
@@ -45,7 +58,7 @@ def concrete(entry: Entry, function: Function) -> Arguments:
     def leaf(value: Any) -> Any:
         return random_array(value, random) if isinstance(value, jax.ShapeDtypeStruct) else value
 
-    return libraries.mapped(leaf, _given(entry, function, NO_DIMS))  # type: ignore[no-any-return]
+    return libraries.mapped(leaf, _given(entry, function))  # type: ignore[no-any-return]
 
 
 def traced(function: Function, arguments: Arguments) -> Any:
@@ -141,13 +154,16 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-def _given(entry: Entry, function: Function, dims: Dims) -> Arguments:
+def _given(entry: Entry, function: Function, dims: Dims = NO_DIMS, mesh: Any = None) -> Arguments:
     """The arguments with a ShapeDtypeStruct where the SPEC or an annotation gives a shape, checked against the
-    function's signature."""
+    function's signature. Of a SPEC that spreads one of its arrays over a mesh, each device has all of the others; one
+    that spreads none leaves it to the function."""
     if entry.args is None:
         given = found.found(function, _named(entry, function), dims)
     else:
-        given = tuple(map(value_of, entry.args)), {name: value_of(argument) for name, argument in entry.kwargs}
+        on = mesh if entry.axes else None
+        by_name = {name: value_of(argument, on) for name, argument in entry.kwargs}
+        given = tuple(value_of(argument, on) for argument in entry.args), by_name
     found.check(function, entry.function, given)
     return given
 

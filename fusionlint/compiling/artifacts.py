@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fusionlint.compiling.entry import Dims, Entry, parse_spec
+from fusionlint.compiling.entry import Axes, Dims, Entry, parse_spec
 
 
 class CompileError(Exception):
@@ -45,7 +45,8 @@ class Job:
     the path `entry` names; "count" calls it and counts compilations and dispatches, after a first call
     that does not count if `warmup`; "agree" runs `entry` and `other` on `entry`'s arguments and compares the outputs,
     element by element or, `in_distribution`, by mean and spread. `dims` are the sizes for the annotations of an entry
-    to compile that has no arguments. `x64` has jax compute with 64 bits, or not; None leaves it to the user's code and
+    to compile that has no arguments; `mesh` are the axes of the devices that it runs on, with their sizes, {} for one
+    device. `x64` has jax compute with 64 bits, or not; None leaves it to the user's code and
     environment.
     """
 
@@ -56,6 +57,7 @@ class Job:
     in_distribution: bool = False
     program: bytes = b""
     dims: Dims = field(default_factory=dict)
+    mesh: Axes = field(default_factory=dict)
     x64: bool | None = None
 
 
@@ -121,7 +123,7 @@ def write_job(job: Job) -> dict[str, Any]:
     flags = {"warmup": job.warmup, "in_distribution": job.in_distribution}
     program = base64.b64encode(job.program).decode()
     fields = {"entry": job.entry.text, "kind": job.kind, "other": other, "program": program, **flags}
-    return fields | {"dims": dict(job.dims), "x64": job.x64}
+    return fields | {"dims": dict(job.dims), "mesh": dict(job.mesh), "x64": job.x64}
 
 
 def read_job(fields: dict[str, Any]) -> Job:
@@ -131,7 +133,8 @@ def read_job(fields: dict[str, Any]) -> Job:
     other = other and parse_spec(other)
     program = base64.b64decode(fields["program"])
     dims = {name: tuple(sizes) for name, sizes in fields["dims"].items()}
-    return Job(entry, kind, other, fields["warmup"], fields["in_distribution"], program, dims, fields["x64"])
+    flags = fields["warmup"], fields["in_distribution"]
+    return Job(entry, kind, other, *flags, program, dims, fields["mesh"], fields["x64"])
 
 
 def program_entry(path: str) -> Entry:

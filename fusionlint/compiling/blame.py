@@ -60,8 +60,8 @@ _CALLBACK = (
     "a callback (jax.debug.print, pure_callback) needs the GPU itself; take it out to compile for one that is not there"
 )
 _ON_SEVERAL = (
-    "it runs on several devices at once, and is compiled for one: do without the mesh, the shardings or pmap, or name "
-    "the function that one device runs, with its shapes"
+    "it runs on several devices at once: say the axes of its mesh, as in --mesh data=4, and in the SPEC which arrays "
+    "are spread over them, as in f32[8@data,128]"
 )
 # What is raised -> what to do about it; the first that fits is said.
 _REMEDIES = {
@@ -73,6 +73,7 @@ _REMEDIES = {
     "do without, or name --target cpu",
     r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
     "name --target cpu",
+    r"total_device_count % num_participants": "a TPU's slices have 4, 8, 16, 32, ... devices: take as many",
     r"which is not a valid JAX type": "a program returns arrays alone: leave the others out, as equinox.filter_jit "
     "does where it is what jits",
     r"as an abstract array": "jax.jit takes arrays alone: name the others in its static_argnames, or leave them out, "

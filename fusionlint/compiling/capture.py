@@ -179,19 +179,12 @@ def backend() -> str:
 
 def program_of(lowering: Lowering, platform: str) -> bytes | str:
     """The StableHLO of what jax lowered, for `platform`; a line of text instead says why there is none."""
-    if lowering.devices > 1:
-        return spread(lowering.devices)
     try:
         return bytecode(lowering.again(platform).stablehlo())
     # What an operation has no rule for, a library's own primitive, a callback that needs its device: each raises its
     # own kind, and costs this program alone.
     except Exception as error:  # noqa: BLE001
         return not_lowered(error, platform)
-
-
-def spread(devices: int) -> str:
-    """Why there is no program to explain of one that runs on several devices."""
-    return f"it runs on {devices} devices at once, and what is not there is compiled for as one device"
 
 
 def not_lowered(error: Exception, platform: str) -> str:

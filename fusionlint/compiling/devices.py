@@ -1,30 +1,94 @@
-"""Target -> where jax is to place arrays: on the device itself, or on the description of one. Runs in a worker.
+"""Target -> where jax is to place arrays: on the devices themselves, or on the description of some. Runs in a worker.
 
 Private names of jax stand here and in running.py alone, each with a test that fails loudly when jax changes it.
 """
 
 from __future__ import annotations
 
+import math
+import os
+from collections.abc import Iterator
 from typing import Any
 
+from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.targets import Target
+
+_A_HOST = 8  # GPUs of one machine, as in every system of NVIDIA's that has several
 
 
 def device(target: Target) -> Any:
     """A sharding that places arrays on one device of the target, present or not."""
     import jax
+
+    if target.platform == "cuda" and not target.attached:
+        allow_callbacks()
+    return jax.sharding.SingleDeviceSharding(_devices(target, 1)[0])
+
+
+def devices(target: Target, count: int) -> Any:
+    """A sharding that gives each of `count` devices of the target, present or not, all of an array: where a program
+    runs, whatever it says of its own arrays. Raises EntryError where there are not so many."""
+    import jax
+    import numpy as np
+
+    found = _devices(target, count)
+    if len(found) < count:
+        raise EntryError(f"runs on {count} devices, and {target.name} has {len(found)}")
+    if count == 1:
+        return jax.sharding.SingleDeviceSharding(found[0])
+    mesh = jax.sharding.Mesh(np.array(found[:count]), ("devices",))
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+
+
+def are_here(target: Target, count: int) -> bool:
+    """Whether this machine has so many devices of the target, and they are what it stands for."""
+    import jax
+
+    return target.attached and len(jax.devices(target.platform)) >= count
+
+
+def make_cpus(count: int) -> None:
+    """Let this process have so many CPU devices; only before jax has asked for one."""
+    kept = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(f"{_CPUS}=")]
+    os.environ["XLA_FLAGS"] = " ".join([*kept, f"{_CPUS}={count}"])
+
+
+_CPUS = "--xla_force_host_platform_device_count"
+
+
+def _devices(target: Target, count: int) -> list[Any]:
+    """Those of this machine where they are enough; of what is not there the smallest system that has `count`, or the
+    largest."""
+    import jax
     from jax.experimental import topologies
 
-    if target.attached:
-        devices = jax.devices(target.platform)
-    elif target.platform == "cpu":
-        devices = jax.devices("cpu")
-    elif target.platform == "cuda":
-        allow_callbacks()
-        devices = topologies.get_topology_desc(platform="cuda", target_config=target.device, topology="1x1x1").devices
-    else:
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=target.device).devices
-    return jax.sharding.SingleDeviceSharding(devices[0])
+    here = list(jax.devices(target.platform)) if target.attached or target.platform == "cpu" else []
+    if len(here) >= count or not target.device:
+        return here
+    if target.platform == "cuda":
+        hosts = f"1x{count // _A_HOST}x{_A_HOST}" if count % _A_HOST == 0 else f"1x1x{count}"
+        found = topologies.get_topology_desc(platform="cuda", target_config=target.device, topology=hosts)
+        return list(found.devices)
+    slices: list[list[Any]] = []
+    for name in _slices(target.device):
+        slices.append(list(topologies.get_topology_desc(platform="tpu", topology_name=name).devices))
+        if len(slices[-1]) >= count:
+            break
+    return slices[-1]
+
+
+def _slices(topology: str) -> Iterator[str]:
+    """The topology and larger ones, each twice the one before: v5e:2x2, v5e:2x4, v5e:4x4, ..., to 256 chips."""
+    name, _, shape = topology.partition(":")
+    sides = [int(side) for side in shape.split("x")]
+    while math.prod(sides) <= _LARGEST_SLICE:
+        yield f"{name}:{'x'.join(map(str, sides))}"
+        # The last of the shortest, so that sides stand in order.
+        shortest = max(number for number, side in enumerate(sides) if side == min(sides))
+        sides[shortest] *= 2
+
+
+_LARGEST_SLICE = 256  # chips: all of a v5e or v6e pod
 
 
 class _NoDevice:

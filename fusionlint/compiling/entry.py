@@ -3,6 +3,7 @@
     package.module:function      path/file.py:function      ...:Class.method      ...:instance.method
     arguments:  f32[8,128]  bf16[4]  i32[]  pred[]  float32[3]     arrays, by XLA's or numpy's names
                 ~f32[]                                             of weak type, as a Python number that is an input
+                f32[8@data,128]  f32[8@(x,y)]                      spread over axes of a mesh, as jax.typeof shows it
                 key  key[8]                                        typed PRNG keys
                 (f32[4], f32[4])  [..]  {w: f32[2,2], b: f32[2]}   pytrees
                 3  1e-3  "adam"  None  True                        Python literals: static values
@@ -15,14 +16,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 Dims: TypeAlias = Mapping[str, "tuple[int, ...]"]  # sizes for the dims of annotations: one, but for `*rest` and `...`
 NO_DIMS: Dims = MappingProxyType({})
+Axes: TypeAlias = Mapping[str, int]  # of a mesh of devices, in their order
+NO_MESH: Axes = MappingProxyType({})
+Spread: TypeAlias = "tuple[tuple[str, ...], ...]"  # of each dimension the axes that it is spread over; () over none
 
 
 class EntryError(Exception):
@@ -41,6 +46,7 @@ class Array:
     dtype: str
     shape: tuple[int, ...]
     weak: bool = False
+    spread: Spread = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Key:
     """A typed PRNG key argument, or an array of them."""
 
     shape: tuple[int, ...]
+    spread: Spread = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,12 @@ class Entry:
     def name(self) -> str:
         """As messages say it: module:function, or the path of a program that has no function."""
         return f"{self.module}:{self.function}" if self.function else self.module
+
+    @property
+    def axes(self) -> frozenset[str]:
+        """Those of a mesh that its arrays are spread over."""
+        every = (*(self.args or ()), *(argument for _, argument in self.kwargs))
+        return frozenset(axis for argument in every for axis in _axes_of(argument))
 
     @property
     def is_file(self) -> bool:
@@ -149,6 +162,34 @@ def parse_dims(texts: Iterable[str]) -> Dims:
     return dims
 
 
+def parse_mesh(text: str) -> Axes:
+    """Read `data=4,model=2`; "" is no mesh. Raises EntryError."""
+    axes: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, size = (piece.strip() for piece in part.partition("="))
+        if not (name.isidentifier() and size.isdecimal() and int(size)) or name in axes:
+            raise EntryError(
+                f"cannot read the mesh `{text}`: write data=4,model=2, each axis with its number of devices"
+            )
+        axes[name] = int(size)
+    return axes
+
+
+def check_axes(entry: Entry, mesh: Axes) -> None:
+    """Raises EntryError where an array is spread over an axis that the mesh does not have."""
+    for axis in sorted(entry.axes - set(mesh)):
+        has = f"the mesh has {', '.join(mesh)}" if mesh else f"say how many devices it has: --mesh {axis}=4"
+        raise EntryError(f"{entry.name} has an array spread over `{axis}`: {has}")
+
+
+def _axes_of(argument: Argument) -> Iterator[str]:
+    match argument:
+        case Array(spread=spread) | Key(spread=spread):
+            yield from chain.from_iterable(spread)
+        case Group(parts=parts):
+            yield from chain.from_iterable(map(_axes_of, parts))
+
+
 def _sizes(sizes: Sequence[int]) -> str:
     return ",".join(map(str, sizes))
 
@@ -168,6 +209,19 @@ def _why_no_spec(text: str) -> str:
     if "/" in module or "\\" in module:
         return f"`{module}` is not a Python file: write path/file.py:{function or 'function'}"
     return f"cannot read `{text}`: write package.module:function, or package.module:function(f32[8,128], n=8)"
+
+
+def _dim(node: ast.expr) -> tuple[int, tuple[str, ...]] | None:
+    """A size and the axes of a mesh that it is spread over: 8, 8@data, 8@(x,y); None of anything else."""
+    match node:
+        case ast.Constant(value=int(size)) if type(size) is int:
+            return size, ()
+        case ast.BinOp(left=ast.Constant(value=int(size)), op=ast.MatMult(), right=ast.Name(id=axis)):
+            return size, (axis,)
+        case ast.BinOp(left=ast.Constant(value=int(size)), op=ast.MatMult(), right=ast.Tuple(elts=parts)):
+            axes = tuple(part.id for part in parts if isinstance(part, ast.Name))
+            return (size, axes) if len(axes) == len(parts) else None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +259,9 @@ class _Reader:
             case ast.Name(id="key"):
                 return Key(())
             case ast.Subscript(value=ast.Name(id=name)):
-                return self.array(node, name, self.shape(node.slice))
+                return self.array(node, name, *self.shape(node.slice))
             case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
-                return self.array(node, name, ())
+                return self.array(node, name, (), ())
             case ast.UnaryOp(op=ast.Invert(), operand=ast.Subscript() | ast.Call() as operand):
                 return self.weak(node, operand)
             case ast.Tuple(elts=parts):
@@ -222,14 +276,14 @@ class _Reader:
                 raise self.refused(node, f'`{name}` is no value: write "{name}" for a string, f32[8,128] for an array')
         return Static(self.literal(node))
 
-    def array(self, node: ast.expr, name: str, shape: tuple[int, ...]) -> Array | Key:
+    def array(self, node: ast.expr, name: str, shape: tuple[int, ...], spread: Spread) -> Array | Key:
         if name == "key":
-            return Key(shape)
+            return Key(shape, spread)
         if name not in DTYPES:
             raise self.refused(node, f"`{name}` is no dtype: write f32, bf16, s32, u32, pred, ... or numpy's names")
         if prod(shape) > _MOST_ELEMENTS:
             raise self.refused(node, "no array has so many elements")
-        return Array(DTYPES[name], shape)
+        return Array(DTYPES[name], shape, spread=spread)
 
     def weak(self, node: ast.expr, operand: ast.expr) -> Array:
         array = self.argument(operand)
@@ -237,12 +291,14 @@ class _Reader:
             raise self.refused(node, "`~` stands before an array of weak type: ~f32[]")
         return replace(array, weak=True)
 
-    def shape(self, node: ast.expr) -> tuple[int, ...]:
-        dims = node.elts if isinstance(node, ast.Tuple) else [node]
-        sizes = tuple(dim.value for dim in dims if isinstance(dim, ast.Constant) and type(dim.value) is int)
-        if len(sizes) != len(dims):
-            raise self.refused(node, "a shape is whole numbers, as in f32[8,128]")
-        return sizes
+    def shape(self, node: ast.expr) -> tuple[tuple[int, ...], Spread]:
+        """The sizes, and over which axes of a mesh each is spread; () where none is."""
+        dims = [*map(_dim, node.elts if isinstance(node, ast.Tuple) else [node])]
+        found = [dim for dim in dims if dim is not None]
+        if len(found) != len(dims):
+            raise self.refused(node, "a shape is whole numbers, as in f32[8,128], or f32[8@data,128] over a mesh")
+        spread = tuple(axes for _, axes in found)
+        return tuple(size for size, _ in found), spread if any(spread) else ()
 
     def group(
         self,

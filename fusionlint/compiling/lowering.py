@@ -13,7 +13,7 @@ from typing import Any
 
 from fusionlint.compiling import arguments, libraries
 from fusionlint.compiling.calls import Call, call_of
-from fusionlint.compiling.capture import function_of, not_lowered, spread
+from fusionlint.compiling.capture import function_of, not_lowered
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
 from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError
 from fusionlint.compiling.found import check, found, named_as
@@ -29,7 +29,6 @@ class _Traced:
 
     stage: Any
     call: Call | None = None
-    devices: int = 1  # of the arrays that were given
 
 
 def is_compiled(function: Any) -> bool:
@@ -98,42 +97,27 @@ def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims:
     return _Traced(
         arguments.traced(function, (by_place, by_name)),
         call_of(function, by_place, by_name, static, names),
-        max((len(one) for leaf in jax.tree.leaves((args, kwargs)) if (one := _placed(leaf))), default=1),
     )
 
 
 def _leaf(value: Any) -> Any:
-    """An abstract array for an array or the text of one; any other value is itself."""
-    import jax
-
+    """An abstract array for an array or the text of one, spread over devices as that is; any other value is itself."""
     if isinstance(value, str):
         return value_of_text(value)
-    if not is_array(value):
-        return value
-    return jax.ShapeDtypeStruct(value.shape, value.dtype, weak_type=bool(getattr(value, "weak_type", False)))
-
-
-def _placed(leaf: Any) -> Any:
-    """The devices of an array."""
-    return getattr(getattr(leaf, "sharding", None), "device_set", ())
+    return arguments.shaped(value, arguments.spread_by(value)) if is_array(value) else value
 
 
 def _program(traced: _Traced, platform: str) -> bytes | str:
-    if traced.devices > 1:
-        return spread(traced.devices)
     lowered_as = platforms_of(traced.stage)
     if lowered_as and platform not in lowered_as:
         return f"it is lowered for {', '.join(lowered_as)} already: give the function, or its `trace(...)`"
     try:
         is_lowered = hasattr(traced.stage, "compiler_ir")
         lowered = traced.stage if is_lowered else traced.stage.lower(lowering_platforms=(platform,))
-        module = lowered.compiler_ir("stablehlo")
+        return bytecode(lowered.compiler_ir("stablehlo"))
     # As in a recording: what a primitive has no rule for, and the like, each raises its own kind.
     except Exception as error:  # noqa: BLE001
         return not_lowered(error, platform)
-    attributes = module.operation.attributes
-    devices = attributes["mhlo.num_partitions"].value if "mhlo.num_partitions" in attributes else 1
-    return spread(devices) if devices > 1 else bytecode(module)
 
 
 def _function(traced: _Traced) -> RecordedFunction:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from fusionlint.compiling.entry import EntryError
+
+_COUNTS = ("mhlo.num_partitions", "mhlo.num_replicas")
+_SHARDY = "jax_use_shardy_partitioner"
+# By which jax would say a program's own shardings after the compilation: they are the placeholder's.
+_MESHES = {"intermediate_shardings": (), "context_mesh": None}
 
 _BYTECODE = b"ML\xefR"
 _KINDS = {"i": "int", "ui": "uint", "f": "float", "bf": "bfloat"}
 
 
-def lower(data: bytes, sharding: Any, name: str) -> Any:
-    """A jax.stages.Lowered of the program `data`, for one device of `sharding`. Raises EntryError, which calls it
-    `name`, for what is no program that can be compiled.
+def lower(data: bytes, place: Callable[[int], Any], name: str) -> Any:
+    """A jax.stages.Lowered of the program `data`, for as many devices as it is written for: `place` gives a sharding
+    over so many. Raises EntryError, which calls it `name`, for what is no program that can be compiled, or needs more
+    devices than there are.
 
     jax has no public way to compile a module that it did not lower itself. So a function of the same signature is
     lowered, and the program put in its place.
@@ -23,16 +32,49 @@ def lower(data: bytes, sharding: Any, name: str) -> Any:
     try:
         module = _module(data)
         inputs, outputs = _signature(module)
+        devices = devices_of(module)
+        sharding = place(devices)
     except EntryError as error:
         raise EntryError(f"{name} {error}") from None
-    given = [jax.ShapeDtypeStruct(*one, sharding=sharding) for one in inputs]
+    given = [jax.ShapeDtypeStruct(*one) for one in inputs]
 
     def placeholder(*_: Any) -> Any:
+        # Says where the program runs, and nothing of how its own inputs and outputs are placed: jax compares those with
+        # what the compiler made of them.
+        jax.lax.with_sharding_constraint(jax.numpy.zeros(()), sharding)
         return [jax.numpy.zeros(*one) for one in outputs]
 
-    lowered = jax.jit(placeholder, keep_unused=True, out_shardings=sharding).lower(*given)
-    lowered._lowering._hlo = module  # noqa: SLF001
+    if devices > 1 and _SHARDY in jax.config.values:
+        # By which of its two partitioners jax meant the program: it is written in the words of one.
+        jax.config.update(_SHARDY, any(one.operation.name == "sdy.mesh" for one in module.body.operations))
+    with _on(sharding):
+        lowered = jax.jit(placeholder, keep_unused=True).lower(*given)
+    lowering = lowered._lowering  # noqa: SLF001
+    lowering._hlo = module  # noqa: SLF001
+    lowering.compile_args.update({name: none for name, none in _MESHES.items() if name in lowering.compile_args})
     return lowered
+
+
+def _on(sharding: Any) -> AbstractContextManager[object]:
+    """Inside, no mesh that the user's code has set is in the way of this sharding's."""
+    import jax
+
+    is_spread = isinstance(sharding, jax.sharding.NamedSharding) and hasattr(jax, "set_mesh")
+    return jax.set_mesh(sharding.mesh) if is_spread else nullcontext()
+
+
+def devices_of(module: Any) -> int:
+    """How many devices a program is written for."""
+    attributes = module.operation.attributes
+    return math.prod(attributes[name].value for name in _COUNTS if name in attributes)
+
+
+def devices_needed(data: bytes) -> int:
+    """As `devices_of`, of a program's bytes; 1 of what is no program, which `lower` says."""
+    try:
+        return devices_of(_module(data))
+    except EntryError:
+        return 1
 
 
 def name_of(lowered: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Static, parse_argument
+from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Spread, Static, parse_argument
 
 WIDEST = 60  # characters of a value, said to people
 _SHAPED = re.compile(r"\s*~?\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
@@ -31,16 +31,18 @@ def has_array(value: Any) -> bool:
     return any(map(is_array, jax.tree.leaves(value)))
 
 
-def value_of(argument: Argument) -> Any:
-    """What a SPEC's argument stands for, with a jax.ShapeDtypeStruct for every array. Raises EntryError."""
+def value_of(argument: Argument, mesh: Any = None) -> Any:
+    """What a SPEC's argument stands for, with a jax.ShapeDtypeStruct for every array, placed on `mesh` as the SPEC says
+    where there is one. Raises EntryError."""
     match argument:
         case Static(value=value):
             return value
         case Group(kind="dict", parts=parts, names=names):
-            return dict(zip(names, map(value_of, parts), strict=True))
+            return dict(zip(names, (value_of(part, mesh) for part in parts), strict=True))
         case Group(kind=kind, parts=parts):
-            return tuple(map(value_of, parts)) if kind == "tuple" else list(map(value_of, parts))
-    return _struct(argument)
+            values = [value_of(part, mesh) for part in parts]
+            return tuple(values) if kind == "tuple" else values
+    return _struct(argument, mesh)
 
 
 def value_of_text(text: str) -> Any:
@@ -53,6 +55,13 @@ def value_of_text(text: str) -> Any:
             raise
         return text
     return value if has_array(value) else text
+
+
+def spread_over(mesh: Any, spread: Spread) -> Any:
+    """The sharding of an array on `mesh`, whose dimensions are spread over those axes; whole on each device if ()."""
+    import jax
+
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*(axes or None for axes in spread)))
 
 
 def default_dtypes() -> tuple[str, ...]:
@@ -95,13 +104,19 @@ def show(value: Any) -> str:
     return repr(value)
 
 
-def _struct(argument: Array | Key) -> Any:
+def _struct(argument: Array | Key, mesh: Any) -> Any:
     import jax
 
+    if argument.spread and mesh is None:
+        raise EntryError(
+            "an array can be spread over axes in a SPEC, with --mesh; elsewhere give a jax.ShapeDtypeStruct with its "
+            "sharding"
+        )
+    placed = {} if mesh is None else {"sharding": spread_over(mesh, argument.spread)}
     if isinstance(argument, Key):
-        return jax.ShapeDtypeStruct(argument.shape, jax.eval_shape(jax.random.key, 0).dtype)
+        return jax.ShapeDtypeStruct(argument.shape, jax.eval_shape(jax.random.key, 0).dtype, **placed)
     dtype = jax.numpy.dtype(argument.dtype)
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
         short = jax.dtypes.canonicalize_dtype(dtype)
         raise EntryError(f"{show(argument)}: jax runs in 32 bits; write {short}, or set JAX_ENABLE_X64=1")
-    return jax.ShapeDtypeStruct(argument.shape, dtype, weak_type=argument.weak)
+    return jax.ShapeDtypeStruct(argument.shape, dtype, weak_type=argument.weak, **placed)

@@ -13,16 +13,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from fusionlint.compiling import alone, arguments, loading, programs, running
+from fusionlint.compiling import alone, arguments, loading, meshes, programs, running
 from fusionlint.compiling.artifacts import Job, read_job
 from fusionlint.compiling.blame import JobError, blaming
 from fusionlint.compiling.calls import in_words
-from fusionlint.compiling.devices import device, without_callbacks
+from fusionlint.compiling.devices import are_here, device, devices, make_cpus, without_callbacks
 from fusionlint.compiling.elsewhere import platforms_of
-from fusionlint.compiling.entry import NO_DIMS, Dims, Entry, EntryError
+from fusionlint.compiling.entry import NO_DIMS, NO_MESH, Axes, Dims, Entry, EntryError
 from fusionlint.compiling.found import meant_as_shape
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.targets import Target, versions
@@ -41,6 +43,9 @@ def main(job_file: str, outdir: str) -> int:
     tally = Tally()
     try:
         with blaming("start"):
+            cpus = meshes.cpus_needed(jobs, target)
+            if cpus > 1:
+                make_cpus(cpus)
             setup()
             sharding = device(target)
         alone.find_from_here()
@@ -74,9 +79,9 @@ def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> 
 
 def _result(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> Result:
     if job.kind == "compile":
-        return compile_job(job.entry, target, sharding, folder, job.dims)
+        return compile_job(job.entry, target, sharding, folder, job.dims, job.mesh)
     if job.kind == "program":
-        return compile_program(job, target, sharding, folder)
+        return compile_program(job, target, folder)
     if job.kind == "count":
         return {"counts": running.count(job.entry, tally, job.warmup)}
     assert job.other is not None
@@ -139,17 +144,21 @@ def _is_of_user(module: Any, folders: list[str]) -> bool:
     return "site-packages" not in file and any(file.startswith(folder) for folder in [*folders, str(Path.cwd())])
 
 
-def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims: Dims = NO_DIMS) -> Result:
-    """Lower and compile the entry for the target; what XLA made of it goes into the folder. Raises JobError."""
+def compile_job(
+    entry: Entry, target: Target, sharding: Any, folder: Path, dims: Dims = NO_DIMS, axes: Axes = NO_MESH
+) -> Result:
+    """Lower and compile the entry for the target, on a mesh with those axes if there are any; what XLA made of it goes
+    into the folder. Raises JobError."""
     with blaming("import", entry):
         function = loading.load(entry)
     with blaming("arguments", entry):
-        given = arguments.abstract(entry, function, sharding, dims)
+        mesh = meshes.mesh_of(axes, loading.module(entry)) if axes else None
+        given = arguments.abstract(entry, function, sharding, dims, mesh)
     with blaming("trace", entry, meant_as_shape(given)), timed() as trace_seconds:
         traced = arguments.traced(function, given)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
-        lowered = lower(traced, target, sharding)
+        lowered = meshes.lowered(traced, target, entry.name) if axes else lower(traced, target, sharding)
         check_platform(lowered, target, entry)
     if target.platform == "cuda" and not target.attached:
         lowered = without_callbacks(lowered)
@@ -157,7 +166,7 @@ def compile_job(entry: Entry, target: Target, sharding: Any, folder: Path, dims:
     return {
         "entry": entry.text if entry.args is not None else entry.text + in_words(*given),
         "target": target.name,
-        "attached": target.attached,
+        "attached": are_here(target, prod(axes.values())),
         "versions": versions(target),
         "function": arguments.name_of(function),
         "defined": arguments.definition(function),
@@ -207,15 +216,15 @@ def check_platform(lowered: Any, target: Target, entry: Entry) -> None:
         )
 
 
-def compile_program(job: Job, target: Target, sharding: Any, folder: Path) -> Result:
+def compile_program(job: Job, target: Target, folder: Path) -> Result:
     """Compile a program that is lowered already; as `compile_job`. Raises JobError."""
     with blaming("lower", job.entry), timed() as lower_seconds:
-        lowered = programs.lower(job.program, sharding, job.entry.name)
+        lowered = programs.lower(job.program, partial(devices, target), job.entry.name)
     compile_seconds, memory = compiled(lowered, job.entry, target, folder)
     return {
         "entry": job.entry.text,
         "target": target.name,
-        "attached": target.attached,
+        "attached": are_here(target, programs.devices_of(lowered.compiler_ir("stablehlo"))),
         "versions": versions(target),
         "function": programs.name_of(lowered),
         "parameters": [],

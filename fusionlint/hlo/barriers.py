@@ -17,6 +17,7 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.again import Again, made_again
 from fusionlint.hlo.barrier_lines import Value, is_of_gradient, stack_of
 from fusionlint.hlo.causes import COPIES, DOTS, Cause, Crossing, blame
+from fusionlint.hlo.collectives import exchange
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
 from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
@@ -217,6 +218,8 @@ def _crossing(value: Value, writer: Kernel, readings: Sequence[_Reading], verdic
         for step in used(module, (reading.reader.computation, reading.reader.name), reading.number)
     ]
     every = (*((writer, step) for step in steps), *uses)
+    computation = module.computations[value.node[0]]
+    items = (value.names.instruction((reading.reader.computation, reading.reader.name)) for reading in readings)
     producers = value.node[1], steps[0].name  # a verdict about an earlier step is about another value
     return Crossing(
         shape=value_shape(module, value.node, value.path),
@@ -232,6 +235,7 @@ def _crossing(value: Value, writer: Kernel, readings: Sequence[_Reading], verdic
         kept=value.kept,
         called=tuple(step for kernel, step in every if kernel.kind == "library call" or step.opcode not in DOTS),
         verdict=next((verdicts[name] for name in producers if name in verdicts), None),
+        exchange=exchange(module, computation, value.names.instruction(value.node), items),
     )
 
 

@@ -1,8 +1,8 @@
 """Why a value crosses memory between two kernels: one cause out of a closed set, and the instruction to blame.
 
 `CAUSES` is the order of precedence, and each entry says whose opcode it asks. What no rewrite can fuse comes first
-(a callback, a library call), then what a rewrite can (a concatenate, a value returned and consumed), then what XLA
-weighed, then what is left. The first that applies is the cause.
+(a callback, a collective, a library call), then what a rewrite can (a concatenate, a value returned and consumed), then
+what XLA weighed, then what is left. The first that applies is the cause.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.collectives import collective
 from fusionlint.hlo.kernels import is_library_call, target
 from fusionlint.hlo.verdicts import Verdict
 
 Cause = Literal[
     "callback",
+    "collective",
     "custom call",
     "copy",
     "library call",
@@ -55,6 +57,7 @@ class Crossing:
     kept: bool  # an argument's copy, made because the caller keeps the argument
     called: tuple[hlo.Instruction, ...]  # of `made` and `used` all but the DOTS in kernels of XLA's own
     verdict: Verdict | None
+    exchange: str = ""  # what devices send each other here; "" where the value stays on its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,14 @@ def _callback(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
         if step.opcode in HOST or "callback" in target(step):
             return _primitive(step), step
     return None
+
+
+def _collective(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """Shown where the collective was asked for: XLA's own of the partitioner has the line of what needs it."""
+    if not crossing.exchange:
+        return None
+    steps = (*crossing.made, *crossing.used)
+    return crossing.exchange, next((step for step in steps if collective(step)), steps[0])
 
 
 def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -255,6 +266,7 @@ def _cut(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("callback", _callback),  # writer or reader runs Python on the host
+    ("collective", _collective),  # devices send the value to each other; detail: which collective, among how many
     ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
     ("copy", _copy),  # the writer only copies
     ("library call", _library_call),  # writer or reader is a dot, FFT, sort, ... that is called whole; detail: which

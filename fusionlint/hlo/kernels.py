@@ -10,6 +10,7 @@ from typing import Literal
 
 from fusionlint.branches import Branches, dearest
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.collectives import collective
 from fusionlint.hlo.cost import traffic
 from fusionlint.hlo.trips import trip_count
 
@@ -61,7 +62,6 @@ _FREE = {
 _FREE_TARGETS = {"AllocateBuffer", "ConcatBitcast"}
 _CONTROL = {"while", "conditional", "call"}
 _COPIES = {"copy", "copy-start", "slice-start"}
-_COLLECTIVE = re.compile(r"(all-(reduce|gather|to-all)|reduce-scatter|ragged-all-to-all|collective-\w+)(-start)?$")
 _LIBRARY = {"dot", "ragged-dot", "scaled-dot", "convolution", "fft", "sort", "topk", "cholesky", "triangular-solve"}
 _LIBRARY_TARGET = re.compile(
     r"(__)?(lapack|blas|cusolver|cublas|cudnn|cufft|hip|roc|miopen|onednn|ynn|cub\$|(gpu\$)?topk)", re.IGNORECASE
@@ -196,7 +196,7 @@ def _kind(module: hlo.Module, item: hlo.Instruction) -> str:
         return "library call"
     if item.opcode == "fusion":
         return item.attributes["kind"].removeprefix("k").lower()
-    if _COLLECTIVE.match(item.opcode):
+    if collective(item):
         return "collective"
     return "custom call" if item.opcode == "custom-call" else item.opcode
 

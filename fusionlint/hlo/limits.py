@@ -7,20 +7,22 @@ from collections.abc import Iterator, Sequence
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import Kernel, target
 
+_SENT = "what devices send each other is counted by its bytes in memory: the links between them are not modelled"
 _DOTS = frozenset({"dot", "ragged-dot", "scaled-dot"})
 
 
 def limits(module: hlo.Module, every: Sequence[Kernel], platform: str, attached: bool) -> tuple[str, ...]:
     """One sentence for each thing that the report on `module` cannot know; `attached`: compiled on the device itself.
     `platform` is "cpu", "cuda" or "tpu"."""
+    sent = (_SENT,) if any(kernel.kind == "collective" for kernel in every) else ()
     if platform == "tpu":
-        return ("XLA:TPU gives no reasons for what it did not fuse: the causes are read off the program",)
+        return (*sent, "XLA:TPU gives no reasons for what it did not fuse: the causes are read off the program")
     if platform != "cuda":
-        return ()
+        return sent
     done = {opcode for kernel in every for opcode in kernel.opcodes}
     calls = _calls(module, every)
     without_device = () if attached else tuple(_without_device(done | {_routine(call) for call in calls}))
-    return without_device + tuple(_untimed(calls))
+    return sent + without_device + tuple(_untimed(calls))
 
 
 def _calls(module: hlo.Module, every: Sequence[Kernel]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ which one compiled pattern of bounded depth follows in C: a module of 100 000 in
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
@@ -78,6 +79,8 @@ class Module:
     entry: str
     computations: Mapping[str, Computation]  # in printed order
     donated: frozenset[int] = frozenset()  # the numbers of the arguments whose memory takes a result
+    devices: int = 1  # that run it at once, each its part
+    mesh: Mapping[str, int] = field(default_factory=dict)  # their axes, where it is known how the program calls them
 
     def body(self, item: Instruction) -> Computation | None:
         """The computation that a fusion runs; None for anything else."""
@@ -127,7 +130,9 @@ def parse(text: str) -> Module:
     # Not splitlines(): a string may hold a form feed or U+2028 as it is.
     lines = text.split("\n")
     name, start = _module_name(lines)
-    donated = frozenset(int(number) for number in _DONATED.findall(lines[start - 1]))
+    head = lines[start - 1]
+    donated = frozenset(int(number) for number in _DONATED.findall(head))
+    devices = math.prod(int(number) for number in _DEVICES.findall(head))
     stacks, start = read_tables(lines, start)
     reader = _Reader(stacks)
     computations: dict[str, Computation] = {}
@@ -140,7 +145,7 @@ def parse(text: str) -> Module:
     if not entry:
         raise HloSyntaxError(f"line {len(lines)}: the text ends and there was no ENTRY computation")
     _check_calls(computations, lines)
-    return Module(name, entry, computations, donated)
+    return Module(name, entry, computations, donated, devices)
 
 
 # Patterns -------------------------------------------------------------------------------------------------------------
@@ -166,12 +171,13 @@ _BRACES = r"\{" + _balanced(r"\{", r"\}", _STRING + "|", 16) + r"\}"
 _NAME = r"[\w.\-]+"
 
 _MODULE = re.compile(rf"HloModule\s+({_NAME})")
+_DEVICES = re.compile(r", (?:num_partitions|replica_count)=(\d+)")
 # Of input_output_alias={ {1}: (0, {}, may-alias) }.
 _DONATED = re.compile(r"\}: \((\d+), \{[\d, ]*\}, (?:may|must)-alias\)")
 _HEADER = re.compile(rf"(ENTRY\s+)?%?({_NAME})\s*(?:\(.*\)\s*->\s*.*)?\{{\s*$")
 _INSTRUCTION = re.compile(rf"\s*(ROOT\s+)?%?({_NAME}) = (\({_PARENS}\)|[^\s(]\S*) ([a-z][\w\-]*)\(({_PARENS})\)(.*)$")
 _PLAIN = r'[^,{"\[(]*'
-_ATTRIBUTE = re.compile(rf",\s*({_NAME})=({_PLAIN}(?:(?:{_STRING}|{_BRACES}|\[[^\]]*\]|\([^()]*\)){_PLAIN})*)")
+_ATTRIBUTE = re.compile(rf",\s*({_NAME})=({_PLAIN}(?:(?:{_STRING}|{_BRACES}|\[[^\]]*\]|\({_PARENS}\)){_PLAIN})*)")
 _OPERAND = re.compile(rf"%({_NAME})")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _WIDTH = re.compile(r"[a-z]+(\d+)")

@@ -19,10 +19,13 @@ def head(report: Report, option: str = "--target") -> Iterator[str]:
     """The first lines of the report: the totals in one breath, then what is to be known about them. `option` is what
     names a target where the report is read."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    yield f"{report.entry} on {report.target}" + (f" ({versions})" if versions else "")
+    yield f"{report.entry} on {_hardware(report)}" + (f" ({versions})" if versions else "")
     compiled = f"; compiled in {report.compile_seconds:.1f} s" if report.compile_seconds else ""
-    yield f"{_launches(report)}, {_bytes(report)}{_time(report)}{compiled}"
+    each = "each of them: " if report.devices > 1 else ""
+    yield f"{each}{_launches(report)}, {_bytes(report)}{_time(report)}{compiled}"
     yield f"kernels: {_listed(report.stages.kernels)}"
+    if sent := _sent(report):
+        yield f"collectives: {sent}"
     if scalar := _scalar_ops(report):
         yield f"{scalar} between kernels"
     yield from _graphs(report)
@@ -33,9 +36,26 @@ def head(report: Report, option: str = "--target") -> Iterator[str]:
         yield "no value crosses memory between two kernels"
 
 
+def _sent(report: Report) -> str:
+    """`2 all-reduce 1.3 MB, 1 all-gather 4.2 MB`: what each device hands in, as often as it does; "" without any."""
+    times: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
+    for kernel in report.kernels:
+        if kernel.kind == "collective":
+            name = ", ".join(kernel.opcodes)
+            times[name] += kernel.launches
+            moved[name] += kernel.launches * kernel.bytes_read
+    return ", ".join(f"{times[name]} {name} of {size(moved[name])}" for name in times)
+
+
 def brief(report: Report) -> str:
     """`env.py:step(f32[8]) on h100: 7 launches, 10.1 kB`: what fits on one line."""
-    return f"{report.entry} on {report.target}: {_launches(report)}, {_bytes(report)}"
+    return f"{report.entry} on {_hardware(report)}: {_launches(report)}, {_bytes(report)}"
+
+
+def _hardware(report: Report) -> str:
+    """`h100`, or `4 x h100` for a program that four run together."""
+    return f"{report.devices} x {report.target}" if report.devices > 1 else report.target
 
 
 def _launches(report: Report) -> str:

@@ -40,6 +40,7 @@ def _report(report: Report, sources: Mapping[str, str]) -> dict[str, Any]:
     return {
         "entry": report.entry,
         "target": report.target,
+        "devices": report.devices,
         "versions": dict(report.versions),
         "compile_seconds": report.compile_seconds,
         "launches": report.totals.launches,

@@ -11,6 +11,7 @@ from fusionlint.branches import dearest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.hlo.exchanges import told
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
@@ -129,10 +130,17 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
         _cost(group, totals),
         stack[0] if stack else None,
         tuple(excerpt([barrier.stack[0] for barrier in members])) if stack else (),
-        (*(line for lines in reasons for line in lines), *advice),
+        (*_sent(members), *(line for lines in reasons for line in lines), *advice),
         frozenset(barrier.writer for barrier in members),
         frozenset(reader for barrier in members for reader in barrier.readers),
     )
+
+
+def _sent(members: Sequence[Barrier]) -> Iterator[str]:
+    """What the collectives do, each said once."""
+    details = (barrier.detail for barrier in members if barrier.cause == "collective")
+    for lines in dict.fromkeys(tuple(told(detail)) for detail in details):
+        yield from lines
 
 
 def _lines_of(block: Block) -> Iterator[str]:

@@ -1,0 +1,53 @@
+"""A function that runs on several devices -> its program for as many of a target, present or not. Runs in a worker.
+
+The code itself makes its meshes and shardings of devices that are here: CPUs, of which there are as many as are asked
+for. What jax lowers of it, for whatever platform, says how arrays are spread and over how many devices, not over which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from math import prod
+from types import ModuleType
+from typing import Any
+
+from fusionlint.compiling import programs
+from fusionlint.compiling.artifacts import Job
+from fusionlint.compiling.devices import devices
+from fusionlint.compiling.elsewhere import bytecode
+from fusionlint.compiling.entry import Axes, EntryError
+from fusionlint.compiling.targets import Target
+
+
+def cpus_needed(jobs: Iterable[Job], target: Target) -> int:
+    """How many CPU devices the jobs ask for: those of their meshes, and of programs that are compiled for CPUs."""
+    return max((1, *(_cpus_needed(job, target) for job in jobs)))
+
+
+def _cpus_needed(job: Job, target: Target) -> int:
+    if job.kind == "program":
+        return programs.devices_needed(job.program) if target.platform == "cpu" else 1
+    return prod(job.mesh.values())
+
+
+def mesh_of(axes: Axes, module: ModuleType) -> Any:
+    """A jax.sharding.Mesh with those axes: the module's own where it has one, else one of CPUs. Raises EntryError."""
+    import jax
+    import numpy as np
+
+    own = (one for one in vars(module).values() if isinstance(one, jax.sharding.Mesh))
+    found = next((one for one in own if dict(one.shape) == dict(axes)), None)
+    if found is not None:
+        return found
+    here, count = jax.devices("cpu"), prod(axes.values())
+    if len(here) < count:
+        raise EntryError(f"the mesh has {count} devices, and jax was started with {len(here)}: set no device count")
+    return jax.sharding.Mesh(np.array(here[:count]).reshape([*axes.values()]), tuple(axes))
+
+
+def lowered(traced: Any, target: Target, name: str) -> Any:
+    """`traced` as a jax.stages.Lowered for so many devices of the target as it is traced for. Raises EntryError, which
+    calls it `name`, where there are not so many."""
+    module = traced.lower(lowering_platforms=(target.platform,)).compiler_ir("stablehlo")
+    return programs.lower(bytecode(module), partial(devices, target), name)

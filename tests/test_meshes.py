@@ -1,0 +1,264 @@
+"""Functions on several devices, present or not: what each of them launches, and what they send each other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from compilers import each, needed
+
+from fusionlint.cli import main
+from fusionlint.compiling.artifacts import Artifacts, CompileError, Job
+from fusionlint.compiling.devices import _slices
+from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.executing import compile_all
+from fusionlint.compiling.targets import get, missing
+from fusionlint.explained import Report, explain
+
+pytest.importorskip("jax")
+
+ROOT = Path(__file__).parents[1]
+SPREAD = ROOT / "tests" / "data" / "spread.py"
+LAYERS = ROOT / "tests" / "data" / "layers.py"
+ATTENTION = ROOT / "examples" / "meshes" / "attention.py"
+AXES = {"data": 2, "model": 4}
+
+
+def reports(target: str, *calls: str, axes: dict[str, int] = AXES, file: Path = LAYERS) -> list[Report]:
+    if absent := missing(get(target)):
+        pytest.skip(absent)
+    jobs = [(Job(parse_spec(f"{file}:{call}"), mesh=axes), get(target)) for call in calls]
+    found = list(compile_all(jobs))
+    assert all(isinstance(one, Artifacts) for one in found), found
+    return [explain(one) for one in found if isinstance(one, Artifacts)]
+
+
+def sent(report: Report) -> list[tuple[str, int]]:
+    """The collectives of a report with the line that each is shown at, in the order of the barriers."""
+    found = [one.barrier for one in report.barriers if one.barrier.cause == "collective"]
+    return [(barrier.detail, barrier.stack[0].line) for barrier in found]
+
+
+def line_of(text: str, file: Path = LAYERS) -> int:
+    return 1 + next(number for number, line in enumerate(file.read_text().splitlines()) if text in line)
+
+
+@pytest.mark.parametrize("target", each("cpu", "h100", "v5e"))
+def test_arrays_of_a_spec_are_spread_as_it_says_and_what_is_sent_stands_at_its_line(target: str) -> None:
+    whole, summed, deep = reports(
+        target,
+        "layer(f32[64@data,256],f32[256,512@model])",
+        "step(f32[64@data,256@model],f32[256@model,512])",
+        "deep(f32[64@data,256],f32[3,256,256@model])",
+    )
+    assert [one.devices for one in (whole, summed, deep)] == [8, 8, 8]
+    assert sent(whole) == []
+    line = line_of("jnp.mean(jnp.tanh(x @ weights))")
+    assert {*sent(summed)} == {
+        ("all-reduce over model for dot_general", line),
+        ("all-reduce over data for reduce_sum", line),
+    }
+    assert sent(deep)[0] == ("all-gather over model for dot_general", line_of("jax.lax.scan("))
+    (gathered,) = (kernel for kernel in deep.kernels if kernel.kind == "collective")
+    assert gathered.launches == 3  # one a step
+    assert gathered.bytes_written == 4 * gathered.bytes_read > 0  # the parts of four devices
+
+
+@pytest.mark.any_jax
+def test_each_devices_part_is_counted_and_not_the_whole() -> None:
+    (apart,) = reports("cpu", "layer(f32[64@(data,model),256],f32[256,512])")
+    (alone,) = reports("cpu", "layer(f32[8,256],f32[256,512])", axes={"only": 1})
+    assert (apart.devices, alone.devices) == (8, 1)
+    assert (apart.launches, apart.bytes) == (alone.launches, alone.bytes)
+
+
+@pytest.mark.any_jax
+def test_a_function_may_say_itself_how_its_arrays_are_spread() -> None:
+    held, jitted, beside = reports("cpu", "held(f32[16,8])", "jitted(f32[16,64])", "beside", file=SPREAD)
+    assert [one.devices for one in (held, jitted, beside)] == [8, 8, 8]
+    assert sent(held)
+    assert sent(held)[0][1] == line_of("with_sharding_constraint", SPREAD)
+    assert {name.partition(" ")[0] for name, _ in (*sent(jitted), *sent(beside))} == {"all-reduce"}
+
+
+@pytest.mark.parametrize("target", each("cpu", "h100", "v5e"))
+def test_a_pmap_is_a_function_on_several_devices(target: str) -> None:
+    (mapped,) = reports(target, "mapped(f32[8,64])", file=SPREAD)
+    assert mapped.devices == 8
+    assert {*sent(mapped)} == {("all-reduce over each", line_of("jax.lax.pmean", SPREAD))}
+
+
+@pytest.mark.parametrize("target", each("cpu", "h100"))
+def test_a_mesh_that_the_module_sets_for_all_is_no_hindrance(target: str, tmp_path: Path) -> None:
+    """With axes of explicit type, as jax.make_mesh makes them."""
+    code = (
+        "import jax\nimport jax.numpy as jnp\nfrom jax.sharding import PartitionSpec\n\n"
+        "mesh = jax.make_mesh((2, 4), ('data', 'model'))\njax.set_mesh(mesh)\n\n\n"
+        "def f(x, w):\n"
+        "    return jnp.tanh(jnp.matmul(x, w, out_sharding=PartitionSpec('data', 'model'))).sum(axis=1)\n"
+    )
+    (tmp_path / "explicit.py").write_text(code)
+    (found,) = reports(target, "f(f32[64@data,256],f32[256,512@model])", file=tmp_path / "explicit.py")
+    assert found.devices == 8
+    assert {name for name, _ in sent(found)} == {"all-reduce over model for reduce_sum"}
+
+
+@pytest.mark.compilers
+@pytest.mark.parametrize(("target", "count"), [("h100", 16), ("h100", 6), ("v5e", 16), ("v5p", 64)])
+def test_there_are_as_many_devices_as_the_mesh_has(target: str, count: int) -> None:
+    (found,) = reports(target, f"step(f32[{count}@data,8],f32[8,8])", axes={"data": count})
+    assert found.devices == count
+    assert {name for name, _ in sent(found)} == {"all-reduce over data for reduce_sum"}
+
+
+def test_slices_grow_by_their_shortest_side() -> None:
+    assert [*_slices("v5e:2x2")][:4] == ["v5e:2x2", "v5e:2x4", "v5e:4x4", "v5e:4x8"]
+    assert [*_slices("v5p:2x2x1")][:4] == ["v5p:2x2x1", "v5p:2x2x2", "v5p:2x2x4", "v5p:2x4x4"]
+    assert [*_slices("v5e:2x2")][-1] == "v5e:16x16"
+
+
+def test_the_report_says_how_many_devices_and_what_each_of_them_sends() -> None:
+    call = f"{LAYERS}:step(f32[64@data,256@model],f32[256@model,512])"
+    done = CliRunner().invoke(main, ["explain", call, "--target", "cpu", "--mesh", "data=2,model=4"])
+    assert done.exit_code == 0, done.stderr
+    first, totals, _, collectives, *_ = done.stdout.splitlines()
+    assert first.startswith(f"{call} on 8 x cpu (jax ")
+    assert totals.startswith("each of them: ")
+    assert collectives.startswith("collectives: 2 all-reduce of ")
+    assert "the links between them are not modelled" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "mesh", "says"),
+    [
+        ("layer(f32[8@data,4],f32[4,4])", "", "has an array spread over `data`: say how many devices it has: --mesh"),
+        ("layer(f32[8@x,4],f32[4,4])", "data=2", "has an array spread over `x`: the mesh has data"),
+        ("layer(f32[8,4],f32[4,4])", "data", "cannot read the mesh `data`: write data=4,model=2"),
+        ("layer(f32[8,4],f32[4,4])", "data=0", "cannot read the mesh `data=0`"),
+        ("layer(f32[8,4],f32[4,4])", "a=2,a=2", "cannot read the mesh `a=2,a=2`"),
+        ("layer(f32[9@data,4],f32[4,4])", "data=2,model=4", "divisible"),
+    ],
+)
+def test_a_mesh_that_does_not_fit_is_a_line_that_says_what_to_write(call: str, mesh: str, says: str) -> None:
+    arguments = ["explain", f"{LAYERS}:{call}", "--target", "cpu", *(["--mesh", mesh] if mesh else [])]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert says in line
+    assert done.stdout == ""
+
+
+SCRIPT = """\
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+
+@jax.jit
+def step(x, w):
+    return jnp.tanh(x @ w).sum()
+
+
+x = jax.device_put(np.ones((64, 32), "float32"), NamedSharding(mesh, PartitionSpec("data")))
+w = jax.device_put(np.ones((32, 16), "float32"), NamedSharding(mesh, PartitionSpec(None, "model")))
+print(step(x, w))
+"""
+FOUR = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+
+
+@pytest.mark.parametrize("target", ["cpu", *each("h100", "v5e")])
+def test_a_program_that_runs_on_several_devices_is_explained_for_as_many(target: str, tmp_path: Path) -> None:
+    if absent := missing(get(target)):
+        pytest.skip(absent)
+    (tmp_path / "train.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "fusionlint", "run", "--target", target, "--record", "r.json", "train.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **FOUR}, capture_output=True, text=True, check=False
+    )
+    assert f"train.py:step(x: f32[64,32], w: f32[32,16]) on 4 x {target} (" in done.stderr
+    assert "collective (all-reduce over " in done.stderr
+    # A SPEC has no words for where the arrays of the run were: the recorded program is taken.
+    again = [sys.executable, "-m", "fusionlint", "explain", "train.py:step", "--recorded", "r.json", "--target", target]
+    told = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert f"on 4 x {target} (" in told.stdout, told.stderr
+
+
+PROGRAMS = """\
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+spread = NamedSharding(mesh, PartitionSpec("data", "model"))
+f = jax.jit(lambda x: jnp.tanh(x).sum(axis=1), in_shardings=spread)
+shape = jax.ShapeDtypeStruct((64, 32), "float32")
+open("f.mlir", "w").write(f.lower(shape).as_text())
+open("f.export", "wb").write(export.export(f)(shape).serialize())
+open("f.hlo.txt", "w").write(f.lower(shape).compile().as_text())
+"""
+
+
+def test_programs_and_dumps_for_several_devices_say_themselves_for_how_many(tmp_path: Path) -> None:
+    pytest.importorskip("flatbuffers")
+    subprocess.run([sys.executable, "-c", PROGRAMS], cwd=tmp_path, env={**os.environ, **FOUR}, check=True)
+    files = [str(tmp_path / name) for name in ("f.mlir", "f.export", "f.hlo.txt")]
+    done = CliRunner().invoke(main, ["explain", *files, "--target", "cpu"])
+    assert done.stdout.count(" on 4 x cpu") == 3, done.stderr
+    assert done.stdout.count("collective (all-reduce over model") == 2
+    # What is optimized already has lost the names of the axes.
+    assert done.stdout.count("collective (all-reduce among 2 of 4 for reduce_sum)") == 1
+
+
+@pytest.mark.parametrize("target", ["cpu", *(pytest.param("h100", marks=needed("h100")),)])
+def test_a_mesh_that_nobody_names_is_asked_for(target: str, tmp_path: Path) -> None:
+    if absent := missing(get(target)):
+        pytest.skip(absent)
+    (found,) = compile_all([(Job(parse_spec(f"{SPREAD}:layer(f32[8,4],f32[4,4])")), get(target))])
+    assert isinstance(found, CompileError)
+    (tmp_path / "made.py").write_text("import jax\nmesh = jax.make_mesh((4,), ('d',))\ndef f(x): return x\n")
+    (asked,) = compile_all([(Job(parse_spec(f"{tmp_path / 'made.py'}:f(f32[8])")), get(target))])
+    assert "it runs on several devices at once: say the axes of its mesh, as in --mesh data=4" in str(asked)
+
+
+@pytest.mark.compilers
+@pytest.mark.parametrize(("target", "launches", "without"), [("h100", 14, 2), ("v5e", 27, 3)])
+def test_columns_cut_across_what_a_device_has_are_sent_around(target: str, launches: int, without: int) -> None:
+    """As the README says of examples/meshes."""
+    joined, apart = reports(
+        target,
+        "joined(f32[1024@data,512], f32[512,1536@model])",
+        "apart(f32[1024@data,512], f32[512,3,512@model])",
+        file=ATTENTION,
+    )
+    assert {name for name, _ in sent(joined)} <= {
+        "collective-permute for split",
+        "collective-permute over model for split",
+    }
+    assert "     instead: give the parts an axis of their own, [..., 3, n] for [..., 3 * n]" in str(joined)
+    assert {line for _, line in sent(joined)} == {line_of("jnp.split", ATTENTION)}
+    assert sent(apart) == []
+    assert apart.launches < joined.launches
+    if joined.versions["jax"] == "0.10.2":
+        assert (joined.launches, apart.launches) == (launches, without)
+
+
+def test_both_ways_of_the_example_compute_the_same() -> None:
+    import jax
+    import numpy as np
+
+    namespace: dict[str, Any] = {}
+    exec(ATTENTION.read_text(), namespace)
+    x, weights = (jax.random.normal(jax.random.key(n), shape) for n, shape in enumerate([(8, 6), (6, 12)]))
+    joined, apart = namespace["joined"](x, weights), namespace["apart"](x, weights.reshape(6, 3, 4))
+    np.testing.assert_allclose(joined, apart, rtol=1e-5)
