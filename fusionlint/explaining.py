@@ -38,8 +38,9 @@ def explain(
         print(report)
 
     Arguments are real arrays, jax.ShapeDtypeStructs, or shapes as a SPEC has them: "f32[8,128]", "key",
-    {"w": "f32[2,2]"}; of an array only shape and dtype count. All others (numbers, strings, functions) are part of the
-    program, but for what `function` is jitted already: then it says itself what is static. It can also be a
+    {"w": "f32[2,2]"}; of an array only shape and dtype count, and of one that is spread over several devices how it is
+    spread: the program is then compiled for as many of the target. All others (numbers, strings, functions) are part of
+    the program, but for what `function` is jitted already: then it says itself what is static. It can also be a
     jax.stages.Traced or Lowered, which have their arguments, or a Compiled, of which XLA no longer says why it did not
     fuse. A parameter that is itself called `target`, `timeout` or `dims` is given by position, or bound before.
 
