@@ -81,7 +81,10 @@ _REMEDIES = {
     r"on unbound modules": "name a function that calls `module.apply(variables, ...)`, or `module.init_with_output`",
 }
 _NO_ARRAY = re.compile(r"which is not a valid JAX type|as an abstract array")
-_AT_IMPORT = {r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`'}
+_AT_IMPORT = {
+    r"^SystemExit": 'let what reads arguments, or runs, stand below `if __name__ == "__main__":`',
+    r"cannot reshape array of size 1 into shape": _ON_SEVERAL,
+}
 
 
 def message(error: BaseException, kind: str, entry: Entry | None) -> str:
