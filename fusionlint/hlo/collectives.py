@@ -40,6 +40,8 @@ def exchange(
 
     XLA sends several values as one: it joins them before, and takes them apart again afterwards, in kernels of its own.
     """
+    if module.devices == 1:
+        return ""
     here = [item for item in readers if computation.instructions.get(item.name) is item]
     if sent := next((item for item in (writer, *here) if collective(item)), None):
         return f"{collective(sent)}{_among(module, sent)}{_needed_for(sent)}"
