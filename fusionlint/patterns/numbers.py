@@ -12,7 +12,7 @@ import libcst as cst
 
 from fusionlint.patterns.branches import Conditional
 from fusionlint.patterns.elementwise import is_elementwise
-from fusionlint.patterns.one_number import is_scalar_literal
+from fusionlint.patterns.one_number import is_a_number, is_scalar_literal
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -53,7 +53,7 @@ def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, dept
         return False
     if is_scalar_literal(node, source) or source.code(node) in scalars:
         return True
-    if source.qualified_name(node) in _CONSTANTS or _is_said_to_be_one(node, source):
+    if source.qualified_name(node) in _CONSTANTS or _is_said_to_be_one(node, source) or is_a_number(node, source):
         return True
     match node:
         case cst.Name():
