@@ -28,23 +28,6 @@ def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
     return False
 
 
-def is_over_a_scan(loop: cst.For, source: Source) -> bool:
-    """Whether what `loop` goes over may be a list of one scan, where a setting says so, `blocks = [nn.scan(Block)(...)]`
-    in one branch of an `if` and a list of all blocks in the other: then it turns once."""
-    over = loop.iter
-    match over:
-        case cst.Call(args=[cst.Arg(value=first), *_]) if source.calls(over, "enumerate"):
-            over = first
-    writes = [use.node for use in source.uses(over) if use.is_write] if isinstance(over, cst.Name) else []
-    for written in writes:
-        match source.parent(source.parent(written) or written):
-            case cst.Assign(value=cst.List(elements=[cst.Element(value=one)])) as statement:
-                is_chosen = any(isinstance(above, cst.If) for above in source.ancestors(statement))
-                if len(writes) > 1 and is_chosen and _scans(one):
-                    return True
-    return False
-
-
 def _scans(branch: cst.CSTNode) -> bool:
     """Whether something in `branch` calls what is called a scan: jax.lax.scan, nn.scan, scan_with_axes."""
     return any(isinstance(n, cst.Call) and "scan" in dotted(n.func).rpartition(".")[2].lower() for n in inside(branch))

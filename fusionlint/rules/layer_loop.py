@@ -16,7 +16,7 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.layer_count import is_shallow, layer_count
 from fusionlint.patterns.layer_lists import Layers, built_alike, is_wider_at_first
 from fusionlint.patterns.layer_size import LARGE_MODULE, attends, is_large
-from fusionlint.patterns.options import is_instead_of_a_scan, is_over_a_scan
+from fusionlint.patterns.options import is_instead_of_a_scan
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
@@ -65,7 +65,7 @@ def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
         return None
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
         return None
-    if is_over_a_scan(loop, source) or is_shallow(loop, source) or is_concrete(loop, source):
+    if is_shallow(loop, source) or is_concrete(loop, source):
         return None
     carry = Carry(loop)
     for node in loop.body.body if isinstance(loop.body, cst.IndentedBlock) else ():
