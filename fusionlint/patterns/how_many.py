@@ -7,6 +7,7 @@ In: expressions of a Source. Out: a count; None wherever a part of it is not see
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from math import prod
 
 import libcst as cst
@@ -127,7 +128,9 @@ def _is_of_an_optimizer(init: cst.Name, source: Source) -> bool:
 def _by_widths(arg: cst.Arg, source: Source, depth: int) -> int | None:
     """The weights and biases of a network whose layers are as wide as a list says that some function is handed,
     `init_params(key, layer_sizes)` of `layer_sizes = [36, 10]`."""
-    called = arg.keyword.value if arg.keyword is not None else arg.value.value if isinstance(arg.value, cst.Name) else ""
+    called = (
+        arg.keyword.value if arg.keyword is not None else arg.value.value if isinstance(arg.value, cst.Name) else ""
+    )
     widths = source.meant(arg.value)
     if not isinstance(widths, cst.List | cst.Tuple) or len(widths.elements) < 2 or not _WIDTHS.search(called):
         return None
@@ -135,7 +138,7 @@ def _by_widths(arg: cst.Arg, source: Source, depth: int) -> int | None:
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         return None
-    return sum((wide + 1) * narrow for wide, narrow in zip(known, known[1:], strict=False))
+    return sum((wide + 1) * narrow for wide, narrow in pairwise(known))
 
 
 def _product(shape: cst.BaseExpression | None, source: Source, depth: int) -> int | None:

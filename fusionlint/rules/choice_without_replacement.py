@@ -189,9 +189,10 @@ def _is_of_networks(node: cst.Call, source: Source) -> bool:
     for read in source.readers(node):
         function = source.function(read)
         mapped = source.handed_to(function) if isinstance(function, cst.Lambda) else None
-        if isinstance(source.parent(read), cst.Index) and mapped is not None and source.calls(mapped, *TREE_MAPS):
-            if any(_PARAMETERS.search(dotted(arg.value)) for arg in mapped.args[1:]):
-                return True
+        if mapped is None or not isinstance(source.parent(read), cst.Index) or not source.calls(mapped, *TREE_MAPS):
+            continue
+        if any(_PARAMETERS.search(dotted(arg.value)) for arg in mapped.args[1:]):
+            return True
     return False
 
 

@@ -168,8 +168,8 @@ def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Sour
 
 def _is_of_what_is_given(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> bool:
     """Whether a function calls what the function `where` is handed, or wrappers are put around that and have a name
-    here, `partial_fn = partial(fn, model=model)`, then `vmap(partial_fn)`; or is a method of what is made of that, `env =
-    wrapped(env)`, then `vmap(env.reset)`."""
+    here, `partial_fn = partial(fn, model=model)`, then `vmap(partial_fn)`; or is a method of what is made of that,
+    `env = wrapped(env)`, then `vmap(env.reset)`."""
     while isinstance(function, cst.Call) and source.calls(function, *_WRAPPERS) and function.args:
         function = function.args[0].value
     if isinstance(function, cst.Attribute):

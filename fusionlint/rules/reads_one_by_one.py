@@ -75,12 +75,17 @@ def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, 
         signs = [trains(compiled, source), takes_gradients(compiled, source)]
         if all(signs) or (len(found) < _MANY and (any(signs) or _TRAINS.search(dotted(compiled)))):
             return True
-    if len(found) < _MANY and isinstance(step.value, cst.Call) and not any(read.is_of_each for read in found):
-        if runs_a_loop(step.value.func, source) or asks(step.value.func, _FACTORS, source):
-            return True
+    is_long = isinstance(step.value, cst.Call) and _takes_long(step.value.func, source)
+    if is_long and len(found) < _MANY and not any(read.is_of_each for read in found):
+        return True
     body = where.body if isinstance(where, cst.For | cst.While | cst.FunctionDef) else where
     solvers = (call for call in calls(body) if _CALCULATES.search(dotted(call.func)))
     return any(not is_jitted(call.func, source) for call in solvers)
+
+
+def _takes_long(compiled: cst.BaseExpression, source: Source) -> bool:
+    """Whether a compiled program is seen to hold a loop of many steps, or to factor a matrix."""
+    return runs_a_loop(compiled, source) or asks(compiled, _FACTORS, source)
 
 
 def _is_waited_for(step: cst.Assign, found: list[Read], source: Source) -> bool:
@@ -88,7 +93,9 @@ def _is_waited_for(step: cst.Assign, found: list[Read], source: Source) -> bool:
     copies."""
     first = min(source.order(read.node) for read in found)
     function = source.function(step)
-    waits = (call for call in calls(function.body) if dotted(call.func).endswith("block_until_ready")) if function else ()
+    waits = (
+        (call for call in calls(function.body) if dotted(call.func).endswith("block_until_ready")) if function else ()
+    )
     return any(source.order(step.value) < source.order(call) < first for call in waits)
 
 

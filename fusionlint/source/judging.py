@@ -19,8 +19,8 @@ from fusionlint.rule import Rule, SourceSensor
 from fusionlint.source.briefs import briefs, rules_about
 from fusionlint.source.deep import is_deep
 from fusionlint.source.for_nobody import is_for_nobody
-from fusionlint.source.off_tpu import is_off_tpu, without_tpu
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
+from fusionlint.source.off_tpu import is_off_tpu, without_tpu
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
 from fusionlint.source.scope import Scope, matters, speaking
