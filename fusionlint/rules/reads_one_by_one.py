@@ -90,7 +90,9 @@ def _takes_long(compiled: cst.BaseExpression, source: Source) -> bool:
 
 def _is_waited_for(step: cst.Assign, found: list[Read], source: Source) -> bool:
     """Whether the program has been waited for before anything is read, `state.T.block_until_ready()`: what is left are
-    copies."""
+    a few copies."""
+    if len(found) >= _MANY:
+        return False
     first = min(source.order(read.node) for read in found)
     function = source.function(step)
     waits = (
