@@ -89,9 +89,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
         return  # beside finding those eigenvectors no clock sees it, and a solve is not more exact
-    if _goes_into_a_spectrum(found.whole, source):
-        return
-    if _is_spread(found.other):
+    if _is_spread(found.other) or _goes_into_a_spectrum(found.whole, source):
         return  # one matrix for many: solving would factor it for each of them
     if (known := _of_a_kind(matrix, found, source)) is not None:
         message, write, pair = known
