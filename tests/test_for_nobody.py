@@ -51,6 +51,29 @@ def test_a_private_function_that_nothing_names_is_dead(code: str, count: int) ->
     assert found(code) == count
 
 
+MODEL = "def model(d):\n    return d[jnp.argmin(d)]\n"
+CALLED = "register(name='least', testcases=[{'callable': model, 'shapes': [(3,)]}])\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        (MODEL + CALLED, 0),
+        (MODEL + CALLED.replace("model", "lambda d: model(-d)"), 0),
+        (MODEL + 'CASES = [{"callable": made(model, layers=1)}, {"callable": model}]\n', 0),
+        ("class model:\n    def __call__(self, d):\n        return d[jnp.argmin(d)]\n" + CALLED, 0),
+        (MODEL + "def _both(d):\n    return model(d) + model(-d)\n" + CALLED.replace("model", "_both"), 0),
+        (MODEL + "def both(d):\n    return model(d) + model(-d)\n" + CALLED, 1),
+        (MODEL + CALLED + "least = jax.jit(model)\n", 1),
+        (MODEL + CALLED.replace("testcases", "choices"), 1),  # somebody may choose it
+        (MODEL + "register(testcases=[model])\n", 1),
+        (MODEL, 1),
+    ],
+)
+def test_what_only_cases_name_runs_once(code: str, count: int) -> None:
+    assert found(code) == count
+
+
 @pytest.mark.parametrize(
     "other", ["from one import _least\ndef most(d):\n    return _least(-d)\n", "import one\nx = one._least(y)\n"]
 )

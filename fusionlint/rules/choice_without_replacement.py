@@ -21,6 +21,7 @@ from fusionlint.patterns.runs.under import under_loop, under_vmap
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.lengths import are_equal
 from fusionlint.rule import Rule
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -34,6 +35,7 @@ rule = Rule(__name__, harm="fusion")
 _PART = 4
 _PERMUTATION = "jax.random.permutation"
 _POPULATION = regex(r"^_?(pop|population|ensemble)_?size$")
+_PARAMETERS = regex(r"(^|[._])(params?|weights|variables)$")
 # A name seldom stands for more names than this.
 _DEPTH = 3
 
@@ -63,7 +65,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
             "every array is permuted on its own, for the same few draws",
             write=f"i = {random}.randint({k}, {written_shape(shape, source)}, 0, {n}) once, and x[i] of every array",
         )
-    elif _is_of_a_population(among, source):
+    elif _is_of_a_population(among, source) or _is_of_networks(node, source):
         return
     elif shape is not None and _is_drawn_often(node, source) and _is_few(among, shape, source):
         yield source.finding(
@@ -179,6 +181,19 @@ def _is_of_a_population(among: cst.BaseExpression, source: Source) -> bool:
     map: each stands for a network or a run, beside which a sort of their numbers is nothing."""
     counted = dotted(_counted(among, source)).rpartition(".")[2]
     return _POPULATION.match(counted) is not None and not under_vmap(among, source)
+
+
+def _is_of_networks(node: cst.Call, source: Source) -> bool:
+    """Whether networks are drawn of several: what is drawn picks a part of every parameter, `jax.tree.map(lambda param:
+    param[drawn], critics.params)`."""
+    for read in source.readers(node):
+        function = source.function(read)
+        mapped = source.handed_to(function) if isinstance(function, cst.Lambda) else None
+        if mapped is None or not isinstance(source.parent(read), cst.Index) or not source.calls(mapped, *TREE_MAPS):
+            continue
+        if any(_PARAMETERS.search(dotted(arg.value)) for arg in mapped.args[1:]):
+            return True
+    return False
 
 
 def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -66,6 +66,8 @@ _FACTORS = tuple(
     for module in ("numpy", "scipy", "lax")
     for name in ("cholesky", "cho_factor", "lu", "lu_factor", "qr", "svd", "eig", "eigh", "pinv", "inv")
 )
+# What makes a number of another kind of one.
+_TYPES = tuple(f"jax.numpy.{name}" for name in ("int32", "int64", "float32", "float64"))
 # The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
 _NUMBERS = 2
 # And that about an optimizer's update, of which nothing is claimed of a CPU: its clock sees no gain.
@@ -210,7 +212,7 @@ def _costs_again(found: Conditional, is_number: bool, source: Source) -> bool:
     One that hands on its input copies it, each time that what is compiled, mapped or `is_number` runs."""
     if under_loop(found.call, source):
         return True
-    if all(_is_arithmetic(branch) for branch in found.branches):
+    if all(_is_arithmetic(branch, source) for branch in found.branches):
         return False
     if is_number or under_vmap(found.call, source):
         return True
@@ -219,10 +221,13 @@ def _costs_again(found: Conditional, is_number: bool, source: Source) -> bool:
     return facts is not None and not JIT.isdisjoint(source.project.decorators(source.path, facts))
 
 
-def _is_arithmetic(branch: Branch) -> bool:
-    """Whether a branch of a choice between numbers computes one, neither handing on what it is given nor reading it
-    from an array, nor making one, `jnp.array([[a, b], [c, d]])`: `totals["power"]` is a field."""
+def _is_arithmetic(branch: Branch, source: Source) -> bool:
+    """Whether a branch of a choice between numbers computes one, neither handing on what it is given, as `jnp.int32(n)`
+    does, nor reading it from an array, nor making one, `jnp.array([[a, b], [c, d]])`: `totals["power"]` is a field."""
     parts = list(inside(branch.function.body))
+    match branch.result:
+        case cst.Call(args=[cst.Arg(value=cst.Name())]) if source.calls(branch.result, *_TYPES):
+            return False
     if any(isinstance(part, cst.List) for part in parts):
         return False
     reads = (element.slice for part in parts if isinstance(part, cst.Subscript) for element in part.slice)

@@ -65,7 +65,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
         return
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
-    if _is_of_a_plot(node, source) or _is_of_settings(table, source):
+    if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
         return
     yield source.finding(
         node,
@@ -233,6 +233,16 @@ def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
             return source.calls(made, *TO_ARRAY) and isinstance(asked.value, cst.SimpleString)
         case cst.Call(args=[cst.Arg(value=cst.Attribute() as field), *_]) as made if source.calls(made, *TO_ARRAY):
             return any(map(SETTING.match, dotted(field).split(".")[:-1]))
+    return False
+
+
+def _is_a_list(table: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether a list is looked through, `list(edges)`, which jax refuses: it never ran, or is numpy's after all."""
+    match source.meant(table):
+        case cst.List() | cst.ListComp():
+            return True
+        case cst.Call(func=cst.Name("list")):
+            return True
     return False
 
 

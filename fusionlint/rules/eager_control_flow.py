@@ -17,12 +17,13 @@ from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.dispatch.eager_functions import CONTROL_FLOW, calling_in_a_loop, stays_in_jax, traced_anew
 from fusionlint.patterns.dispatch.host import is_counted, runs_once
 from fusionlint.patterns.dispatch.jit import is_jitted, value
-from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
+from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.runs.switches import is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -35,6 +36,7 @@ _BIG = regex(r"epoch|train|fit(_|$)|learn|rollout|unroll|episode|evaluat|simulat
 _STEP = regex(r"step|update|iteration|batch", re.I)
 # What calls itself so is eager on purpose.
 _MEANT = regex(r"(^|[/_])(no|without|non|un)_?jit(ted)?(_|[./]|$)|eager", re.I)
+_JOINS = regex(r"(^|_)(append|concat(enate)?|extend|[hv]stack)(_|$)")
 _SAVES = regex(r"(^|[._])(save|savez|savez_compressed|savetxt|dump)$")
 _TRANSFORMS = frozenset(
     ("jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacfwd", "jax.jacrev", "jax.jacobian", "jax.hessian")
@@ -103,9 +105,11 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     function = project.function_at(place)
     if place is None or what is None or function is None or function.decorators or is_idle(project, place):
         return
-    if not stays_in_jax(project, place):
+    if not stays_in_jax(project, place) or _keeps_in_a_part(place, source):
         return
     if (loop := _loop(node, source)) is None or _may_be_compiled(node.func, source) or is_called_jitted(node, source):
+        return
+    if _is_compiled_beside(node, loop, source):
         return
     name = last_name(place.scope)
     if _MEANT.search(name) or _MEANT.search(source.facts.inside):
@@ -120,6 +124,32 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"jax.jit({called}) made once, before the loop, with what is no array as a static argument",
         pair=0 if is_flow else 1,
     )
+
+
+def _keeps_in_a_part(place: Place, source: Source) -> bool:
+    """Whether a method of this file stores what it makes in a part of its object, `self.optimizer.state = state`."""
+    defined = source.definition(place.scope) if place.path == source.path else None
+    stored = (part for part in inside(defined) if isinstance(part, cst.AssignTarget)) if defined is not None else ()
+    targets = (name for part in stored for name in inside(part.target) if isinstance(name, cst.Attribute))
+    return any(dotted(target).startswith("self.") for target in targets)
+
+
+def _is_compiled_beside(call: cst.Call, loop: Loop, source: Source) -> bool:
+    """Whether an `if` chooses between `loop` and a loop of jax.lax that is handed the very function, `else: state =
+    jax.lax.while_loop(goes_on, step, state)`: who wrote both has a reason for this one, as that a step moves data from
+    one device to another."""
+    below: cst.CSTNode = loop
+    for above in source.ancestors(loop):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            return False
+        if isinstance(above, cst.If) and above.test is not below:
+            other = above.orelse if below is above.body else above.body
+            flows = (p for p in inside(other) if isinstance(p, cst.Call)) if other is not None else ()
+            flows = (flow for flow in flows if source.qualified_name(flow.func) in CONTROL_FLOW)
+            if any(source.code(arg.value) == source.code(call.func) for flow in flows for arg in flow.args):
+                return True
+        below = above
+    return False
 
 
 def _may_be_compiled(callee: cst.BaseExpression, source: Source) -> bool:
@@ -146,9 +176,11 @@ def _bound(call: cst.Call, source: Source) -> str:
 
 def _is_of_another_size(call: cst.Call, loop: Loop) -> bool:
     """Whether the loop makes what is still missing, `while points.shape[0] < n`, fewer each time, or hands on as many
-    as there are this time, `positions[:n]`: a jit would compile every size for itself."""
+    as there are this time, `positions[:n]`, or what it joins to: a jit would compile every size for itself."""
     carry = Carry(loop)
     if any(_is_as_long_as_it_gets(part, carry) for arg in call.args for part in inside(arg.value)):
+        return True
+    if any(_grows(write) for write in carry.behind(list(call.args), gated=True)[0]):
         return True
     if not isinstance(loop, cst.While):
         return False
@@ -157,6 +189,16 @@ def _is_of_another_size(call: cst.Call, loop: Loop) -> bool:
     }
     _, names = carry.behind(list(call.args), gated=True)
     return not missing.isdisjoint(names)
+
+
+def _grows(write: Write) -> bool:
+    """Whether an iteration joins something to what it had, `history = history.joined(scores, concatenate)`; of a window
+    that moves on, `jnp.append(seen[1:], new)`, there are always as many."""
+    if set(write.names).isdisjoint(read(write.value)):
+        return False
+    parts = list(inside(write.value))
+    is_joined = any(isinstance(part, cst.Name) and _JOINS.search(part.value) for part in parts)
+    return is_joined and not any(isinstance(part, cst.Slice) for part in parts)
 
 
 def _is_as_long_as_it_gets(part: cst.CSTNode, carry: Carry) -> bool:

@@ -69,6 +69,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
         return
+    if any(_drives_steps(call, source) for call in calls(loop.body) if call not in steps):
+        return
     apart = [step for step in steps if not is_asked_for(step, loop, source)]
     found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
     found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
@@ -111,6 +113,17 @@ def _works_on_the_host(loop: Loop, source: Source) -> bool:
     """Whether every iteration has a library for the host solve something, `scipy.optimize.minimize`."""
     solved = (call for call in calls(loop.body) if is_of_the_host(call, source))
     return any(not is_gated(call, loop, source) for call in solved)
+
+
+def _drives_steps(call: cst.Call, source: Source) -> bool:
+    """Whether `call` is of a function of the project with a Python loop of compiled steps of its own: one wait more is
+    nothing beside a whole training, `model = fit(model, batches)` for each of some clients."""
+    project = source.project
+    place = project.find(source.qualified_name(call.func))
+    if place is None or project.function_at(place) is None:
+        return False
+    made = ((name, raw) for where, name, raw in project.named_calls(place.path) if where == place)
+    return any(loops and project.dispatches(place, name, value[0]) for name, (value, _, loops, _) in made)
 
 
 def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:

@@ -38,6 +38,11 @@ _SOLVES = tuple(
     for name in ("solve", "cho_solve", "cholesky", "lu_solve")
 )
 _EIGS = ("jax.numpy.linalg.eig",)
+# What takes some ten times the steps of an inverse.
+_SPECTRA = (
+    *(f"jax.numpy.linalg.{name}" for name in ("eig", "eigvals", "eigh", "eigvalsh", "svd")),
+    *(f"jax.scipy.linalg.{name}" for name in ("eigh", "schur", "svd", "funm", "expm", "sqrtm")),
+)
 # Which of what a decomposition returns are orthogonal.
 _ORTHOGONAL = {"jax.numpy.linalg.eigh": (1,), "jax.scipy.linalg.eigh": (1,), "jax.numpy.linalg.svd": (0, 2),
                "jax.scipy.linalg.svd": (0, 2), "jax.numpy.linalg.qr": (0,), "jax.scipy.linalg.qr": (0,)}  # fmt: skip
@@ -83,7 +88,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
         return  # beside finding those eigenvectors no clock sees it, and a solve is not more exact
-    if _is_spread(found.other):
+    if _is_spread(found.other) or _goes_into_a_spectrum(found.whole, source):
         return  # one matrix for many: solving would factor it for each of them
     if (known := _of_a_kind(matrix, found, source)) is not None:
         message, write, pair = known
@@ -113,6 +118,13 @@ def inverse_written_for_a_product(barrier: Barrier, module: hlo.Module) -> str |
     if not is_inverse_for_a_product(barrier, module) or (rows_factored(barrier, module) or 0) <= _AXES:
         return None
     return "jnp.linalg.solve(a, b) instead of jnp.linalg.inv(a) @ b: no whole inverse, and no product behind it"
+
+
+def _goes_into_a_spectrum(product: cst.BaseExpression, source: Source) -> bool:
+    """Whether the eigenvalues of the product are looked for, `jnp.linalg.eig(jnp.linalg.inv(b) @ a)`: beside that no
+    clock sees the inverse."""
+    handed = (source.handed_to(read) for read in source.readers(product))
+    return any(call is not None and source.calls(call, *_SPECTRA) for call in handed)
 
 
 def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> tuple[str, str, int] | None:

@@ -168,12 +168,23 @@ def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Sour
 
 def _is_of_what_is_given(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> bool:
     """Whether a function calls what the function `where` is handed, or wrappers are put around that and have a name
-    here, `partial_fn = partial(fn, model=model)`, then `vmap(partial_fn)`."""
+    here, `partial_fn = partial(fn, model=model)`, then `vmap(partial_fn)`; or is a method of what is made of that,
+    `env = wrapped(env)`, then `vmap(env.reset)`."""
     while isinstance(function, cst.Call) and source.calls(function, *_WRAPPERS) and function.args:
         function = function.args[0].value
+    if isinstance(function, cst.Attribute):
+        return isinstance(where, cst.FunctionDef) and _is_made_of_what_is_handed(function.value, where, source)
     if isinstance(function, cst.Name) and isinstance(source.value(function), cst.Call):
         return isinstance(where, cst.FunctionDef) and _is_handed(function, where, source)
     return _calls_what_is_given(function_named(function, source), where, source)
+
+
+def _is_made_of_what_is_handed(owner: cst.BaseExpression, where: cst.FunctionDef, source: Source) -> bool:
+    """Whether the function `where` makes an object of what it is handed."""
+    made = source.value(owner) if isinstance(owner, cst.Name) else None
+    if not isinstance(made, cst.Call) or where not in source.ancestors(made):
+        return False
+    return any(isinstance(arg.value, cst.Name) and _is_handed(arg.value, where, source) for arg in made.args)
 
 
 def _is_handed(name: cst.Name, where: cst.FunctionDef, source: Source) -> bool:

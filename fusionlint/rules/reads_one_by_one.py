@@ -11,7 +11,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.dispatch.anew import repeats
 from fusionlint.patterns.dispatch.fetched import is_needed
-from fusionlint.patterns.dispatch.jit import dispatching, is_jitted, takes_gradients, trains
+from fusionlint.patterns.dispatch.jit import asks, dispatching, is_jitted, runs_a_loop, takes_gradients, trains
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.runs.often import is_method_of_a_loop, is_run_often, runs_often
@@ -27,6 +27,10 @@ rule = Rule(__name__, harm="transfer")
 _MANY = 4
 _TRAINS = regex(r"(^|[._])(train|update)(_|$)")
 _CALCULATES = regex(r"(^|\.)(calculate|solve|minimize)$")
+# What takes the time of n^3 steps.
+_FACTORS = regex(
+    r"^jax\.(numpy|scipy|lax)\.linalg\.(cholesky|cho_factor|lu|lu_factor|qr|svd|eig|eigh|eigvalsh|inv|pinv|solve)$"
+)
 # As many arrays as a model has parameters.
 _OF_A_TREE = regex(r"(^|[._])(leaves|values|items|flatten)(_with_path)?$")
 _CHECKS = regex(r"_?(check|validate|assert)_")
@@ -55,7 +59,7 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
         return
     if _is_nothing_beside(node, found, where, source) or _is_shown(where, source):
         return
-    if _is_behind_a_loop_of_steps(node, where, source):
+    if _is_behind_a_loop_of_steps(node, where, source) or _is_waited_for(node, found, source):
         return
     if isinstance(where, cst.For | cst.While) and not any(is_needed(r.node, where, source) for r in found):
         return  # what nobody needs in the loop is best not read there at all: host-sync-in-step-loop
@@ -64,15 +68,37 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
 
 def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, source: Source) -> bool:
     """Whether the reads are numbers of a step that trains, which takes a thousand times as long, a few where that is
-    not seen in full; or whether each time a solver of the host runs, `calculator.calculate(atoms)`."""
+    not seen in full; or a few of a program that holds a loop, or factors a matrix; or whether each time a solver of the
+    host runs, `calculator.calculate(atoms)`."""
     if all(_is_number(read.node, source) for read in found) and isinstance(step.value, cst.Call):
         compiled = step.value.func
         signs = [trains(compiled, source), takes_gradients(compiled, source)]
         if all(signs) or (len(found) < _MANY and (any(signs) or _TRAINS.search(dotted(compiled)))):
             return True
+    is_long = isinstance(step.value, cst.Call) and _takes_long(step.value.func, source)
+    if is_long and len(found) < _MANY and not any(read.is_of_each for read in found):
+        return True
     body = where.body if isinstance(where, cst.For | cst.While | cst.FunctionDef) else where
     solvers = (call for call in calls(body) if _CALCULATES.search(dotted(call.func)))
     return any(not is_jitted(call.func, source) for call in solvers)
+
+
+def _takes_long(compiled: cst.BaseExpression, source: Source) -> bool:
+    """Whether a compiled program is seen to hold a loop of many steps, or to factor a matrix."""
+    return runs_a_loop(compiled, source) or asks(compiled, _FACTORS, source)
+
+
+def _is_waited_for(step: cst.Assign, found: list[Read], source: Source) -> bool:
+    """Whether the program has been waited for before anything is read, `state.T.block_until_ready()`: what is left are
+    a few copies."""
+    if len(found) >= _MANY:
+        return False
+    first = min(source.order(read.node) for read in found)
+    function = source.function(step)
+    waits = (
+        (call for call in calls(function.body) if dotted(call.func).endswith("block_until_ready")) if function else ()
+    )
+    return any(source.order(step.value) < source.order(call) < first for call in waits)
 
 
 def _is_behind_a_loop_of_steps(step: cst.Assign, where: cst.CSTNode, source: Source) -> bool:

@@ -1,4 +1,5 @@
-"""Code that nobody runs in earnest: a case of a table of cases, and a private function that nothing names.
+"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a private
+function that nothing names.
 
 In: a node of a Source that a rule speaks of. Out: whether its own speed is nobody's concern.
 """
@@ -7,11 +8,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.source.tree import Source
 
 # What calls a private function of a file is seldom further away than this.
 _DEPTH = 3
 _MAKES_A_DICT = "dict"
+# What a table of cases is called, or handed on as: `testcases=[...]`. Any other list of dicts may be a choice of users.
+_CASES = regex(r"(?i)(^|_)(test_?)?cases$|(^|_)tests?$")
 
 
 def is_for_nobody(node: cst.CSTNode, source: Source) -> bool:
@@ -20,7 +24,10 @@ def is_for_nobody(node: cst.CSTNode, source: Source) -> bool:
     outer = around[-1] if around else None
     if isinstance(outer, cst.Lambda):
         return _is_a_case(outer, source)
-    return isinstance(outer, cst.FunctionDef) and _is_never_named(outer, source, _DEPTH)
+    if isinstance(outer, cst.FunctionDef) and _is_never_named(outer, source, _DEPTH):
+        return True
+    top = _top(node, source)
+    return top is not None and _is_named_by_cases(top, source, _DEPTH)
 
 
 def _is_a_case(function: cst.Lambda, source: Source) -> bool:
@@ -37,6 +44,37 @@ def _is_a_case(function: cst.Lambda, source: Source) -> bool:
             return False
     listed = source.parent(case) if case is not None else None
     return isinstance(listed, cst.Element) and isinstance(source.parent(listed), cst.List | cst.Tuple)
+
+
+def _is_named_by_cases(top: cst.FunctionDef | cst.ClassDef, source: Source, depth: int) -> bool:
+    """Whether a function or a class of the file's own level is named in a table of cases, `testcases=[{"callable":
+    _model, "shapes": [(2,)]}]`, and nowhere else but in what is: each case is run once, to see what comes of it."""
+    name = top.name.value
+    place = source.place(top)._replace(scope=name)
+    if top.decorators or source.scope(top) or any(f"{q}{name}{q}".encode() in source.data for q in ('"', "'")):
+        return False
+    if any(caller.path != source.path for caller in source.project.callers(source.project.name_of(place))):
+        return False
+    reads = [use.node for use in source.uses(top.name) if not use.is_write]
+    outside = [read for read in reads if _top(read, source) is not top]
+    return bool(outside) and all(_is_of_a_case(read, source, depth) for read in outside)
+
+
+def _is_of_a_case(read: cst.Name, source: Source, depth: int) -> bool:
+    """Whether a name is read in one of several dicts in a list that is called so, or by what only cases name."""
+    top = _top(read, source)
+    if top is not None and not any(isinstance(above, cst.Decorator) for above in source.ancestors(read)):
+        return depth > 0 and _is_named_by_cases(top, source, depth - 1)
+    above = list(source.ancestors(read))
+    lists = [one for one in above if isinstance(one, cst.List | cst.Tuple)]
+    if not lists or not any(isinstance(one, cst.Dict) for one in above[: above.index(lists[-1])]):
+        return False
+    match source.parent(lists[-1]):
+        case cst.Arg(keyword=cst.Name(name)) | cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]):
+            return bool(_CASES.search(name))
+        case cst.AnnAssign(target=cst.Name(name)):
+            return bool(_CASES.search(name))
+    return False
 
 
 def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bool:
@@ -61,6 +99,11 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
 
 def _outermost(node: cst.CSTNode, source: Source) -> cst.FunctionDef | None:
     """The def of the file's own level that `node` is inside of."""
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.ClassDef)]
-    top = around[-1] if around else None
+    top = _top(node, source)
     return top if isinstance(top, cst.FunctionDef) else None
+
+
+def _top(node: cst.CSTNode, source: Source) -> cst.FunctionDef | cst.ClassDef | None:
+    """The def or the class of the file's own level that `node` is inside of."""
+    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.ClassDef)]
+    return around[-1] if around else None

@@ -10,12 +10,14 @@ from functools import cache
 from fusionlint.lazily import regex
 
 # Nobody minds how fast these are: tests, benchmarks, pictures, what a quicker form is held against, what is deprecated,
-# what shows a bug or looks for one, what makes the state that a simulation begins with, once. What they do to a
-# project's functions is no use of them. They are a third of the code of jax, flax, brax, maxtext and numpyro.
+# what shows a bug or looks for one, what makes up data to try something on, or the state that a simulation begins with,
+# once. What they do to a project's functions is no use of them. They are a third of the code of jax, flax, brax,
+# maxtext and numpyro.
 _IDLE_FILE = regex(
     r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
     r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?"
-    r"|initiali[sz]ations?|initial_conditions?(_\w+)?)/"
+    r"|initiali[sz]ations?|initial_conditions?(_\w+)?|data(sets?)?/(\w+/)?synthetic)/"
+    r"|(^|/)((fake|synthetic|dummy)_data[^/]*|data(sets?)?/synthetic[^/]*)\.py$"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|[^/]*_plot(s|ting)?|visuali[sz][^/]*|viz(_[^/]*)?|viewer"

@@ -20,6 +20,7 @@ from fusionlint.source.briefs import briefs, rules_about
 from fusionlint.source.deep import is_deep
 from fusionlint.source.for_nobody import is_for_nobody
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
+from fusionlint.source.off_tpu import is_off_tpu, without_tpu
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
 from fusionlint.source.scope import Scope, matters, speaking
@@ -108,6 +109,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
     """What `rules` say of a file, on whatever target."""
     if not rules or _is_for_tests(source):
         return
+    is_off = is_off_tpu(source.facts)
     for rule in rules_about(source.names):
         if rule.name not in rules:
             continue
@@ -119,6 +121,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
                     if is_for_nobody(node, source):
                         break
                     whole = _complete(finding, rule, sensor, scope)
+                    whole = without_tpu(whole) if is_off else whole
                     if whole.targets or not rule.page.measurements:
                         yield whole
 

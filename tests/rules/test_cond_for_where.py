@@ -322,6 +322,21 @@ def test_numbers_that_both_are_computed_cost_no_kernel_outside_of_loops(branch: 
     assert len(check_text(looped.encode(), "m.py", Scope(("cond-for-where",)))) == 1
 
 
+def test_numbers_of_another_type_and_lengths_are_numbers() -> None:
+    code = """
+import jax, jax.numpy as jnp
+
+def cell(grid, point):
+    i = jnp.int32(point)
+    return jax.lax.cond(i >= grid.shape[0] - 1, lambda p: jnp.int32(grid.shape[0] - 2), lambda p: jnp.int32(p), i)
+
+found = jax.jit(lambda grid, point: cell(grid, point))
+"""
+    assert not check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    compiled = code.replace("def cell", "@jax.jit\ndef cell")
+    assert len(check_text(compiled.encode(), "m.py", Scope(("cond-for-where",)))) == 1
+
+
 def test_arrays_computed_by_a_result_may_be_mapped() -> None:
     code = RESULT.format(total="jnp.sum(w)", test="total < 0").replace(
         "lambda: -1.0, lambda: 1.0", "lambda: 2 * x, lambda: w"

@@ -78,3 +78,56 @@ def test_who_compiles_it_and_how_often_it_is_called(
     tmp_path: Path, decorator: str, before: str, loop: str, number: int
 ) -> None:
     assert _found(tmp_path, "step", GRADIENT, decorator, before, loop) == number
+
+
+TRAINER = """
+import jax
+
+class Trainer:
+    def update(self, batch):
+        gradient = jax.grad(lambda params: ((batch @ params) ** 2).sum())(self.{kept})
+        {kept}self.{kept} - gradient
+
+    def main(self, batches):
+        import time
+        start = time.time()
+        for batch in batches:
+            self.update(batch)
+        return time.time() - start
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "stored", "number"),
+    [
+        ("params", "return ", 1),
+        ("params", "self.params = ", 0),  # a jit would leave its tracers there
+        ("optimizer.params", "self.optimizer.params = ", 0),
+    ],
+)
+def test_a_method_that_keeps_what_it_makes(tmp_path: Path, kept: str, stored: str, number: int) -> None:
+    code = TRAINER.replace("        {kept}self", f"        {stored}self").replace("{kept}", kept)
+    (tmp_path / "trainer.py").write_text(code)
+    found = check_files([tmp_path / "trainer.py"], Scope(("eager-control-flow",))).findings
+    assert len(found) == number
+
+
+@pytest.mark.parametrize(
+    ("joined", "number"),
+    [
+        ("seen = seen.joined(gradient, concatenate)", 0),  # one more in every iteration
+        ("seen = concatenate(seen[1:], gradient)", 1),
+        ("kept = concatenate(params, batch)", 1),
+    ],
+)
+def test_what_grows_has_another_size_each_time(tmp_path: Path, joined: str, number: int) -> None:
+    (tmp_path / "loop.py").write_text(f"""
+import jax
+
+def main(params, seen, batches, concatenate, f):
+    for batch in batches:
+        gradient = jax.grad(f)(params, seen)
+        {joined}
+    return jax.device_get(seen)
+""")
+    assert len(check_files([tmp_path / "loop.py"], Scope(("eager-control-flow",))).findings) == number

@@ -618,6 +618,11 @@ SIZES = {
     "a vector of so many": ("jnp.zeros(n - 1)", 0),
     "a shape that nobody sees": ("jnp.zeros(n)", 1),
     "of a setting": ("jax.random.normal(key, (LAYERS, n))", 1),
+    "of layers so wide": ("init_network(key, layer_sizes=[36, N])", 0),
+    "of wide layers": ("init_network(key, layer_sizes=[784, 1024, N])", 1),
+    "of layers as wide as somebody says": ("init_network(key, layer_sizes=[36, n])", 1),
+    "handed such a shape": ("init_network(key, shape=(32, 28))", 0),
+    "of a batch of such a size": ("init_network(key, [32, 28])", 1),
     "of a network": ("network.init(key, jnp.ones((1, N)))", 1),
 }
 
@@ -704,7 +709,39 @@ class Agent(Base):
     assert advice(code).startswith(places)
 
 
+OPTIMIZERS = {
+    "of jax's examples": ("optimizers.momentum(0.1, 0.9)", "jnp.zeros(2)", 0),
+    "of many numbers": ("optimizers.momentum(0.1, 0.9)", "jnp.zeros(2**20)", 1),
+    "of somebody": ("made(0.1)", "jnp.zeros(2)", 1),
+}
+
+
+@pytest.mark.parametrize(("made", "first", "times"), OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_the_functions_of_an_optimizer_make_a_state_as_small(made: str, first: str, times: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+from jax.example_libraries import optimizers
+
+def train(batches):
+    opt_init, opt_update, get_params = {made}
+    first = ({first}, {first})
+    opt_state = opt_init(first)
+
+    @jax.jit
+    def step(i, opt_state, batch):
+        grads = jax.grad(lambda p: (p[0] * batch + p[1]).sum())(get_params(opt_state))
+        return opt_update(i, grads, opt_state)
+
+    for i, batch in enumerate(batches):
+        opt_state = step(i, opt_state, batch)
+    return get_params(opt_state)
+"""
+    assert len(findings(code)) == times
+
+
 NETWORKS = {
+    "narrow, of stax": ("stax.serial(stax.Conv(16, (8, 8)), stax.Relu, stax.Dense(10))[1](params, x)", 0),
+    "wide, of stax": ("stax.serial(stax.Dense(1024), stax.Relu, stax.Dense(10))[1](params, x)", 1),
     "narrow": ("hk.Sequential([hk.Linear(10), jax.nn.relu, hk.nets.MLP([30, 2])])(x)", 0),
     "one is wide": ("hk.Sequential([hk.Linear(10), jax.nn.relu, hk.nets.MLP([300, 2])])(x)", 1),
     "of a setting": ("hk.Linear(2)(hk.Linear(width)(x))", 1),
@@ -717,6 +754,7 @@ NETWORKS = {
 def test_of_a_network_that_is_seen_to_be_narrow_nothing_is_donated(network: str, times: int) -> None:
     code = f"""
 import haiku as hk
+from jax.example_libraries import stax
 CLASSES = 3
 
 def forward(x):

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.patterns.branches.conditional import Conditional
 from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.elementwise import is_elementwise
-from fusionlint.patterns.values.one_number import is_scalar_literal
+from fusionlint.patterns.values.one_number import is_a_number, is_scalar_literal
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -54,7 +54,7 @@ def _is_number(node: cst.BaseExpression, scalars: set[str], source: Source, dept
         return False
     if is_scalar_literal(node, source) or source.code(node) in scalars:
         return True
-    if source.qualified_name(node) in _CONSTANTS or _is_said_to_be_one(node, source):
+    if source.qualified_name(node) in _CONSTANTS or _is_said_to_be_one(node, source) or is_a_number(node, source):
         return True
     match node:
         case cst.Name():

@@ -60,7 +60,10 @@ def calling_in_a_loop(source: Source) -> Iterator[str]:
 
 
 def stays_in_jax(project: Project, place: Place) -> bool:
-    """Whether a function could be compiled as it is: it reports nothing, and hands nothing to numpy or the host."""
+    """Whether a function could be compiled as it is: it reports nothing, hands nothing to numpy or the host, and keeps
+    nothing in its object, where a trace would leave its tracers."""
+    if place.scope in project.files[place.path].has("kept in self"):
+        return False
     own = (project.callee(where, call.value) or "" for where, call in project.calls_within(place) if where == place)
     return not any(name.startswith("numpy.") or name in _ON_THE_HOST or is_host_call(name) for name in own)
 

@@ -82,11 +82,24 @@ def _goes_by(test: cst.BaseExpression, there: set[str], step: cst.Call, source: 
             asks_no_value = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
             is_of_values = not any(isinstance(each.operator, asks_no_value) for each in compared)
             return is_of_values and any(_is_there(value, there, [step], source) for value in values)
+        case cst.BooleanOperation(left=left, operator=cst.And(), right=right) if _is_there_at_all(left):
+            return _goes_by(right, there, step, source)  # a limit that may be set, `limit is not None and kl > limit`
         case cst.UnaryOperation(operator=cst.Not(), expression=asked) | cst.BooleanOperation(left=asked):
             return _goes_by(asked, there, step, source)
         case cst.Call(args=[cst.Arg(value=asked)]) if _ASKS.match(source.qualified_name(test.func) or ""):
             return _goes_by(asked, there, step, source)
     return _is_there(test, there, [step], source)
+
+
+def _is_there_at_all(test: cst.BaseExpression) -> bool:
+    """`limit is not None`."""
+    match test:
+        case cst.Comparison(
+            left=cst.Name() | cst.Attribute(),
+            comparisons=[cst.ComparisonTarget(operator=cst.IsNot(), comparator=cst.Name("None"))],
+        ):
+            return True
+    return False
 
 
 def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int = _DEPTH) -> bool:

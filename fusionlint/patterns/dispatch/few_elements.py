@@ -98,7 +98,11 @@ def _is_short_slice(part: cst.Slice, source: Source) -> bool:
 
 
 def _is_a_small(count: cst.BaseExpression, source: Source) -> bool:
-    number = constant(as_given(count, source))
+    """Whether this is a small number, or at most one, `min(k, len(x))`."""
+    meant = as_given(count, source)
+    if isinstance(meant, cst.Call) and source.calls(meant, "min"):
+        return any(_is_a_small(arg.value, source) for arg in meant.args if arg.value is not count)
+    number = constant(meant)
     return number is not None and 0 <= number <= MOST_OF_FEW
 
 

@@ -13,7 +13,7 @@ from fusionlint.source.tree import Source
 
 # A layer from 64 to 64 has 16 kB of weights.
 _NARROW = 64
-_LAYER = regex(r"^(haiku|flax\.linen|flax\.nnx|equinox\.nn)\.(\w+\.)*(?P<name>[A-Z]\w*)$")
+_LAYER = regex(r"^(haiku|flax\.linen|flax\.nnx|equinox\.nn|jax\.example_libraries\.stax)\.(\w+\.)*(?P<name>[A-Z]\w*)$")
 # What has no weights of its own, or as many as its input is wide.
 _WITHOUT = regex(r"^(Module|Sequential|Lambda|Flatten|Dropout|RNN|Rngs|\w*(Norm|Pool|State|Variable|Param))$")
 

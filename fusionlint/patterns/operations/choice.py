@@ -28,6 +28,8 @@ _DATA = regex(
 )
 
 
+# What says how many steps are between two times that something is done.
+_HOW_OFTEN = ("every", "interval", "frequency", "freq", "period")
 # From a draw to the loop that starts with it there are seldom more names.
 _STEPS = 3
 
@@ -43,8 +45,20 @@ class Choice(NamedTuple):
 
 def is_drawn_once(node: cst.CSTNode, source: Source) -> bool:
     """Whether what is drawn is said to be the data to train on, or a key that is made for it says that it is drawn in
-    one call alone."""
-    return _makes_data(node, source) or _is_of_a_seed(node, source)
+    one call alone; or it is drawn now and then."""
+    return _makes_data(node, source) or _is_of_a_seed(node, source) or _is_every_so_often(node, source)
+
+
+def _is_every_so_often(node: cst.CSTNode, source: Source) -> bool:
+    """Whether an object is told how often it does this, `resample` of `Sampler(resample_every=100)`: once for so many
+    steps, by what no trace is seen to reach."""
+    around = source.facts.class_around(source.scope(node))
+    if not around or source.context(node) == "traced":
+        return False
+    method = source.scope(node).removeprefix(f"{around}.").partition(".")[0]
+    made = source.facts.functions.get(f"{around}.__init__")
+    told = made.parameters if made is not None else ()
+    return any(f"{method.lstrip('_')}_{how}" in told for how in _HOW_OFTEN)
 
 
 def _is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:

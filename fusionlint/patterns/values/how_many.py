@@ -7,13 +7,15 @@ In: expressions of a Source. Out: a count; None wherever a part of it is not see
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from math import prod
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY
 from fusionlint.patterns.code.calls import argument, hides_some
-from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.code.unpacked import assigned, unpacked_at
 from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
 
@@ -35,6 +37,10 @@ _VECTOR = 2**10
 _BY_SHAPE = (*FRESH_BY_SHAPE, *(name.removeprefix("jax.") for name in FRESH_BY_SHAPE))
 # Of a draw, which argument says how many: of jax's after the key.
 _DRAWS = {"normal": 1, "uniform": 1, "truncated_normal": 3, "bernoulli": 2, "gumbel": 1, "randint": 1}
+# What makes the two or three functions of an optimizer, the first of which makes its state.
+_OPTIMIZERS = regex(r"^(optax|jax\.(example_libraries|experimental)\.optimizers)\.\w+$")
+# What the widths of a network's layers are called, which somebody makes its weights by.
+_WIDTHS = regex(r"(^|_)(layer_(sizes|widths|dims)|layers|widths|hidden_sizes)$")
 _SIZED = ("normal", "uniform", "randn", "rand", "random", "standard_normal", "randint")
 
 
@@ -98,9 +104,41 @@ def _made_by(call: cst.Call, source: Source, depth: int) -> int | None:
         case cst.Call(func=cst.Attribute(attr=cst.Name("init")), args=[cst.Arg(value=state, keyword=None)]):
             found = how_many(state, source, depth - 1)
             return None if found is None else 2 * found + 1
+        case cst.Call(func=cst.Name() as init, args=[cst.Arg(value=state, keyword=None)]) if _is_of_an_optimizer(
+            init, source
+        ):
+            found = how_many(state, source, depth - 1)
+            return None if found is None else 2 * found + 1
         case cst.Call(func=cst.Attribute(value=array, attr=cst.Name("astype" | "reshape" | "ravel" | "copy"))):
             return how_many(array, source, depth - 1)
-    return None
+    return next((found for arg in call.args if (found := _by_widths(arg, source, depth)) is not None), None)
+
+
+def _is_of_an_optimizer(init: cst.Name, source: Source) -> bool:
+    """`opt_init, opt_update, get_params = optimizers.momentum(0.1)`."""
+    found = unpacked_at(source.written(init), source)
+    return (
+        found is not None
+        and found[1] == 0
+        and isinstance(found[0], cst.Call)
+        and _OPTIMIZERS.match(source.qualified_name(found[0].func) or "") is not None
+    )
+
+
+def _by_widths(arg: cst.Arg, source: Source, depth: int) -> int | None:
+    """The weights and biases of a network whose layers are as wide as a list says that some function is handed,
+    `init_params(key, layer_sizes)` of `layer_sizes = [36, 10]`."""
+    called = (
+        arg.keyword.value if arg.keyword is not None else arg.value.value if isinstance(arg.value, cst.Name) else ""
+    )
+    widths = source.meant(arg.value)
+    if not isinstance(widths, cst.List | cst.Tuple) or len(widths.elements) < 2 or not _WIDTHS.search(called):
+        return None
+    sizes = [whole_number(one.value, source, depth - 1) for one in widths.elements]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return None
+    return sum((wide + 1) * narrow for wide, narrow in pairwise(known))
 
 
 def _product(shape: cst.BaseExpression | None, source: Source, depth: int) -> int | None:

@@ -1,0 +1,31 @@
+"""Files whose code no TPU runs: they import what has kernels for CUDA alone.
+
+In: the facts of a file, and a finding of it. Out: the finding without what is said of a TPU.
+"""
+
+from __future__ import annotations
+
+from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.source.facts import Facts
+
+# What has kernels for NVIDIA's GPUs, or for CPUs besides, and none for a TPU.
+_NO_TPU = frozenset(
+    ("cupy", "cuequivariance_ops_jax", "jax_finufft", "jax_triton", "madrona_mjx", "pycuda", "transformer_engine",
+     "triton")
+)  # fmt: skip
+_TPU = regex(r"^v\d+\w?$")
+
+
+def is_off_tpu(facts: Facts) -> bool:
+    """Whether a file imports such a package at its own level, or is part of one."""
+    bound = (target for kind, target, _ in facts.raw.bindings.get("", {}).values() if kind == "import")
+    return any(name.partition(".")[0] in _NO_TPU for name in (facts.module, *bound))
+
+
+def without_tpu(finding: Finding) -> Finding:
+    """The finding as far as it is about other hardware."""
+    targets = tuple(target for target in finding.targets if not _TPU.match(target))
+    evidence = tuple(each for each in finding.evidence if not _TPU.match(each.target))
+    unclaimed = tuple(target for target in finding.unclaimed if not _TPU.match(target))
+    return finding._replace(targets=targets, evidence=evidence, unclaimed=unclaimed)
