@@ -29,6 +29,9 @@ _HEAVY = regex(
 )
 _FOLDS = ("jax.random.fold_in",)
 _MAPPED = ("jax.vmap", "jax.jit")
+_OF_ARRAYS = frozenset(
+    ("T", "argmax", "astype", "at", "dtype", "max", "mean", "min", "ndim", "reshape", "shape", "sum")
+)
 # A helper of a helper is seldom further away than this.
 _DEPTH = 3
 
@@ -138,7 +141,16 @@ def _is_of_an_array(row: cst.Subscript, source: Source) -> bool:
         case cst.Attribute(attr=cst.Name("at")):
             return True
     found = kind(row.value, source)
-    return found == "array" or (found is None and len(parts) > 1 and any(map(is_whole, parts)))
+    has_axes = (len(parts) > 1 and any(map(is_whole, parts))) or _is_asked_as_an_array(row.value, source)
+    return found == "array" or (found is None and has_axes)
+
+
+def _is_asked_as_an_array(whole: cst.BaseExpression, source: Source) -> bool:
+    """Whether something else reads of a variable what a list has not: `x.shape`, `x.sum()`."""
+    written = source.written(whole) if isinstance(whole, cst.Name) else None
+    reads = source.reads(written) if written is not None else ()
+    around = (source.parent(read) for read in reads)
+    return any(isinstance(a, cst.Attribute) and a.attr.value in _OF_ARRAYS and a.value in reads for a in around)
 
 
 def _is_of_arrays(call: cst.Call, source: Source) -> bool:
@@ -148,4 +160,4 @@ def _is_of_arrays(call: cst.Call, source: Source) -> bool:
             return True
         case cst.Call():
             return source.calls(call.func, *_MAPPED)
-    return is_of_arrays(call, source)
+    return source.calls(call, "len") or is_of_arrays(call, source)

@@ -11,7 +11,7 @@ CODE = """\
 import jax
 import jax.numpy as jnp
 
-def made(f, key, x: jax.Array, labels, cells, n):
+def made(f, key, x: jax.Array, rows, labels, cells, n):
     first, second, last = [], [], x[0]
     for i in range(n):
         {turn}
@@ -31,6 +31,8 @@ def is_told(turn: str, joined: str = "jnp.stack(first)") -> bool:
         "row = x[i]\nfirst.append(jnp.cumsum(row) * labels)",
         "row = jnp.where(labels == i, x[0], 0.0)\nrow = jnp.sort(row)\nfirst.append(row)",
         "first.append(jax.jvp(f, (x,), (jnp.zeros(n).at[i].set(1.0),))[1])",
+        "first.append(jnp.sort(rows[i, 0] * rows.shape[0] + rows[i][0]))",
+        "first.append(jnp.cumsum((labels == i) & (jnp.arange(len(labels)) < 5)))",
         "first.append(jnp.argsort(x[i] + jax.random.normal(jax.random.fold_in(key, i))))",
         "a, b = jnp.linalg.eigh(x[i])\nfirst.append(a)",
     ],
