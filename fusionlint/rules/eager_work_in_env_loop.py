@@ -1,6 +1,7 @@
-"""jax on the host between the steps of an environment that numpy runs: `jnp.logical_or(ended, cut)`, a split key.
+"""jax on the host between the steps of an environment that numpy runs: `jnp.logical_or(ended, cut)`, a split key; and
+beside the compiled step of one that runs on the device.
 
-Such an environment takes its steps one by one whatever is compiled, and often in less time than a few dispatches take.
+Environments on the host take their steps one by one whatever is compiled, and often in less time than a few dispatches.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.after_compiled import operations_after
 from fusionlint.patterns.carry import Carry, Loop, calls
 from fusionlint.patterns.host import is_short
 from fusionlint.patterns.jit import is_jitted
 from fusionlint.patterns.loop_gates import is_gated
 from fusionlint.patterns.pictures import is_filmed, is_shown_each_time
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -26,7 +29,11 @@ rule = Rule(__name__, harm="dispatch")
 _ENVIRONMENT = regex(r"(^|[._])(vec_?|gym_?|eval_?|train_?|test_?)?env(ironment)?s?$")
 # What is handed over and comes back: an environment of jax takes its state and a key as well.
 _ONE = 1
+# So many operations beside a compiled step take as long as that is dispatched, or longer.
+_MANY = 4
 _RENDERS = regex(r"render|imshow")
+# A function that is called so takes pictures of every step, by a wrapper of the environment perhaps.
+_FILMS = regex(r"record|video|demo(_|$)")
 _NAMES = (
     "abs add all any argmax argmin clip concatenate cumsum divide dot einsum exp expand_dims hstack isfinite isnan log "
     "logical_and logical_not logical_or matmul max maximum mean min minimum multiply reshape sign sqrt squeeze stack "
@@ -49,6 +56,8 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_idle(source.project, source.place(node)) or is_short(loop, source):
         return
+    if _FILMS.search(last_name(source.place(node).scope)):
+        return
     if is_shown_each_time(loop, source) or is_filmed(loop, source) or any(map(_is_drawn, calls(loop.body))):
         return
     work = [call for call in calls(loop.body) if _is_dispatched(call, loop, source)]
@@ -62,6 +71,32 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         f"{many} dispatched by {'themselves' if len(work) > 1 else 'itself'} in every step of the environment",
         write=", ".join(parts),
+    )
+
+
+def _wrapping(source: Source) -> Iterator[str]:
+    """The steps of classes that have a reset too, and call something of theirs: what that is, libcst has to see."""
+    functions = source.facts.raw.functions
+    for scope in functions:
+        owner, _, name = scope.rpartition(".")
+        if name == "step" and owner in source.facts.raw.classes and f"{owner}.reset" in functions:
+            yield scope
+
+
+@rule.source("FunctionDef", where="host", when=_wrapping)
+def beside_a_compiled_step(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """The step of an environment on the host that calls a compiled one, and computes on with what that returned."""
+    if node.name.value != "step" or source.context(node.body) == "traced":
+        return
+    work = operations_after(node, source)
+    if len(work) < _MANY or is_idle(source.project, source.place(node.body)):
+        return
+    yield source.finding(
+        work[0],
+        f"{len(work)} operations are dispatched by themselves in every step, beside the compiled one",
+        write="all of it in the compiled function, which returns what is computed here as well; or in numpy, of what "
+        "is brought to the host once",
+        pair=1,
     )
 
 
