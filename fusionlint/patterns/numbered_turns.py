@@ -32,6 +32,8 @@ _MAPPED = ("jax.vmap", "jax.jit")
 _OF_ARRAYS = frozenset(
     ("T", "argmax", "astype", "at", "dtype", "max", "mean", "min", "ndim", "reshape", "shape", "sum")
 )
+# `range(n)`, `range(1, n)`; by steps other than one a loop cuts something into pieces.
+_BOUNDS = 2
 # A helper of a helper is seldom further away than this.
 _DEPTH = 3
 
@@ -42,7 +44,7 @@ def has_turns_apart(loop: cst.For | Comprehension, source: Source) -> bool:
     counter, over = loop.target if isinstance(loop, cst.For) else loop.for_in.target, iterated_by(loop)
     if not isinstance(counter, cst.Name) or not isinstance(over, cst.Call) or not source.calls(over, "range"):
         return False
-    if len(over.args) != 1 or is_few(over, source) or is_said(loop, source) or not _lists(loop, source):
+    if len(over.args) > _BOUNDS or is_few(over, source) or is_said(loop, source) or not _lists(loop, source):
         return False
     turn = _turn(loop)
     mentions = [name for name in names_in(turn) if name.value == counter.value]

@@ -85,7 +85,7 @@ def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Find
         return
     counter = source.code(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
     bound = iterated_by(loop)
-    count = source.code(bound.args[0].value) if isinstance(bound, cst.Call) else "n"
+    count = ", ".join(source.code(arg.value) for arg in bound.args) if isinstance(bound, cst.Call) else "n"
     jax, jnp = source.alias("jax") or "jax", source.alias("jax.numpy") or "jnp"
     yield source.finding(
         loop,

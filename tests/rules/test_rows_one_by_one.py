@@ -65,5 +65,14 @@ def test_what_one_map_may_not_do_is_left_alone(turn: str) -> None:
     assert not is_told(turn)
 
 
+def test_a_range_may_begin_anywhere() -> None:
+    code = CODE.format(turn="first.append(jnp.sort(x[i]))", joined="jnp.stack(first)").replace(
+        "range(n)", "range(1, n)"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("rows-one-by-one",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.endswith("over jnp.arange(1, n)")
+
+
 def test_a_list_that_stays_one_is_left_alone() -> None:
     assert not is_told("first.append(jnp.sort(x[i]))", "first")
