@@ -48,6 +48,11 @@ _WORK = (
 )
 
 
+# What to write instead, of arrays and of keys.
+_ARRAYS = "what the environment returned in numpy, and what comes of the device in the compiled function that acts"
+_OF_KEYS = "let the compiled function that acts split its key itself, and return the one that is left"
+
+
 @rule.source("Call", calls=_WORK, where="host", in_loop=True)
 def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first operation of jax that a loop around `env.step(action)` dispatches in every iteration; told once."""
@@ -64,13 +69,12 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not work or work[0] is not node:
         return
     keys = [call for call in work if source.calls(call, *_KEYS)]
-    parts = ["what the environment returned in numpy, and what comes of the device in the compiled function that acts"]
-    parts += ["which splits its key itself, and returns the one that is left"] if keys else []
+    parts = [_ARRAYS] * (len(keys) < len(work)) + [_OF_KEYS] * bool(keys)
     many = f"{len(work)} operations of jax are" if len(work) > 1 else f"`{source.code(node.func)}` is"
     yield source.finding(
         node,
         f"{many} dispatched by {'themselves' if len(work) > 1 else 'itself'} in every step of the environment",
-        write=", ".join(parts),
+        write="; ".join(parts),
     )
 
 
