@@ -10,8 +10,9 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import elements, is_whole, names_in
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import operands
-from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few
+from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few, iterated_by
 from fusionlint.patterns.loops.counted_rows import counted_rows, is_light
+from fusionlint.patterns.loops.numbered_turns import has_turns_apart, is_heavy
 from fusionlint.patterns.loops.turns import writes_kernels
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.kinds import kind
@@ -22,8 +23,8 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _JOINS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.vstack")
-# The page's pair about what is a kernel for every row.
-_LINALG = 1
+# The page's pairs about what is a kernel for every row, of the array that is counted and of any.
+_LINALG, _NUMBERED = 1, 2
 # What the row is called in the advice.
 _ROW = "row"
 
@@ -72,6 +73,25 @@ def counted_out(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"`{array}` is cut up along axis {rows.size.axis}, and every part worked on by itself",
         pair=0 if is_light(loop, source) else _LINALG,
         write=f"{source.alias('jax') or 'jax'}.vmap of what is done with one part, over that axis of `{array}`",
+    )
+
+
+@rule.source("For", "ListComp", "GeneratorExp", calls=tuple(JOINS), when=counting)
+def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Finding]:
+    """Work that is a kernel of its own, on what has the turn's number: a row of any array, a class, a basis vector."""
+    if not has_turns_apart(loop, source) or not is_heavy(loop, source) or counted_rows(loop, source) is not None:
+        return
+    if not source.is_traced(loop) or writes_kernels(source) or is_concrete(loop, source):
+        return
+    counter = source.code(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
+    bound = iterated_by(loop)
+    count = ", ".join(source.code(arg.value) for arg in bound.args) if isinstance(bound, cst.Call) else "n"
+    jax, jnp = source.alias("jax") or "jax", source.alias("jax.numpy") or "jnp"
+    yield source.finding(
+        loop,
+        f"the work for each `{counter}` is written out by itself: kernels of its own for every one of them",
+        pair=_NUMBERED,
+        write=f"{jax}.vmap of what is done for one `{counter}`, over {jnp}.arange({brief(count, 30, 'n')})",
     )
 
 

@@ -49,7 +49,8 @@ def outputs_kept(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the outputs takes the last of them or reduces them over the steps."""
     if not source.calls(node, _SCAN) or not source.is_traced(node):
         return
-    parts = [_part(read, source) for read in _reads_of_outputs(node, source)]
+    last = 0 if _goes_backwards(node) else -1
+    parts = [_part(read, last, source) for read in _reads_of_outputs(node, source)]
     if not parts or None in parts or (_is_written_out(node) and {*parts} == {"last"}):
         return
     bodies = bodies_of(node, source)
@@ -111,6 +112,14 @@ def _accumulated(reductions: list[str]) -> str:
     return f"accumulate it in the carry, from {start}: the body returns `(carry, {', '.join(steps)}), None`{mean}"
 
 
+def _goes_backwards(scan: cst.Call) -> bool:
+    """Whether the last step is the one of the first row: `reverse=True`."""
+    match argument(scan, 4, "reverse"):
+        case cst.Name("True"):
+            return True
+    return False
+
+
 def _is_written_out(scan: cst.Call) -> bool:
     """`unroll=True`: without a loop nothing is stored, and what nobody reads XLA leaves out."""
     match argument(scan, 5, "unroll"):
@@ -142,20 +151,20 @@ def _names(target: cst.CSTNode) -> Iterator[cst.Name]:
                 yield from _names(part.value)
 
 
-def _part(read: cst.BaseExpression, source: Source) -> Part | None:
-    """What of the stacked array is used where `read` stands."""
+def _part(read: cst.BaseExpression, last: int, source: Source) -> Part | None:
+    """What of the stacked array is used where `read` stands; `last` is the place that the last step fills."""
     node: cst.BaseExpression = read
     while (field := _field(node, source)) is not None:
         node = field
     match source.parent(node):
         case cst.Subscript(value=value) as above if value is node:
-            return "last" if _is_last(above) else None
+            return "last" if _is_at(last, above) else None
         case cst.Attribute(attr=cst.Name(method)) as above:
             call = source.parent(above)
             return _reduction(method, argument(call, 0, "axis")) if isinstance(call, cst.Call) else None
         case cst.Arg(keyword=None) as arg:
             call = source.parent(arg)
-            return _handed_to(call, node, source) if isinstance(call, cst.Call) else None
+            return _handed_to(call, node, last, source) if isinstance(call, cst.Call) else None
     return None
 
 
@@ -172,14 +181,14 @@ def _field(node: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
     return None
 
 
-def _handed_to(call: cst.Call, node: cst.BaseExpression, source: Source) -> Part | None:
+def _handed_to(call: cst.Call, node: cst.BaseExpression, last: int, source: Source) -> Part | None:
     """What a call makes of the outputs: `jnp.sum(ys, axis=0)`, `jax.tree.map(lambda y: y[-1], ys)`."""
     name = source.qualified_name(call.func) or ""
     if name in MAPS and len(call.args) == 2 and isinstance(call.args[0].value, cst.Lambda):
         function = call.args[0].value
         parameters = function.params.params
         reads = source.reads(parameters[0].name) if len(parameters) == 1 else []
-        parts = {_part(read, source) for read in reads}
+        parts = {_part(read, last, source) for read in reads}
         return parts.pop() if len(parts) == 1 else None
     module, _, reduction = name.rpartition(".")
     is_first = call.args[0].value is node
@@ -190,6 +199,6 @@ def _reduction(name: str, axis: cst.BaseExpression | None) -> Part | None:
     return name if name in _REDUCTIONS and axis is not None and constant(axis) == 0 else None
 
 
-def _is_last(subscript: cst.Subscript) -> bool:
+def _is_at(last: int, subscript: cst.Subscript) -> bool:
     step, *others = elements(subscript.slice)
-    return constant(step) == -1 and all(map(is_whole, others))
+    return constant(step) == last and all(map(is_whole, others))

@@ -60,7 +60,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     size = _size(iterated_by(loop), source)
     if (
         size is None
-        or _is_said(loop, source)
+        or is_said(loop, source)
         or not _is_joined(loop, source)
         or not isinstance(counter, cst.Name)
         or not _are_apart(loop)
@@ -75,7 +75,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
         return None
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
     calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
-    return CountedRows(size, reads) if is_work and all(_is_of_arrays(c, source) for c in calls) else None
+    return CountedRows(size, reads) if is_work and all(is_of_arrays(c, source) for c in calls) else None
 
 
 def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
@@ -85,11 +85,17 @@ def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
         return len(collected(loop, source)) == 1
     match (statements_of(loop) or (None,))[-1]:
         case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name() as name, attr=cst.Name("append")))):
-            empty = source.written(name)
-            others = source.reads(empty) if empty is not None and is_empty_list(empty, source) else []
-            others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
-            return len(others) == 1 and is_handed_to(others[0], source, *JOINS)
+            return is_listed(name, source)
     return False
+
+
+def is_listed(name: cst.Name, source: Source) -> bool:
+    """Whether the list that `name` appends to starts empty, and nothing comes of it but one array, under its own name
+    perhaps."""
+    empty = source.written(name)
+    others = source.reads(empty) if empty is not None and is_empty_list(empty, source) else []
+    others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
+    return len(others) == 1 and is_handed_to(others[0], source, *JOINS)
 
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:
@@ -170,7 +176,7 @@ def _mentions_value(step: cst.BaseSmallStatement, name: str) -> Iterator[cst.Nam
     return _mentions(step.value, name) if isinstance(step, cst.Assign) else iter(())
 
 
-def _is_of_arrays(call: cst.Call, source: Source) -> bool:
+def is_of_arrays(call: cst.Call, source: Source) -> bool:
     """Whether a call is one of jax, of an array's method, of a function of the project, or of what a name stands for
     that nobody handed in: that may hold too much at once, or be no function of jax's."""
     name = source.qualified_name(call.func) or ""
@@ -188,7 +194,7 @@ def _is_from_elsewhere(name: cst.Name, source: Source) -> bool:
     return bound is None or bound[1].kind in ("parameter", "import")
 
 
-def _is_said(loop: cst.For | Comprehension, source: Source) -> bool:
+def is_said(loop: cst.For | Comprehension, source: Source) -> bool:
     """Whether a comment close above, or what is said of the function, says why this is a loop."""
     above = comments_above(source.location(loop).line, _CLOSE, source)
     function = source.function(loop)

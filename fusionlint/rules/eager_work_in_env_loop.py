@@ -1,0 +1,131 @@
+"""jax on the host between the steps of an environment that numpy runs: `jnp.logical_or(ended, cut)`, a split key; and
+beside the compiled step of one that runs on the device.
+
+Environments on the host take their steps one by one whatever is compiled, and often in less time than a few dispatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from fusionlint.finding import Finding
+from fusionlint.lazily import regex
+from fusionlint.patterns.dispatch.after_compiled import operations_after
+from fusionlint.patterns.dispatch.host import is_short
+from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.loops.carry import Carry, Loop, calls
+from fusionlint.patterns.loops.loop_gates import is_gated
+from fusionlint.patterns.loops.pictures import is_filmed, is_shown_each_time
+from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
+from fusionlint.source.traced import is_idle
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+rule = Rule(__name__, harm="dispatch")
+
+_ENVIRONMENT = regex(r"(^|[._])(vec_?|gym_?|eval_?|train_?|test_?)?env(ironment)?s?$")
+# What is handed over and comes back: an environment of jax takes its state and a key as well.
+_ONE = 1
+# So many operations beside a compiled step take as long as that is dispatched, or longer.
+_MANY = 4
+_RENDERS = regex(r"render|imshow")
+# A function that is called so takes pictures of every step, by a wrapper of the environment perhaps.
+_FILMS = regex(r"record|video|demo(_|$)")
+_NAMES = (
+    "abs add all any argmax argmin clip concatenate cumsum divide dot einsum exp expand_dims hstack isfinite isnan log "
+    "logical_and logical_not logical_or matmul max maximum mean min minimum multiply reshape sign sqrt squeeze stack "
+    "subtract sum swapaxes tanh transpose vstack where"
+)
+_KEYS = ("jax.random.split", "jax.random.fold_in")
+_DRAWS = ("bernoulli", "categorical", "choice", "normal", "randint", "uniform")
+_WORK = (
+    *_KEYS,
+    *(f"jax.random.{name}" for name in _DRAWS),
+    *(f"jax.numpy.{name}" for name in _NAMES.split()),
+)
+
+
+# What to write instead, of arrays and of keys.
+_ARRAYS = "what the environment returned in numpy, and what comes of the device in the compiled function that acts"
+_OF_KEYS = "let the compiled function that acts split its key itself, and return the one that is left"
+
+
+@rule.source("Call", calls=_WORK, where="host", in_loop=True)
+def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The first operation of jax that a loop around `env.step(action)` dispatches in every iteration; told once."""
+    loop = source.loop(node)
+    if not isinstance(loop, cst.For | cst.While) or source.context(node) == "traced" or not _takes_steps(loop, source):
+        return
+    if is_idle(source.project, source.place(node)) or is_short(loop, source):
+        return
+    if _FILMS.search(last_name(source.place(node).scope)):
+        return
+    if is_shown_each_time(loop, source) or is_filmed(loop, source) or any(map(_is_drawn, calls(loop.body))):
+        return
+    work = [call for call in calls(loop.body) if _is_dispatched(call, loop, source)]
+    if not work or work[0] is not node:
+        return
+    keys = [call for call in work if source.calls(call, *_KEYS)]
+    parts = [_ARRAYS] * (len(keys) < len(work)) + [_OF_KEYS] * bool(keys)
+    many = f"{len(work)} operations of jax are" if len(work) > 1 else f"`{source.code(node.func)}` is"
+    yield source.finding(
+        node,
+        f"{many} dispatched by {'themselves' if len(work) > 1 else 'itself'} in every step of the environment",
+        write="; ".join(parts),
+    )
+
+
+def _wrapping(source: Source) -> Iterator[str]:
+    """The steps of classes that have a reset too, and call something of theirs: what that is, libcst has to see."""
+    functions = source.facts.raw.functions
+    for scope in functions:
+        owner, _, name = scope.rpartition(".")
+        if name == "step" and owner in source.facts.raw.classes and f"{owner}.reset" in functions:
+            yield scope
+
+
+@rule.source("FunctionDef", where="host", when=_wrapping)
+def beside_a_compiled_step(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
+    """The step of an environment on the host that calls a compiled one, and computes on with what that returned."""
+    if node.name.value != "step" or source.context(node.body) == "traced":
+        return
+    work = operations_after(node, source)
+    if len(work) < _MANY or is_idle(source.project, source.place(node.body)):
+        return
+    yield source.finding(
+        work[0],
+        f"{len(work)} operations are dispatched by themselves in every step, beside the compiled one",
+        write="all of it in the compiled function, which returns what is computed here as well; or in numpy, of what "
+        "is brought to the host once",
+        pair=1,
+    )
+
+
+def _takes_steps(loop: Loop, source: Source) -> bool:
+    """Whether each iteration takes a step of an environment that keeps its own state."""
+    return any(_is_step(call, source) and source.loop(call) is loop for call in calls(loop.body))
+
+
+def _is_step(call: cst.Call, source: Source) -> bool:
+    match call.func:
+        case cst.Attribute(value=owner, attr=cst.Name("step")):
+            is_of_numpy = len(call.args) == _ONE and not is_jitted(call.func, source)
+            return is_of_numpy and _ENVIRONMENT.search(dotted(owner)) is not None
+    return False
+
+
+def _is_drawn(call: cst.Call) -> bool:
+    """`env.render()`, by whichever branch: `env.call("render")`."""
+    asked = [arg.value.value for arg in call.args if isinstance(arg.value, cst.SimpleString)]
+    return any(_RENDERS.search(text) for text in (dotted(call.func), *asked))
+
+
+def _is_dispatched(call: cst.Call, loop: Loop, source: Source) -> bool:
+    """Whether every iteration dispatches `call` by itself, on what is new each time."""
+    if not source.calls(call, *_WORK) or source.loop(call) is not loop or is_gated(call, loop, source):
+        return False
+    carry = Carry(loop)
+    return any(carry.varies(arg.value) for arg in call.args)
