@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.array_sizes import is_vector
 from fusionlint.patterns.at import WRITES, Write, at_write, is_fresh, names_read
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.firsts import are_few_firsts
@@ -16,10 +17,10 @@ from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.unpacked import assigned
 from fusionlint.patterns.writes.beside import is_chosen
-from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop, is_vector
+from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
 from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
-from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work
+from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work, is_made_for_a_loop
 from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.stands import Stands, stands
@@ -51,7 +52,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_never_read(root(writes[0]), source) or is_for_numpy(node, source):
         return
-    if is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)) or is_made_for_a_loop(node, source):
         return
     instead, pair = advice(writes, source), _pair(writes, source)
     if instead is None or pair is None:

@@ -15,6 +15,7 @@ from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.paths import go_through_ifs
 from fusionlint.patterns.writes.chain import is_never_read, path, root
+from fusionlint.patterns.writes.heavy import is_handed_to_loops
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
@@ -36,6 +37,8 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
         return
     array = root(writes[0])
     if are_few_firsts(writes, source) or is_never_read(array, source) or is_for_numpy(node, source):
+        return
+    if is_handed_to_loops(node, source):
         return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     is_path = go_through_ifs([write.call for write in writes], source)

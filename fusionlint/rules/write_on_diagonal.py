@@ -14,6 +14,7 @@ from fusionlint.patterns.at import WRITES, Write, at_write, inside, is_literal
 from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.folded import is_folded
+from fusionlint.patterns.for_one_caller import is_decomposed
 from fusionlint.patterns.left_unused import left_unused
 from fusionlint.patterns.same import is_same_at
 from fusionlint.patterns.scattered import is_diagonal, is_of_elementwise_work, scatters_at
@@ -59,6 +60,8 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     if is_of_two(length, source) or (is_the_shorter(length, source) and not axes_before(write)):
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
+        return
+    if is_decomposed(node, source):
         return
     yield source.finding(
         node,

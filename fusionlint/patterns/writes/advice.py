@@ -27,6 +27,7 @@ from fusionlint.patterns.writes.axis import (
 from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
 from fusionlint.patterns.writes.carried import is_carried
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.interleaved import interleaved
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
@@ -121,7 +122,8 @@ def _pair(told: _Told) -> int:
         return ALONG
     places = along_one_axis(told.writes)
     if places is None:
-        is_fused = _are_parts_of_a_field(told) and not leaves(told.writes[-1].call, told.source)
+        last = told.writes[-1].call
+        is_fused = (_are_parts_of_a_field(told) and not leaves(last, told.source)) or _are_slices_worked_on(told)
     else:
         is_fused = fuses_on_a_gpu(told.writes, places, told.source)
     return FUSED if is_fused else ALONG
@@ -136,6 +138,15 @@ def _are_parts_of_a_field(told: _Told) -> bool:
     is_long = any(len(write.index) > 1 for write in told.writes) or any((constant(b) or 0) < 0 for b in bounds)
     cuts = cuts_of(index)
     return bool(bounds) and is_long and all(is_whole(part) or is_known(part, cuts) for part in index)
+
+
+def _are_slices_worked_on(told: _Told) -> bool:
+    """Whether elementwise work alone reads what slices along one axis were set in, `best + noise.at[1:n].set(a)`: a
+    trace knows where slices begin and end, and on a GPU all is one kernel, as measured, joined or not."""
+    cut = [[part for part in write.index if not is_whole(part)] for write in told.writes]
+    if told.seen.methods != {"set"} or any(len(parts) != 1 or not isinstance(parts[0], cst.Slice) for parts in cut):
+        return False
+    return axis_of(told.writes) is not None and is_worked_on_alone(told.writes[-1].call, told.source)
 
 
 def _are_joined(told: _Told) -> bool:

@@ -14,7 +14,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.at import Write, at_write, inside, is_fresh, names_in, names_read
 from fusionlint.patterns.carry import calls
 from fusionlint.patterns.loop_bodies import FIRSTS
-from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.chain import is_about, root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -26,6 +26,7 @@ _NETWORK = regex(r"(^|[._])(\w*network|model|net|decoder|encoder|transformer)(_f
 _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
 # Which step through time, a kernel or more for each stage of each step.
 _SOLVES = ("diffrax.diffeqsolve", "jax.experimental.ode.odeint")
+_ITERATES = tuple(f"jax.scipy.sparse.linalg.{name}" for name in ("cg", "gmres", "bicgstab"))
 # A value seldom has more names on its way.
 _NAMES = 4
 # So many writes are one launch more than one, beside those of every step of a loop.
@@ -55,6 +56,40 @@ def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
     if source.body_scope(function) in own:
         return True
     return bool(own) and any(name.value in own for name in names_in(function.body))
+
+
+def is_made_for_a_loop(value: cst.CSTNode, source: Source) -> bool:
+    """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it: beside all
+    the steps what is done once before them is nothing."""
+    calls = _takers(value, source)
+    return bool(calls) and all(call is not None and source.calls(call, *FIRSTS, *_ITERATES) for call in calls)
+
+
+def is_handed_to_loops(value: cst.CSTNode, source: Source) -> bool:
+    """The same where functions of the project run the loops: `thomas(lower, diagonal, upper, right)`."""
+    calls = _takers(value, source)
+    return bool(calls) and all(call is not None and _runs_a_loop(call, source) for call in calls)
+
+
+def _takers(value: cst.CSTNode, source: Source) -> list[cst.Call | None]:
+    """The calls that are handed `value`, alone or in a tuple; None for each other read of it."""
+    name = source.assigned_name(value)
+    reads = [value] if name is None else [read for read in source.reads(name) if not is_about(read, source)]
+    return [_taker(read, source) for read in reads]
+
+
+def _taker(read: cst.CSTNode, source: Source) -> cst.Call | None:
+    above = source.parent(read)
+    while isinstance(above, cst.Element | cst.Tuple | cst.Arg):
+        above = source.parent(above)
+    return above if isinstance(above, cst.Call) else None
+
+
+def _runs_a_loop(call: cst.Call, source: Source) -> bool:
+    if source.calls(call, *FIRSTS, *_ITERATES):
+        return True
+    called = source.project.find(source.qualified_name(call.func))
+    return called is not None and any(called in source.project.callers(loop) for loop in FIRSTS)
 
 
 def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:
