@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import Write, at_write, inside, is_fresh, names_in, names_read
 from fusionlint.patterns.carry import calls
+from fusionlint.patterns.firsts import begins_a_loop
 from fusionlint.patterns.loop_bodies import FIRSTS
 from fusionlint.patterns.writes.chain import is_about, root
 from fusionlint.source.tree import Source
@@ -61,34 +62,29 @@ def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
 def is_made_for_a_loop(value: cst.CSTNode, source: Source) -> bool:
     """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it: beside all
     the steps what is done once before them is nothing."""
-    calls = _takers(value, source)
-    return bool(calls) and all(call is not None and source.calls(call, *FIRSTS, *_ITERATES) for call in calls)
+    reads = _read(value, source)
+    return bool(reads) and all(begins_a_loop(read, source) or _is_iterated(read, source) for read in reads)
 
 
 def is_handed_to_loops(value: cst.CSTNode, source: Source) -> bool:
     """The same where functions of the project run the loops: `thomas(lower, diagonal, upper, right)`."""
-    calls = _takers(value, source)
-    return bool(calls) and all(call is not None and _runs_a_loop(call, source) for call in calls)
+    reads = _read(value, source)
+    return bool(reads) and all(_is_iterated(read, source) or _is_looped_over(read, source) for read in reads)
 
 
-def _takers(value: cst.CSTNode, source: Source) -> list[cst.Call | None]:
-    """The calls that are handed `value`, alone or in a tuple; None for each other read of it."""
+def _read(value: cst.CSTNode, source: Source) -> Sequence[cst.CSTNode]:
     name = source.assigned_name(value)
-    reads = [value] if name is None else [read for read in source.reads(name) if not is_about(read, source)]
-    return [_taker(read, source) for read in reads]
+    return [value] if name is None else [read for read in source.reads(name) if not is_about(read, source)]
 
 
-def _taker(read: cst.CSTNode, source: Source) -> cst.Call | None:
-    above = source.parent(read)
-    while isinstance(above, cst.Element | cst.Tuple | cst.Arg):
-        above = source.parent(above)
-    return above if isinstance(above, cst.Call) else None
+def _is_iterated(read: cst.CSTNode, source: Source) -> bool:
+    call = source.handed_to(read)
+    return call is not None and source.calls(call, *_ITERATES)
 
 
-def _runs_a_loop(call: cst.Call, source: Source) -> bool:
-    if source.calls(call, *FIRSTS, *_ITERATES):
-        return True
-    called = source.project.find(source.qualified_name(call.func))
+def _is_looped_over(read: cst.CSTNode, source: Source) -> bool:
+    call = source.handed_to(read)
+    called = source.project.find(source.qualified_name(call.func)) if call is not None else None
     return called is not None and any(called in source.project.callers(loop) for loop in FIRSTS)
 
 
