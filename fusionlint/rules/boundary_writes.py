@@ -14,7 +14,9 @@ from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded
 from fusionlint.patterns.for_one_caller import is_for_numpy
 from fusionlint.patterns.paths import go_through_ifs
+from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.writes.chain import is_never_read, path, root
+from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.heavy import is_handed_to_loops
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
@@ -40,6 +42,7 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
         return
     if is_handed_to_loops(node, source):
         return
+    pair = 1 if _is_worked_on(writes, source) else 0
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     is_path = go_through_ifs([write.call for write in writes], source)
     on_a_path = " on one path" if is_path else ""
@@ -49,7 +52,18 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
         f"{subject} are written one by one{on_a_path}, each by a kernel of its own",
         until=node,
         write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
+        pair=pair,
     )
+
+
+def _is_worked_on(writes: Sequence[Write], source: Source) -> bool:
+    """Whether elementwise work alone reads the first and the last of a vector, or of rows, that is computed here, as
+    measured; under a vmap those are columns."""
+    array, last = root(writes[0]), writes[-1].call
+    is_made = isinstance(array, cst.Name) and source.value(array) is not None
+    if not is_made or axis_of(writes) != 0 or under_vmap(last, source):
+        return False
+    return all(write.method == "set" for write in writes) and is_worked_on_alone(last, source)
 
 
 def _advice(writes: list[Write], source: Source) -> str:

@@ -174,6 +174,12 @@ def test_what_a_reset_writes_is_nothing_beside_the_bodies_that_are_simulated(ste
     assert len(targets("chained-at-set", WORLD.format(step=step))) == number
 
 
+@pytest.mark.parametrize(("name", "number"), [("domain_randomize", 0), ("perturbed", 1)])
+def test_nor_is_what_varies_the_model_once(name: str, number: int) -> None:
+    code = WORLD.format(step="data = self._placed(data, action)").replace("_placed", name)
+    assert len(targets("chained-at-set", code)) == number
+
+
 def test_another_simulation_may_be_as_small_as_a_write() -> None:
     assert len(targets("chained-at-set", WORLD.format(step="pass").replace("mjx.", "game."))) == 1
 
