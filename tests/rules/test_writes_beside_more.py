@@ -30,9 +30,10 @@ def layer(x, v, w):
 NOISE = """
 @jax.jit
 def tried(best, a, b):
+    n = len(a)
     noise = 0.0 * best
-    noise = noise.at[1:33].set(jnp.sin(a))
-    noise = noise.at[33:65].set(jnp.cos(b))
+    noise = noise.at[1 : 1 + n].set(jnp.sin(a))
+    noise = noise.at[1 + n : 1 + 2 * n].set(jnp.cos(b))
     return {read}
 """
 BEGUN = """

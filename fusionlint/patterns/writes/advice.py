@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, place_of
+from fusionlint.patterns.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_static, is_whole, place_of
 from fusionlint.patterns.calls import argument
+from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.unpacked import stored_in
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
@@ -142,11 +143,14 @@ def _are_parts_of_a_field(told: _Told) -> bool:
 
 def _are_slices_worked_on(told: _Told) -> bool:
     """Whether elementwise work alone reads what slices along one axis were set in, `best + noise.at[1:n].set(a)`: a
-    trace knows where slices begin and end, and on a GPU all is one kernel, as measured, joined or not."""
-    cut = [[part for part in write.index if not is_whole(part)] for write in told.writes]
-    if told.seen.methods != {"set"} or any(len(parts) != 1 or not isinstance(parts[0], cst.Slice) for parts in cut):
+    trace knows where slices begin and end, and on a GPU all is one kernel, as measured, joined or not. What is cut at
+    numbers that are written out may be a short vector, one of a batch: of those the parts are columns."""
+    last, source = told.writes[-1].call, told.source
+    cut = [part for write in told.writes for part in write.index if not is_whole(part)]
+    if told.seen.methods != {"set"} or axis_of(told.writes) is None or under_vmap(last, source):
         return False
-    return axis_of(told.writes) is not None and is_worked_on_alone(told.writes[-1].call, told.source)
+    is_short = all(is_static(part) for part in cut)
+    return not is_short and all(isinstance(part, cst.Slice) for part in cut) and is_worked_on_alone(last, source)
 
 
 def _are_joined(told: _Told) -> bool:
