@@ -61,7 +61,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     subject = f"`{name.value}` is" if name else "an array is"
     yield source.finding(
         writes[0].call,
-        f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own",
+        f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own{_where(pair)}",
         until=node,
         write=instead,
         pair=pair,
@@ -86,11 +86,12 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     if _may_be_gathered(write, node, source):
         return
+    array, pair = dotted(root(write)), _pair_of_a_loop(write, node, source)
     yield source.finding(
         write.call,
-        f"`{dotted(root(write))}` is put together from blocks in a Python loop, each written by a kernel of its own",
+        f"`{array}` is put together from blocks in a Python loop, each written by a kernel of its own{_where(pair)}",
         write=advice_for_a_loop(write, node, source),
-        pair=_pair_of_a_loop(write, node, source),
+        pair=pair,
     )
 
 
@@ -100,6 +101,11 @@ def block_after_block(barrier: Barrier, module: hlo.Module) -> str | None:
     if not are_blocks(barrier, module):
         return None
     return "put the blocks together at once: jnp.block, jnp.concatenate, or jax.scipy.linalg.block_diag"
+
+
+def _where(pair: int) -> str:
+    """Where that is so: what arithmetic alone reads is one kernel with it elsewhere."""
+    return " on a TPU" if pair == _READ else ""
 
 
 def _may_be_gathered(write: Write, loop: cst.For, source: Source) -> bool:

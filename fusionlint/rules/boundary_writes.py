@@ -49,7 +49,7 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     subject = f"the edges of `{name.value}`" if name else "the edges of an array"
     yield source.finding(
         writes[0].call,
-        f"{subject} are written one by one{on_a_path}, each by a kernel of its own",
+        f"{subject} are written one by one{on_a_path}, each by a kernel of its own{' on a TPU' if pair else ''}",
         until=node,
         write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
         pair=pair,
