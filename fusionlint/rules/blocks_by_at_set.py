@@ -14,13 +14,14 @@ from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.beside import is_chosen
-from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop, is_vector
+from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
 from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
-from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work
+from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work, is_made_for_a_loop
 from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.stands import Stands, stands
@@ -51,7 +52,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_never_read(root(writes[0]), source) or is_for_numpy(node, source):
         return
-    if is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)) or is_made_for_a_loop(node, source):
         return
     instead, pair = advice(writes, source), _pair(writes, source)
     if instead is None or pair is None:
@@ -60,7 +61,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     subject = f"`{name.value}` is" if name else "an array is"
     yield source.finding(
         writes[0].call,
-        f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own",
+        f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own{_where(pair)}",
         until=node,
         write=instead,
         pair=pair,
@@ -85,11 +86,12 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     if _may_be_gathered(write, node, source):
         return
+    array, pair = dotted(root(write)), _pair_of_a_loop(write, node, source)
     yield source.finding(
         write.call,
-        f"`{dotted(root(write))}` is put together from blocks in a Python loop, each written by a kernel of its own",
+        f"`{array}` is put together from blocks in a Python loop, each written by a kernel of its own{_where(pair)}",
         write=advice_for_a_loop(write, node, source),
-        pair=_pair_of_a_loop(write, node, source),
+        pair=pair,
     )
 
 
@@ -99,6 +101,11 @@ def block_after_block(barrier: Barrier, module: hlo.Module) -> str | None:
     if not are_blocks(barrier, module):
         return None
     return "put the blocks together at once: jnp.block, jnp.concatenate, or jax.scipy.linalg.block_diag"
+
+
+def _where(pair: int) -> str:
+    """Where that is so: what arithmetic alone reads is one kernel with it elsewhere."""
+    return " on a TPU" if pair == _READ else ""
 
 
 def _may_be_gathered(write: Write, loop: cst.For, source: Source) -> bool:

@@ -12,9 +12,12 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.writes.chain import is_never_read, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
+from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
+from fusionlint.patterns.writes.heavy import is_handed_to_loops
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
@@ -37,16 +40,30 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     array = root(writes[0])
     if are_few_firsts(writes, source) or is_never_read(array, source) or is_for_numpy(node, source):
         return
+    if is_handed_to_loops(node, source):
+        return
+    pair = 1 if _is_worked_on(writes, source) else 0
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     is_path = go_through_ifs([write.call for write in writes], source)
     on_a_path = " on one path" if is_path else ""
     subject = f"the edges of `{name.value}`" if name else "the edges of an array"
     yield source.finding(
         writes[0].call,
-        f"{subject} are written one by one{on_a_path}, each by a kernel of its own",
+        f"{subject} are written one by one{on_a_path}, each by a kernel of its own{' on a TPU' if pair else ''}",
         until=node,
         write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
+        pair=pair,
     )
+
+
+def _is_worked_on(writes: Sequence[Write], source: Source) -> bool:
+    """Whether elementwise work alone reads the first and the last of a vector, or of rows, that is computed here, as
+    measured; under a vmap those are columns."""
+    array, last = root(writes[0]), writes[-1].call
+    is_made = isinstance(array, cst.Name) and source.value(array) is not None
+    if not is_made or axis_of(writes) != 0 or under_vmap(last, source):
+        return False
+    return all(write.method == "set" for write in writes) and is_worked_on_alone(last, source)
 
 
 def _advice(writes: list[Write], source: Source) -> str:

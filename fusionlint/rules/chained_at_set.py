@@ -18,7 +18,8 @@ from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
 from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.runs.alternatives import is_asked_for
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.for_one_caller import is_for_a_decomposition, is_for_numpy
+from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
+from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.advice import advice
@@ -36,7 +37,7 @@ from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, ro
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_set_up
-from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work
+from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work, is_made_for_a_loop
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
@@ -135,6 +136,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):
         return
+    if is_for_a_reset_of_bodies(node, source) or _is_decomposed(found, source):
+        return
     if all(is_taken_to_the_host(w.call, source) or is_of_numpy(root(w), source) for w in found.writes):
         return
     instead = of_pieces(found, node, source)
@@ -229,7 +232,16 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
     last = writes[-1].call
     if is_for_a_picture(source.project, source.place(last)) or is_beside_more(writes, source):
         return True
-    return are_given_by_a_loop(writes, source) or is_for_a_decomposition(last, source)
+    if is_made_for_a_loop(last, source) or is_for_a_reset_of_bodies(last, source):
+        return True
+    if is_for_a_decomposition(last, source) or is_decomposed(last, source):
+        return True
+    return are_given_by_a_loop(writes, source)
+
+
+def _is_decomposed(found: Piecewise, source: Source) -> bool:
+    """Whether the one array that a loop writes is handed to a decomposition behind it."""
+    return len(found.arrays) == 1 and any(is_decomposed(write.call, source) for write in found.writes)
 
 
 def _name(writes: Sequence[Write], source: Source) -> str:

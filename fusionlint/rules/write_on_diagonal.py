@@ -16,6 +16,7 @@ from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.scattered import is_diagonal, is_of_elementwise_work, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_decomposed
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain, is_last
@@ -59,6 +60,8 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     if is_of_two(length, source) or (is_the_shorter(length, source) and not axes_before(write)):
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
+        return
+    if is_decomposed(node, source):
         return
     yield source.finding(
         node,

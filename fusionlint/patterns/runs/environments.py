@@ -20,6 +20,8 @@ from fusionlint.source.tree import Source
 _STEP = regex(r"_?step(_env)?$")
 _RESET = regex(r"_?(reset|init|initial_state)(_env\w*)?$")
 _MAKERS = (".__init__", ".__post_init__", ".setup")
+_SIMULATES = ("mujoco.mjx.forward", "mujoco.mjx.step")
+_VARIES = regex(r"^_?domain_randomi[sz]")
 _BASE = regex(r"(^|\.|[a-z])Env(ironment)?$")
 
 
@@ -43,6 +45,19 @@ def is_observed(project: Project, place: Place) -> bool:
     """Whether an environment runs this in what is no picture of it for people: what it draws then it looks at, by
     what it was made with too: `self.view = make_view(8)`."""
     return place in _observed(project)
+
+
+def is_for_a_reset_of_bodies(node: cst.CSTNode, source: Source) -> bool:
+    """Whether an environment's reset runs the code at `node`, and no step does, where MuJoCo simulates the bodies: a
+    forward pass of that is hundreds of kernels, one comes behind each reset, and its wrappers keep the first state. Or
+    whether the model is varied there, `domain_randomize`, once for all environments."""
+    function = source.function(node)
+    if function is None or not any(source.project.callers(name) for name in _SIMULATES):
+        return False
+    place = source.body_place(function)
+    if any(map(_VARIES.match, place.scope.split("."))):
+        return True
+    return is_in_environment(source.project, place) and not is_stepped(source.project, place)
 
 
 @of_project

@@ -1,4 +1,4 @@
-"""What says how long a new array is, which a trace has to know.
+"""What says how long a new array is, which a trace has to know, and whether it has one axis.
 
 In: what an array is made of, in a Source. Out: the names, fields and elements that are sizes, as they are written.
 """
@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import RANGES, inside
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, RANGES, inside
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
 
 FILLED = tuple(f"jax.numpy.{name}" for name in ("zeros", "ones", "empty", "eye", "identity"))
@@ -53,3 +54,19 @@ def _plain(shape: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> It
         case cst.BinaryOperation(left=left, right=right):
             yield from _plain(left, source, depth)
             yield from _plain(right, source, depth)
+
+
+def is_vector(array: cst.Name, source: Source) -> bool:
+    """Whether the array is one that has been made with one axis."""
+    before = (assigned(use.node, source) for use in source.uses(array) if use.is_write)
+    return any(made is not None and is_of_one_axis(made, source) for made in before)
+
+
+def is_of_one_axis(made: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.zeros(n)`, `jnp.zeros((n,))`."""
+    if not source.calls(made, *FRESH_BY_SHAPE) or not isinstance(made, cst.Call) or not made.args:
+        return False
+    match made.args[0].value:
+        case cst.Tuple(elements=sizes) | cst.List(elements=sizes):
+            return len(sizes) == 1 and not isinstance(sizes[0], cst.StarredElement)
+    return True

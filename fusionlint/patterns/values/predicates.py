@@ -170,12 +170,13 @@ def _says_python(parameter: cst.Param) -> bool:
 
 def _is_settled(parameter: cst.Param, read: cst.CSTNode, source: Source) -> bool:
     """Whether a parameter is static for a jit around it, or Python itself asks for it in its function, or it is of the
-    function on the host that makes what is traced."""
+    function on the host that makes what is traced; or whether it is said to be of Python, `teacher_forcing: bool`, and
+    read in a function inside, such as what a loop runs: a flag of a state would be handed to that."""
     function = source.owner(parameter)
     if not isinstance(function, cst.FunctionDef):
         return False
     name, place = parameter.name.value, source.place(parameter)._replace(scope=source.body_scope(function))
-    if source.function(read) is not function and source.contexts.get(place) == "host":
+    if source.function(read) is not function and (source.contexts.get(place) == "host" or _says_python(parameter)):
         return True
     if name in static_names(function, source) or _is_asked(parameter.name, source) or _is_a_switch(parameter):
         return True

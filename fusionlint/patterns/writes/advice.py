@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_whole, place_of
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_static, is_whole, place_of
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import stored_in
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,
@@ -27,6 +28,7 @@ from fusionlint.patterns.writes.axis import (
 from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
 from fusionlint.patterns.writes.carried import is_carried
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.interleaved import interleaved
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
@@ -121,7 +123,8 @@ def _pair(told: _Told) -> int:
         return ALONG
     places = along_one_axis(told.writes)
     if places is None:
-        is_fused = _are_parts_of_a_field(told) and not leaves(told.writes[-1].call, told.source)
+        last = told.writes[-1].call
+        is_fused = (_are_parts_of_a_field(told) and not leaves(last, told.source)) or _are_slices_worked_on(told)
     else:
         is_fused = fuses_on_a_gpu(told.writes, places, told.source)
     return FUSED if is_fused else ALONG
@@ -136,6 +139,18 @@ def _are_parts_of_a_field(told: _Told) -> bool:
     is_long = any(len(write.index) > 1 for write in told.writes) or any((constant(b) or 0) < 0 for b in bounds)
     cuts = cuts_of(index)
     return bool(bounds) and is_long and all(is_whole(part) or is_known(part, cuts) for part in index)
+
+
+def _are_slices_worked_on(told: _Told) -> bool:
+    """Whether elementwise work alone reads what slices along one axis were set in, `best + noise.at[1:n].set(a)`: a
+    trace knows where slices begin and end, and on a GPU all is one kernel, as measured, joined or not. What is cut at
+    numbers that are written out may be a short vector, one of a batch: of those the parts are columns."""
+    last, source = told.writes[-1].call, told.source
+    cut = [part for write in told.writes for part in write.index if not is_whole(part)]
+    if told.seen.methods != {"set"} or axis_of(told.writes) is None or under_vmap(last, source):
+        return False
+    is_short = all(is_static(part) for part in cut)
+    return not is_short and all(isinstance(part, cst.Slice) for part in cut) and is_worked_on_alone(last, source)
 
 
 def _are_joined(told: _Told) -> bool:

@@ -23,8 +23,8 @@ from fusionlint.patterns.code.at import (
     names_read,
 )
 from fusionlint.patterns.code.calls import argument, brief, hides_some
-from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.collected import target_names
+from fusionlint.patterns.values.array_sizes import is_of_one_axis, is_vector
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.chain import is_added, root
 from fusionlint.patterns.writes.fused import axis_of
@@ -154,7 +154,7 @@ def _chosen(writes: Sequence[Write], source: Source) -> str | None:
     """A `where`, where two numbers fill an array of one axis: `.at[:k].set(a).at[k:].set(b)`."""
     array = root(writes[0])
     made = source.meant(array)
-    if not isinstance(made, cst.Call) or not _is_of_one_axis(made, source) or not made.args:
+    if not isinstance(made, cst.Call) or not is_of_one_axis(made, source) or not made.args:
         return None
     match [write.index for write in writes]:
         case [[cst.Slice(lower=None, upper=end, step=None)], [cst.Slice(lower=begin, upper=None, step=None)]]:
@@ -191,12 +191,6 @@ def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
     return False
 
 
-def is_vector(array: cst.Name, source: Source) -> bool:
-    """Whether the array is one that has been made with one axis."""
-    before = (assigned(use.node, source) for use in source.uses(array) if use.is_write)
-    return any(made is not None and _is_of_one_axis(made, source) for made in before)
-
-
 def _piece(write: Write, part: Part, axis: int, cut: str, name: str, source: Source) -> str:
     """What is joined, long code under a `name`: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a
     number all of them."""
@@ -219,16 +213,6 @@ def _filled(writes: Sequence[Write], source: Source) -> str:
     made = source.value(array) if isinstance(array, cst.Name) else array
     name = (source.qualified_name(made.func) or "") if isinstance(made, cst.Call) else ""
     return name.rpartition(".")[2].removesuffix("_like") or "zeros"
-
-
-def _is_of_one_axis(made: cst.BaseExpression, source: Source) -> bool:
-    """`jnp.zeros(n)`, `jnp.zeros((n,))`."""
-    if not source.calls(made, *FRESH_BY_SHAPE) or not isinstance(made, cst.Call) or not made.args:
-        return False
-    match made.args[0].value:
-        case cst.Tuple(elements=sizes) | cst.List(elements=sizes):
-            return len(sizes) == 1 and not isinstance(sizes[0], cst.StarredElement)
-    return True
 
 
 def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:

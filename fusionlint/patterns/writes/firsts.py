@@ -48,15 +48,15 @@ def _begin_a_loop(writes: Sequence[Write], source: Source) -> bool:
     name = source.assigned_name(writes[-1].call)
     if not known or name is None or not is_fresh(root(writes[0]), source):
         return False
-    return any(_is_taken_on(read, source) for read in source.reads(name))
+    return any(begins_a_loop(read, source) for read in source.reads(name))
 
 
-def _is_taken_on(read: cst.Name, source: Source) -> bool:
-    """Whether `read` is what a loop begins with, or a part of it."""
+def begins_a_loop(read: cst.CSTNode, source: Source) -> bool:
+    """Whether `read` is what a loop of jax.lax begins with, or a part of it."""
     for above in source.ancestors(read):
         match above:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=state):
-                return read in _parts(state) and any(_is_taken_on(again, source) for again in source.reads(name))
+                return read in _parts(state) and any(begins_a_loop(again, source) for again in source.reads(name))
             case cst.Call():
                 given = FIRSTS.get(_jaxs(source.qualified_name(above.func) or ""))
                 first = argument(above, *given) if given else None

@@ -12,19 +12,66 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, counted_axis, is_about, is_whole
+from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on
+from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.source.tree import Source
+
+# Which argument of a call is read element by element.
+_SPREADS = {
+    "jax.numpy.full": (1, "fill_value"),
+    "jax.numpy.broadcast_to": (0, "array"),
+    "jax.random.categorical": (1, "logits"),
+}
 
 
 def is_worked_on_alone(value: cst.CSTNode, source: Source, loop: cst.For | None = None) -> bool:
-    """Whether elementwise work of the same function alone reads `value`, behind `loop` if that writes it."""
+    """Whether elementwise work alone reads `value`, behind `loop` if that writes it: of the same function, or of all
+    that are seen to call one which returns it."""
     name = source.assigned_name(value)
     if name is None:
-        return is_worked_on(value, source)
+        return _is_fused(value, source)
     reads = [read for read in source.reads(name) if loop is None or loop not in source.ancestors(read)]
     reads = [read for read in reads if not is_about(read, source)]
     function = source.function(value)
-    return bool(reads) and all(is_worked_on(read, source) and source.function(read) is function for read in reads)
+    return bool(reads) and all(_is_fused(read, source) and source.function(read) is function for read in reads)
+
+
+def _is_fused(read: cst.CSTNode, source: Source) -> bool:
+    """Whether elementwise work reads a value here, or what XLA does with each element, and in the kernel of that."""
+    if is_worked_on(read, source) or _is_spread(read, source) or _is_mapped_number_by_number(read, source):
+        return True
+    return isinstance(source.parent(read), cst.Return) and _is_worked_on_by_callers(read, source)
+
+
+def _is_spread(read: cst.CSTNode, source: Source) -> bool:
+    """Whether one row is written to all, `jnp.full((n, n), row)`, or a draw adds noise to all before it takes the
+    largest: measured, on a GPU one kernel with the writes, or as many as joined."""
+    call = source.handed_to(read)
+    if call is None:
+        return False
+    return any(source.calls(call, name) and argument(call, *where) is read for name, where in _SPREADS.items())
+
+
+def _is_mapped_number_by_number(read: cst.CSTNode, source: Source) -> bool:
+    """`jax.vmap(f)(v)` of a vector: a number goes into arithmetic first, whatever `f` does."""
+    call = source.handed_to(read)
+    if call is None or not isinstance(read, cst.Name) or not source.calls(call.func, "jax.vmap"):
+        return False
+    is_plain = isinstance(call.func, cst.Call) and len(call.func.args) == 1
+    return is_plain and is_vector(read, source)
+
+
+def _is_worked_on_by_callers(read: cst.CSTNode, source: Source) -> bool:
+    """Whether all that call the function around stand in this file, and do elementwise work on what it returns."""
+    function = source.function(read)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    called = source.project.name_of(source.body_place(function))
+    calls = [*source.calls_of((called,))]
+    if any(caller.path != source.path for caller in source.project.callers(called)):
+        return False
+    return bool(calls) and all(is_worked_on(call, source) for call in calls)
 
 
 def axis_of(writes: Sequence[Write]) -> int | None:

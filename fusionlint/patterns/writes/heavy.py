@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import Write, at_write, inside, is_fresh, names_in, names_read
+from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.runs.loop_bodies import FIRSTS
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -26,6 +27,7 @@ _NETWORK = regex(r"(^|[._])(\w*network|model|net|decoder|encoder|transformer)(_f
 _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
 # Which step through time, a kernel or more for each stage of each step.
 _SOLVES = ("diffrax.diffeqsolve", "jax.experimental.ode.odeint")
+_ITERATES = tuple(f"jax.scipy.sparse.linalg.{name}" for name in ("cg", "gmres", "bicgstab"))
 # A value seldom has more names on its way.
 _NAMES = 4
 # So many writes are one launch more than one, beside those of every step of a loop.
@@ -55,6 +57,35 @@ def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
     if source.body_scope(function) in own:
         return True
     return bool(own) and any(name.value in own for name in names_in(function.body))
+
+
+def is_made_for_a_loop(value: cst.CSTNode, source: Source) -> bool:
+    """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it: beside all
+    the steps what is done once before them is nothing."""
+    reads = _read(value, source)
+    return bool(reads) and all(begins_a_loop(read, source) or _is_iterated(read, source) for read in reads)
+
+
+def is_handed_to_loops(value: cst.CSTNode, source: Source) -> bool:
+    """The same where functions of the project run the loops: `thomas(lower, diagonal, upper, right)`."""
+    reads = _read(value, source)
+    return bool(reads) and all(_is_iterated(read, source) or _is_looped_over(read, source) for read in reads)
+
+
+def _read(value: cst.CSTNode, source: Source) -> Sequence[cst.CSTNode]:
+    name = source.assigned_name(value)
+    return [value] if name is None else [read for read in source.reads(name) if not is_about(read, source)]
+
+
+def _is_iterated(read: cst.CSTNode, source: Source) -> bool:
+    call = source.handed_to(read)
+    return call is not None and source.calls(call, *_ITERATES)
+
+
+def _is_looped_over(read: cst.CSTNode, source: Source) -> bool:
+    call = source.handed_to(read)
+    called = source.project.find(source.qualified_name(call.func)) if call is not None else None
+    return called is not None and any(called in source.project.callers(loop) for loop in FIRSTS)
 
 
 def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:
