@@ -21,7 +21,6 @@ from fusionlint.patterns.loops.collected import (
     JOINS,
     Comprehension,
     collected,
-    is_empty_list,
     iterated_by,
     statements_of,
 )
@@ -92,8 +91,9 @@ def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
 def is_listed(name: cst.Name, source: Source) -> bool:
     """Whether the list that `name` appends to starts empty, and nothing comes of it but one array, under its own name
     perhaps."""
-    empty = source.written(name)
-    others = source.reads(empty) if empty is not None and is_empty_list(empty, source) else []
+    empty, made = source.written(name), source.value(name)
+    is_empty = isinstance(made, cst.List) and not made.elements  # `first, second = [], []`, too
+    others = source.reads(empty) if empty is not None and is_empty else []
     others = [read for read in others if not isinstance(source.parent(read), cst.Attribute)]
     return len(others) == 1 and is_handed_to(others[0], source, *JOINS)
 
