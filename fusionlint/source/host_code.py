@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusionlint.source.facts import CONSTRUCTORS, last_name
+from fusionlint.lazily import regex
+from fusionlint.source.facts import CONSTRUCTORS, NOTHING, last_name, unpacked
 from fusionlint.source.hosts import (
     is_called_as_host,
     is_first_state_name,
@@ -29,6 +30,13 @@ CLASS_RUNS = (*MAKES, ".__new__", ".__call__", ".setup")
 # Bases that say nothing of what an object is.
 _BASES_OF_PYTHON = frozenset(("object", "ABC", "Protocol", "Generic"))
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
+_TRACER = "Tracer"
+_COMPUTES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.")
+# Of these a trace knows the result, or may: of `array` what it is handed.
+_KNOWN = regex(
+    r"^(shape|ndim|size|axis_size|psum|broadcast_shapes|dtype|[fi]info|is(sub)?dtype|result_type|promote_types|can_cast"
+    r"|isscalar|is(complex|real)obj|(as)?array|b?float\d+|u?int\d+|complex\d+|bool_)$"
+)
 
 
 def runs_with_its_class(place: Place) -> bool:
@@ -42,6 +50,7 @@ def host_code(project: Project, path: str) -> Iterator[Place]:
     is_all = is_idle_file(facts.inside) or is_host_file(facts)
     yield from (Place(path, scope) for scope in facts.functions if is_all or is_called_as_host(facts, scope))
     yield from _calling_the_host(project, path)
+    yield from _asking_for_values(project, path)
     yield from _keeping(project, path)
 
 
@@ -66,6 +75,27 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
             or (loops and project.dispatches(place, name, value[0]))
         ):
             yield place
+
+
+def _asking_for_values(project: Project, path: str) -> Iterator[Place]:
+    """The functions of a file in which Python asks what jax has computed there, `float(jnp.mean(losses))`, by a name or
+    not: in a trace it has no value."""
+    facts = project.files[path]
+    if _TRACER in facts.attributes or any(name.endswith(f".{_TRACER}") for name in facts.raw.imports()):
+        return  # which may ask before whether there is a trace
+    for scope, asked in facts.raw.asked:
+        place = Place(path, scope)
+        if isinstance(asked, str):
+            found = facts.bound(scope, asked)
+            value = found.value if found is not None and found.kind == "value" else NOTHING
+        else:
+            value = unpacked(asked)
+        if scope and value.callee is not None and _is_computed(project.qualified_name(place, value.callee.name)):
+            yield place
+
+
+def _is_computed(name: str | None) -> bool:
+    return name is not None and name.startswith(_COMPUTES) and not _KNOWN.match(name.rpartition(".")[2])
 
 
 def _keeping(project: Project, path: str) -> Iterator[Place]:
