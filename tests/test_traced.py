@@ -186,6 +186,9 @@ def table(n): return n
         ("while jnp.abs(x) > n: x = x / 2", "host"),
         ("assert n == jnp.sum(x)", "host"),
         ("for _ in range(n): x = x / float(jax.random.normal(x))", "host"),
+        ("return np.asarray(jnp.mean(x))", "host"),
+        ("y = jnp.sin(x); return np.array(y, dtype=float)", "host"),
+        ("return jnp.asarray(jnp.mean(x)), np.asarray(n), np.asarray(jnp.asarray(n))", "library"),
         # Of these a trace knows as much.
         ("return float(jnp.finfo(x.dtype).eps)", "library"),
         ("return int(jnp.ndim(x))", "library"),

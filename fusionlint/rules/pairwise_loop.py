@@ -14,8 +14,7 @@ from fusionlint.patterns.concrete import asks_for_values
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.values import kind
 from fusionlint.rule import Rule
-from fusionlint.source.hosts import is_called_as_host
-from fusionlint.source.traced import is_idle
+from fusionlint.source.host_code import only_asks
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -110,8 +109,7 @@ def _is_of_a_program(loop: cst.For, source: Source) -> bool:
         return False
     function = source.function(loop)
     is_eager = isinstance(function, cst.FunctionDef) and asks_for_values(function, source)
-    is_of_a_library = not is_idle(source.project, place) and not is_called_as_host(source.facts, place.scope)
-    return source.is_traced(loop) or (is_eager and is_of_a_library)
+    return source.is_traced(loop) or (is_eager and only_asks(source.project, place))
 
 
 def _is_counted(loop: cst.For, source: Source) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusionlint.lazily import regex
-from fusionlint.source.facts import CONSTRUCTORS, NOTHING, last_name, unpacked
+from fusionlint.source.facts import CONSTRUCTORS, NOTHING, Value, last_name, unpacked
 from fusionlint.source.hosts import (
     is_called_as_host,
     is_first_state_name,
@@ -31,6 +31,7 @@ CLASS_RUNS = (*MAKES, ".__new__", ".__call__", ".setup")
 _BASES_OF_PYTHON = frozenset(("object", "ABC", "Protocol", "Generic"))
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
 _TRACER = "Tracer"
+_TO_NUMPY = ("numpy.asarray", "numpy.array")
 _COMPUTES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.")
 # Of these a trace knows the result, or may: of `array` what it is handed.
 _KNOWN = regex(
@@ -46,11 +47,24 @@ def runs_with_its_class(place: Place) -> bool:
 
 def host_code(project: Project, path: str) -> Iterator[Place]:
     """The functions of a file that are host code."""
+    yield from _of_drivers(project, path)
+    yield from _asking_for_values(project, path)
+
+
+def only_asks(project: Project, place: Place) -> bool:
+    """Whether a function is host code for nothing but what it asks for, `float(jnp.max(x))`: a library's all the same,
+    as one is of which nobody sees how it runs."""
+    project.log.add(*place)
+    asking, driving = _asking_for_values(project, place.path), _of_drivers(project, place.path)
+    return place in asking and place not in driving
+
+
+def _of_drivers(project: Project, path: str) -> Iterator[Place]:
+    """Those that are called as drivers are, or do what these do."""
     facts = project.files[path]
     is_all = is_idle_file(facts.inside) or is_host_file(facts)
     yield from (Place(path, scope) for scope in facts.functions if is_all or is_called_as_host(facts, scope))
     yield from _calling_the_host(project, path)
-    yield from _asking_for_values(project, path)
     yield from _keeping(project, path)
 
 
@@ -79,22 +93,27 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
 
 def _asking_for_values(project: Project, path: str) -> Iterator[Place]:
     """The functions of a file in which Python asks what jax has computed there, `float(jnp.mean(losses))`, by a name or
-    not: in a trace it has no value."""
+    not, or numpy does: in a trace it has no value."""
     facts = project.files[path]
     if _TRACER in facts.attributes or any(name.endswith(f".{_TRACER}") for name in facts.raw.imports()):
         return  # which may ask before whether there is a trace
     for scope, asked in facts.raw.asked:
-        place = Place(path, scope)
-        if isinstance(asked, str):
-            found = facts.bound(scope, asked)
-            value = found.value if found is not None and found.kind == "value" else NOTHING
-        else:
-            value = unpacked(asked)
-        if scope and value.callee is not None and _is_computed(project.qualified_name(place, value.callee.name)):
+        place, value = Place(path, scope), unpacked(asked)
+        if _called(value, place, project) in _TO_NUMPY:
+            value = value.arguments[0]
+        if scope and _is_computed(value, place, project):
             yield place
 
 
-def _is_computed(name: str | None) -> bool:
+def _called(value: Value, place: Place, project: Project) -> str | None:
+    return project.qualified_name(place, value.callee.name) if value.callee is not None else None
+
+
+def _is_computed(value: Value, place: Place, project: Project) -> bool:
+    if value.callee is None and value.name:
+        found = project.files[place.path].bound(place.scope, value.name)
+        value = found.value if found is not None and found.kind == "value" else NOTHING
+    name = _called(value, place, project)
     return name is not None and name.startswith(_COMPUTES) and not _KNOWN.match(name.rpartition(".")[2])
 
 

@@ -16,6 +16,8 @@ from fusionlint.source.shapes import asked_first, is_early, is_few, names_in, sh
 
 # What makes a number of Python of an array.
 _NUMBERS = ("float", "int", "bool")
+# And an array of numpy, if it is numpy's.
+_ARRAYS = (".asarray", ".array")
 
 
 def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = "", is_package: bool = False) -> Facts:
@@ -255,6 +257,8 @@ def _call(reader: Reader, node: ast.Call) -> None:
     reader.calls.append((made, reader.scope, reader.loops, node.lineno))
     if made[0] in _NUMBERS and len(arguments) == 1:
         reader.asks(arguments[0])
+    elif arguments and made[0].__class__ is str and made[0].endswith(_ARRAYS):
+        reader.asks(made)
 
 
 def _attribute(reader: Reader, node: ast.Attribute) -> None:
