@@ -34,6 +34,10 @@ def context(text: str, scope: str, path: str = "m.py", **others: str) -> str:
         "def f(x): return x\ng = jax.jit(f)",
         "def f(x): return x\nf = jax.jit(f)",
         "def f(x): return x\ng = jax.jit(jax.vmap(partial(f, 1)))",
+        "@partial(jnp.vectorize, signature='()->(p)')\ndef f(x): return x",
+        "import diffrax\ndef f(t, y, args): return y\nterm = diffrax.ODETerm(f)",
+        "from jax.scipy.sparse.linalg import cg\ndef f(x): return x\ndef g(b): return cg(f, b)",
+        "import haiku as hk\ndef f(x): return x\ndef g(p, x): return hk.cond(p, f, f, x)",
         "def f(c, x): return c, x\ndef g(xs): return jax.lax.scan(f, 0, xs)",
         "def f(c, x): return c, x\ndef g(xs): return jax.lax.scan(f=f, init=0, xs=xs)",
         "def f(x): return x\ndef g(p, x): return jax.lax.switch(p, [f, f], x)",
@@ -175,6 +179,52 @@ class Box:
 
 def table(n): return n
 """
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("return float(jnp.mean(x))", "host"),
+        ("y = jnp.linalg.norm(x); return [y, int(y)]", "host"),
+        ("if not jnp.any(x < 0) or n: x = -x", "host"),
+        ("while jnp.abs(x) > n: x = x / 2", "host"),
+        ("assert n == jnp.sum(x)", "host"),
+        ("for _ in range(n): x = x / float(jax.random.normal(x))", "host"),
+        ("return np.asarray(jnp.mean(x))", "host"),
+        ("y = jnp.sin(x); return np.array(y, dtype=float)", "host"),
+        ("return jnp.asarray(jnp.mean(x)), np.asarray(n), np.asarray(jnp.asarray(n))", "library"),
+        # Of these a trace knows as much.
+        ("return float(jnp.finfo(x.dtype).eps)", "library"),
+        ("return int(jnp.ndim(x))", "library"),
+        ("return int(jax.lax.psum(1, 'i'))", "library"),
+        ("if jnp.issubdtype(x.dtype, jnp.integer): return -x", "library"),
+        ("y = jnp.sum(x); return y if y is None else x", "library"),
+        ("return float(n)", "library"),
+        ("return float(np.mean(x))", "library"),
+        # A branch decides whether Python asks.
+        ("n = n if n else int(jnp.max(x)); return n", "library"),
+        ("n = n or int(jnp.max(x)); return n", "library"),
+        ("if n is None: n = int(jnp.max(x))", "library"),
+        ("if n is None and jnp.any(x): return x", "library"),
+        ("if n is None:\n        if jnp.any(x): return x", "library"),
+        ("try: n = int(jnp.max(x))\n    except TypeError: pass", "library"),
+        ("with jax.ensure_compile_time_eval(): n = int(jnp.max(x))", "library"),
+        ("return isinstance(x, jax.core.Tracer) or float(jnp.max(x)), float(jnp.min(x))", "library"),
+    ],
+)
+def test_python_asks_for_values_on_the_host_alone(line: str, expected: str) -> None:
+    assert context(f"import numpy as np\ndef f(x, n):\n    {line}\n", "f") == expected
+
+
+def test_a_function_inside_of_a_branch_begins_anew() -> None:
+    text = """
+        def g(x, n):
+            if n:
+                def f(y): return int(jnp.max(y))
+            return x
+        """
+    assert context(text, "g.f") == "host"
+    assert context(text, "g") == "library"
 
 
 @pytest.mark.parametrize(

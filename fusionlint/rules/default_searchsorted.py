@@ -46,8 +46,7 @@ _TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|lo
 _METHOD = 'method="scan_unrolled"'
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
 _PARTIAL = "functools.partial"
-_MAPS = (*VMAPS, "jax.numpy.vectorize")
-_HANDS = (*_MAPS, *JIT, _PARTIAL)
+_HANDS = (*VMAPS, *JIT, _PARTIAL)
 _NAMES = tuple(name.rpartition(".")[2] for name in (*_SEARCHES, _INTERP))
 
 

@@ -14,6 +14,7 @@ from fusionlint.patterns.runs.concrete import asks_for_values
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
+from fusionlint.source.host_code import only_asks
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -25,15 +26,16 @@ _OF_ARRAYS = frozenset(("T", "astype", "conj", "dot", "max", "mean", "min", "rav
 
 
 def _nested(source: Source) -> Iterator[str]:
-    """The scopes of traced code with a `range` in a loop, where two loops hold a call of jax or one masks: asked of the
-    facts."""
+    """The scopes of traced code, or of what asks for values, with a `range` in a loop, where two loops hold a call of
+    jax or one masks: asked of the facts."""
     calls = (one for name in source.names if name.startswith(_ARRAYS) for one in source.called(name))
     computed = {place.scope for place, call in calls if len(call[2]) > 1}.union(source.facts.has("masked in a loop"))
     ranges = {place.scope for place, call in source.called("range") if call[2]} if computed else set()
-    return (scope for scope in computed & ranges if source.runs(scope, "traced"))
+    asking = {scope for scope, _ in source.facts.raw.asked}
+    return (scope for scope in computed & ranges if scope in asking or source.runs(scope, "traced"))
 
 
-@rule.source("For", when=_nested)
+@rule.source("For", where="used", when=_nested)
 def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
     """The loop around `inner`, where both together go over pairs and add up or collect what they find."""
     outer = source.loop(inner)
@@ -101,7 +103,13 @@ def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding
 
 
 def _is_of_a_program(loop: cst.For, source: Source) -> bool:
-    return source.is_traced(loop) and not is_for_a_picture(source.project, source.place(loop))
+    """Whether the loop is of a trace, or of a library's function that asks for values, and of no picture."""
+    place = source.place(loop)
+    if is_for_a_picture(source.project, place):
+        return False
+    function = source.function(loop)
+    is_eager = isinstance(function, cst.FunctionDef) and asks_for_values(function, source)
+    return source.is_traced(loop) or (is_eager and only_asks(source.project, place))
 
 
 def _is_counted(loop: cst.For, source: Source) -> bool:

@@ -16,6 +16,7 @@ from fusionlint.patterns.values.how_many import how_many
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value, last_name
+from fusionlint.source.host_code import only_asks
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
@@ -116,10 +117,11 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
                 return
         case _:
             return
-    is_again = source.in_loop(node) or runs_often(source.project, source.place(node))
-    if source.context(node) != "library" and not is_again:
+    project, place = source.project, source.place(node)
+    is_of_a_library = source.context(node) == "library" or only_asks(project, place)
+    if not is_of_a_library and not source.in_loop(node) and not runs_often(project, place):
         return  # what a script does once is done soon
-    if not (builtin in _ASKS or is_concrete(node, source)) or is_for_a_picture(source.project, source.place(node)):
+    if not (builtin in _ASKS or is_concrete(node, source)) or is_for_a_picture(project, place):
         return
     jnp = source.alias("jax.numpy") or "jnp"
     yield source.finding(

@@ -8,6 +8,7 @@ kept.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from fusionlint.source.bindings import Bindings
 from fusionlint.source.facts import RawBinding, RawCall, RawPart, RawStatement, RawValue, Shape
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_OF_PYTHON = frozenset(dir(builtins))
 # A class of more lines is parsed in parts.
 _LONG = 40
 _PLAIN = ("ctx", "op", "ops", "type_comment", "type_params")  # fields without an expression that runs
@@ -41,6 +43,8 @@ class Reader:
         self.calls: list[RawCall] = []
         self.attributes: set[str] = set()
         self.shapes: set[tuple[str, str]] = set()
+        self.asked: set[tuple[str, RawValue]] = set()
+        self.choices = 0  # the branches of the scope around, one of which runs
         self.statements: list[RawStatement] = []
         self.opened = 0  # scopes of the file's own level
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
@@ -113,6 +117,19 @@ class Reader:
     def saw(self, shape: Shape) -> None:
         self.shapes.add((shape, self.scope))
 
+    def asks(self, value: RawValue) -> None:
+        """Python asks what the value is, where no branch decides whether it does; of what Python itself makes nothing
+        is kept, nor of what the scope is handed."""
+        if self.choices or value is None:
+            return
+        is_known = self._is_handed(value) if isinstance(value, str) else value[0] in _OF_PYTHON
+        if not is_known:
+            self.asked.add((self.scope, value))
+
+    def _is_handed(self, name: str) -> bool:
+        bound = self.bindings.of(self.scope).get(name)
+        return bound is not None and bound[0] == "parameter"
+
     def inner(self, name: str) -> str:
         """A scope's name, unique in the file: `train.update`, `train.update#2` for a second def of the name."""
         plain = f"{self.scope}.{name}" if self.scope else name
@@ -125,14 +142,14 @@ class Reader:
 
     def within(self, scope: str, parameters: tuple[str, ...], statements: Iterable[ast.AST]) -> tuple[RawValue, ...]:
         """Visits `statements` as the body of `scope`; what its own return statements give."""
-        outside = self.scope, self.loops, self.counters, self.returns
-        self.scope, self.loops, self.counters, self.returns = scope, (), frozenset(), []
+        outside = self.scope, self.loops, self.counters, self.returns, self.choices
+        self.scope, self.loops, self.counters, self.returns, self.choices = scope, (), frozenset(), [], 0
         self.bindings.of(scope)
         for name in parameters:
             self.bind(name, ("parameter", scope, None))
         self.visit_all(statements)
         found = tuple(self.returns)
-        self.scope, self.loops, self.counters, self.returns = outside
+        self.scope, self.loops, self.counters, self.returns, self.choices = outside
         if self.bindings.renewed and self._is_of_the_file():
             self.bindings.renew(scope)
         return found
@@ -146,8 +163,14 @@ class Reader:
         """Visits `nodes` as one of several blocks, of which one runs: its imports say nothing of the others, nor of
         what stands below them all."""
         outside = self.bindings.enter(statement, number)
-        self.visit_all(nodes)
+        self.choose(nodes)
         self.bindings.leave(outside)
+
+    def choose(self, nodes: Iterable[ast.AST]) -> None:
+        """Visits `nodes`, of which something decides whether they run."""
+        self.choices += 1
+        self.visit_all(nodes)
+        self.choices -= 1
 
     def loop(self, line: int, nodes: Iterable[ast.AST]) -> None:
         """Visits `nodes` as what a loop that begins in `line` runs again and again."""

@@ -115,6 +115,9 @@ class Raw(NamedTuple):
     attributes: frozenset[str]
     shapes: frozenset[tuple[str, str]]  # what is seen of statements, each a name of `Shape` and a scope
     statements: tuple[RawStatement, ...] = ()
+    # What Python asks of a value wherever the code of a scope gets to its end: a number, `float(loss)`, or whether it
+    # is true, `if jnp.any(x < 0)`.
+    asked: frozenset[tuple[str, RawValue]] = frozenset()
 
     def imports(self) -> Iterator[str]:
         """What any scope of the file imports, as it writes it."""
@@ -132,7 +135,12 @@ class Raw(NamedTuple):
         calls = [(value, scope, len(loops)) for value, scope, loops, _ in self.calls]
         # Version 0 of the format writes nothing twice in another way.
         return marshal.dumps(
-            (self.bindings, functions, self.classes, calls, *map(sorted, (self.attributes, self.shapes))), 0
+            (
+                *(self.bindings, functions, self.classes, calls),
+                *map(sorted, (self.attributes, self.shapes)),
+                sorted(self.asked, key=repr),
+            ),
+            0,
         )
 
     @classmethod

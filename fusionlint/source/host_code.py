@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusionlint.source.facts import CONSTRUCTORS, last_name
+from fusionlint.lazily import regex
+from fusionlint.source.facts import CONSTRUCTORS, NOTHING, Value, last_name, unpacked
 from fusionlint.source.hosts import (
     is_called_as_host,
     is_first_state_name,
@@ -29,6 +30,14 @@ CLASS_RUNS = (*MAKES, ".__new__", ".__call__", ".setup")
 # Bases that say nothing of what an object is.
 _BASES_OF_PYTHON = frozenset(("object", "ABC", "Protocol", "Generic"))
 _HOST_METHODS = (".item", ".block_until_ready", ".tolist")
+_TRACER = "Tracer"
+_TO_NUMPY = ("numpy.asarray", "numpy.array")
+_COMPUTES = ("jax.numpy.", "jax.lax.", "jax.nn.", "jax.random.", "jax.scipy.")
+# Of these a trace knows the result, or may: of `array` what it is handed.
+_KNOWN = regex(
+    r"^(shape|ndim|size|axis_size|psum|broadcast_shapes|dtype|[fi]info|is(sub)?dtype|result_type|promote_types|can_cast"
+    r"|isscalar|is(complex|real)obj|(as)?array|b?float\d+|u?int\d+|complex\d+|bool_)$"
+)
 
 
 def runs_with_its_class(place: Place) -> bool:
@@ -38,6 +47,20 @@ def runs_with_its_class(place: Place) -> bool:
 
 def host_code(project: Project, path: str) -> Iterator[Place]:
     """The functions of a file that are host code."""
+    yield from _of_drivers(project, path)
+    yield from _asking_for_values(project, path)
+
+
+def only_asks(project: Project, place: Place) -> bool:
+    """Whether a function is host code for nothing but what it asks for, `float(jnp.max(x))`: a library's all the same,
+    as one is of which nobody sees how it runs."""
+    project.log.add(*place)
+    asking, driving = _asking_for_values(project, place.path), _of_drivers(project, place.path)
+    return place in asking and place not in driving
+
+
+def _of_drivers(project: Project, path: str) -> Iterator[Place]:
+    """Those that are called as drivers are, or do what these do."""
     facts = project.files[path]
     is_all = is_idle_file(facts.inside) or is_host_file(facts)
     yield from (Place(path, scope) for scope in facts.functions if is_all or is_called_as_host(facts, scope))
@@ -66,6 +89,32 @@ def _calling_the_host(project: Project, path: str) -> Iterator[Place]:
             or (loops and project.dispatches(place, name, value[0]))
         ):
             yield place
+
+
+def _asking_for_values(project: Project, path: str) -> Iterator[Place]:
+    """The functions of a file in which Python asks what jax has computed there, `float(jnp.mean(losses))`, by a name or
+    not, or numpy does: in a trace it has no value."""
+    facts = project.files[path]
+    if _TRACER in facts.attributes or any(name.endswith(f".{_TRACER}") for name in facts.raw.imports()):
+        return  # which may ask before whether there is a trace
+    for scope, asked in facts.raw.asked:
+        place, value = Place(path, scope), unpacked(asked)
+        if _called(value, place, project) in _TO_NUMPY:
+            value = value.arguments[0]
+        if scope and _is_computed(value, place, project):
+            yield place
+
+
+def _called(value: Value, place: Place, project: Project) -> str | None:
+    return project.qualified_name(place, value.callee.name) if value.callee is not None else None
+
+
+def _is_computed(value: Value, place: Place, project: Project) -> bool:
+    if value.callee is None and value.name:
+        found = project.files[place.path].bound(place.scope, value.name)
+        value = found.value if found is not None and found.kind == "value" else NOTHING
+    name = _called(value, place, project)
+    return name is not None and name.startswith(_COMPUTES) and not _KNOWN.match(name.rpartition(".")[2])
 
 
 def _keeping(project: Project, path: str) -> Iterator[Place]:

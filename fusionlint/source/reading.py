@@ -12,7 +12,12 @@ from typing import Any
 from fusionlint.source.bindings import OTHER
 from fusionlint.source.fact_walk import Reader, dotted
 from fusionlint.source.facts import Facts, Raw, other_meaning
-from fusionlint.source.shapes import is_few, names_in, shapes_of_loop
+from fusionlint.source.shapes import asked_first, is_early, is_few, names_in, shapes_of_loop
+
+# What makes a number of Python of an array.
+_NUMBERS = ("float", "int", "bool")
+# And an array of numpy, if it is numpy's.
+_ARRAYS = (".asarray", ".array")
 
 
 def read_facts(text: str | bytes, path: str, module: str = "", *, inside: str = "", is_package: bool = False) -> Facts:
@@ -32,6 +37,7 @@ def read_raw(text: str | bytes, path: str) -> Raw:
         frozenset(reader.attributes),
         frozenset(reader.shapes),
         tuple(reader.statements),
+        frozenset(reader.asked),
     )
 
 
@@ -146,6 +152,7 @@ def _for(reader: Reader, node: ast.For | ast.AsyncFor) -> None:
 
 def _while(reader: Reader, node: ast.While) -> None:
     reader.loop(node.lineno, [node.test, *node.body])
+    _test(reader, node.test)
     reader.visit_all(node.orelse)
 
 
@@ -161,8 +168,15 @@ def _comprehension(reader: Reader, node: ast.ListComp | ast.SetComp | ast.Genera
     reader.loop(node.lineno, [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
 
 
+def _test(reader: Reader, node: ast.expr) -> None:
+    """What a statement asks first, once that is visited."""
+    for call in asked_first(node):
+        reader.asks(reader.value(call))
+
+
 def _if(reader: Reader, node: ast.If) -> None:
     reader.visit_all((node.test,))
+    _test(reader, node.test)
     reader.branch(node.body, node, 0)
     reader.branch(node.orelse, node, 1)
 
@@ -175,6 +189,24 @@ def _try(reader: Reader, node: ast.Try) -> None:
     reader.branch(node.finalbody)
 
 
+def _if_expression(reader: Reader, node: ast.IfExp) -> None:
+    reader.visit_all((node.test,))
+    reader.choose((node.body, node.orelse))
+
+
+def _either(reader: Reader, node: ast.BoolOp) -> None:
+    first, *others = node.values
+    reader.visit_all((first,))
+    reader.choose(others)
+
+
+def _assert(reader: Reader, node: ast.Assert) -> None:
+    reader.visit_all((node.test,))
+    _test(reader, node.test)
+    if node.msg is not None:
+        reader.choose((node.msg,))
+
+
 def _match_case(reader: Reader, node: ast.match_case) -> None:
     reader.branch((node.pattern, node.guard, *node.body) if node.guard else (node.pattern, *node.body))
 
@@ -184,7 +216,10 @@ def _with(reader: Reader, node: ast.With | ast.AsyncWith) -> None:
         reader.visit(item.context_expr)
         if item.optional_vars is not None:
             reader.bind_target(item.optional_vars, None)
-    reader.visit_all(node.body)
+    if any(is_early(item.context_expr) for item in node.items):
+        reader.choose(node.body)
+    else:
+        reader.visit_all(node.body)
 
 
 def _handler(reader: Reader, node: ast.ExceptHandler) -> None:
@@ -220,6 +255,10 @@ def _call(reader: Reader, node: ast.Call) -> None:
     keywords = tuple((k.arg or "**", value(k.value)) for k in node.keywords)
     reader.made[node] = made = (value(node.func), arguments, keywords)
     reader.calls.append((made, reader.scope, reader.loops, node.lineno))
+    if made[0] in _NUMBERS and len(arguments) == 1:
+        reader.asks(arguments[0])
+    elif arguments and made[0].__class__ is str and made[0].endswith(_ARRAYS):
+        reader.asks(made)
 
 
 def _attribute(reader: Reader, node: ast.Attribute) -> None:
@@ -250,6 +289,9 @@ _HANDLERS: dict[type, Callable[[Reader, Any], None]] = {
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _comprehension,
     ast.If: _if,
+    ast.IfExp: _if_expression,
+    ast.BoolOp: _either,
+    ast.Assert: _assert,
     ast.Try: _try,
     ast.match_case: _match_case,
     ast.With: _with,

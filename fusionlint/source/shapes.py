@@ -1,6 +1,7 @@
-"""What a Python loop looks like to rules that ask about loops, by its syntax alone, and a default to those that count.
+"""What a Python loop looks like to rules that ask about loops, by its syntax alone, and a default to those that count;
+and what Python asks to be true.
 
-In: a `for` statement or a value of the standard `ast`. Out: the names of what is seen there (`facts.Shape`).
+In: a statement or a value of the standard `ast`. Out: the names of what is seen there (`facts.Shape`), or parts of it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fusionlint.source.facts import Shape
 
 # A default of so many layers says that they are few.
 FEW = 4
+_EARLY = "ensure_compile_time_eval"
 
 
 def shapes_of_loop(loop: ast.For | ast.AsyncFor) -> Iterator[Shape]:
@@ -43,6 +45,24 @@ def _calls_stored(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.Cal
 def is_few(node: ast.expr) -> bool:
     """Whether this is a number of at most FEW, written out."""
     return isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= FEW
+
+
+def asked_first(test: ast.expr) -> Iterator[ast.Call]:
+    """The calls whose results a statement asks for in any case: `jnp.any(x < 0)` of `not jnp.any(x < 0) or last`. What
+    a name holds may be anything."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=asked) | ast.BoolOp(values=[asked, *_]):
+            yield from asked_first(asked)
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
+            for side in (test.left, *test.comparators):
+                yield from asked_first(side)
+        case ast.Call():
+            yield test
+
+
+def is_early(node: ast.expr) -> bool:
+    """`jax.ensure_compile_time_eval()`: of what is known when it is compiled a trace has the values."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == _EARLY
 
 
 def names_in(node: ast.expr) -> set[str]:

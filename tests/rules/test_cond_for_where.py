@@ -497,3 +497,23 @@ def factor(a, shifts):
 def test_a_choice_between_factors_is_nothing_beside_the_factorization(made: str, count: int) -> None:
     code = FACTORED.format(made=made)
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+FIELD = """
+import diffrax, jax, jax.numpy as jnp
+
+def weight(y):
+    total = jnp.sum(y)
+    return jax.lax.cond(total > 0, lambda: 1.0, lambda: 0.5 * total)
+
+def field(t, y, args):
+    return weight(y) * jax.lax.cond(jnp.sum(y) > 0, lambda y: y, lambda y: -y, y)
+
+term = {term}
+"""
+
+
+@pytest.mark.parametrize(("term", "number"), [("diffrax.ODETerm(field)", 2), ("print(field)", 0)])
+def test_what_a_solver_is_handed_runs_in_each_of_its_steps(term: str, number: int) -> None:
+    text = FIELD.format(term=term).encode()
+    assert len(check_text(text, "m.py", Scope(("cond-for-where",)))) == number

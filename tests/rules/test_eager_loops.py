@@ -265,3 +265,20 @@ def test_a_stack_is_of_values_that_stand_in_a_row(place: str, instead: str) -> N
     (finding,) = check_text(code.encode(), "m.py", Scope(("eager-at-set-loop",)))
     assert finding.suggestion is not None
     assert finding.suggestion.text.endswith(f"of values that jax computes {instead}")
+
+
+@pytest.mark.parametrize(
+    ("rule", "body", "number"),
+    [
+        ("sum-over-array", "assert jnp.allclose(n, 1.0)\nassert all(jnp.equal(xs, fns))\nreturn xs", 1),
+        ("sum-over-array", "print(jax.device_get(n))\nassert all(jnp.equal(xs, fns))\nreturn xs", 0),
+        (
+            "pairwise-loop",
+            "found = []\nfor i in range(n):\n    for j in range(n):\n"
+            "        found.append(float(jnp.linalg.norm(xs[i] - xs[j])))\nreturn found",
+            1,
+        ),
+    ],
+)
+def test_what_asks_for_values_alone_is_a_librarys(rule: str, body: str, number: int) -> None:
+    assert found(rule, body, "distances") == number

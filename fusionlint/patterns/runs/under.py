@@ -9,11 +9,15 @@ import libcst as cst
 
 from fusionlint.patterns.code.calls import call_of
 from fusionlint.source.traced import reached_from
+from fusionlint.source.transforms import SOLVERS
 from fusionlint.source.tree import Source
 
-VMAPS = frozenset(("jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "haiku.vmap"))
-LOOPS = frozenset(("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "flax.linen.scan",
-                    "flax.nnx.scan", "haiku.scan", "jax.lax.associative_scan"))  # fmt: skip
+VMAPS = frozenset(("jax.vmap", "jax.numpy.vectorize", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap",
+                   "haiku.vmap"))  # fmt: skip
+LOOPS = SOLVERS | frozenset(
+    ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "jax.lax.associative_scan",
+     "flax.linen.scan", "flax.nnx.scan", "haiku.scan", "haiku.fori_loop", "haiku.while_loop")
+)  # fmt: skip
 _GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
                         "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
 
