@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fusionlint.explained import Report
 
 if TYPE_CHECKING:
-    from fusionlint.compiling.entry import Dims
+    from fusionlint.compiling.sizes import Dims
     from fusionlint.compiling.targets import Target
 
 

@@ -12,9 +12,10 @@ from itertools import groupby
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
-from fusionlint.compiling.entry import NO_DIMS, NO_MESH, Axes, Dims, EntryError, array_text, parse_spec
+from fusionlint.compiling.entry import EntryError, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.owners import installed
+from fusionlint.compiling.sizes import NO_DIMS, NO_MESH, Axes, Dims
 from fusionlint.compiling.targets import Target
 from fusionlint.explained import Report
 from fusionlint.folders import top_folder

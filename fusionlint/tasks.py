@@ -12,9 +12,10 @@ from tempfile import TemporaryDirectory
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry
 from fusionlint.compiling.attached import chosen
 from fusionlint.compiling.dumps import Dump, artifacts, dumps, is_dump, is_path
-from fusionlint.compiling.entry import NO_DIMS, NO_MESH, Axes, Dims, Entry, EntryError, check_axes, parse_spec
+from fusionlint.compiling.entry import Entry, EntryError, parse_spec
 from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.jobs import TIMEOUT
+from fusionlint.compiling.sizes import NO_DIMS, NO_MESH, Axes, Dims, check_axes
 from fusionlint.compiling.targets import ATTACHED, Target
 from fusionlint.explained import Report, explain
 from fusionlint.hlo.parse import HloSyntaxError

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Optional, Union
 
 import pytest
 
-from fusionlint.compiling.entry import EntryError, parse_dims
+from fusionlint.compiling.entry import EntryError
+from fusionlint.compiling.sizes import parse_dims
 from fusionlint.compiling.values import show
 
 jax = pytest.importorskip("jax")

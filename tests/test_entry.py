@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from fusionlint.compiling.artifacts import Job, read_job, write_job
-from fusionlint.compiling.entry import Array, Entry, EntryError, Group, Key, Static, parse_dims, parse_mesh, parse_spec
+from fusionlint.compiling.entry import Array, Entry, EntryError, Group, Key, Static, parse_spec
+from fusionlint.compiling.sizes import parse_dims, parse_mesh
 
 F4 = Array("float32", (4,))
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from fusionlint.compiling.entry import EntryError, parse_dims
+from fusionlint.compiling.entry import EntryError
+from fusionlint.compiling.sizes import parse_dims
 from fusionlint.compiling.values import show
 
 jax = pytest.importorskip("jax")

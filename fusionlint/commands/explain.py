@@ -100,8 +100,9 @@ def _explained(
     mesh: str,
 ) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
-    from fusionlint.compiling.entry import EntryError, parse_dims, parse_mesh
+    from fusionlint.compiling.entry import EntryError
     from fusionlint.compiling.executing import ExecutorError, executor_at
+    from fusionlint.compiling.sizes import parse_dims, parse_mesh
     from fusionlint.compiling.targets import TargetError
     from fusionlint.recorded import tasks_recorded
     from fusionlint.recording import Recording, RecordingError, read_recording

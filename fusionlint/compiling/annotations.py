@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fusionlint.compiling.entry import DTYPES, Array, Dims, EntryError, Key
+from fusionlint.compiling.entry import DTYPES, Array, EntryError, Key
+from fusionlint.compiling.sizes import Dims
 from fusionlint.compiling.values import default_dtypes, has_array, value_of
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from fusionlint.compiling import found, libraries
-from fusionlint.compiling.entry import NO_DIMS, Dims, Entry
+from fusionlint.compiling.entry import Entry
 from fusionlint.compiling.found import Arguments
 from fusionlint.compiling.loading import Function, module
+from fusionlint.compiling.sizes import NO_DIMS, Dims
 from fusionlint.compiling.values import has_array, is_array, random_array, value_of
 
 

@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fusionlint.compiling.entry import Axes, Dims, Entry, parse_spec
+from fusionlint.compiling.entry import Entry, parse_spec
+from fusionlint.compiling.sizes import Axes, Dims
 
 
 class CompileError(Exception):

@@ -16,17 +16,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
-from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-Dims: TypeAlias = Mapping[str, "tuple[int, ...]"]  # sizes for the dims of annotations: one, but for `*rest` and `...`
-NO_DIMS: Dims = MappingProxyType({})
-Axes: TypeAlias = Mapping[str, int]  # of a mesh of devices, in their order
-NO_MESH: Axes = MappingProxyType({})
 Spread: TypeAlias = "tuple[tuple[str, ...], ...]"  # of each dimension the axes that it is spread over; () over none
 
 
@@ -115,7 +110,6 @@ _MOST_ELEMENTS = 2**59  # of 16 bytes each, whose number XLA keeps in 64 bits
 _SPEC = re.compile(
     r"\s*(?P<module>.*?\.py|[^\W\d][\w.]*):(?P<function>[^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*(?P<rest>\(.*)?", re.S
 )
-_DIM = re.compile(r"(?P<name>\.\.\.|[^\W\d]\w*)=(?P<sizes>(?:\d+(?:,\d+)*)?)")
 # `f32[]` is no Python: the same number of characters that is, so that positions stay true.
 _EMPTY = re.compile(r"(?<=\w)\[(\s*)\]")
 
@@ -146,40 +140,6 @@ def parse_argument(text: str) -> Argument:
     if len(args) != 1 or kwargs:
         raise EntryError(f"`{text}` is not one argument: write f32[8,128], key, (f32[4], f32[4]) or {{w: f32[2,2]}}")
     return args[0]
-
-
-def parse_dims(texts: Iterable[str]) -> Dims:
-    """Read `batch=32`, and `rest=8,4` for several axes, `rest=` for none. Raises EntryError."""
-    dims: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        found = _DIM.fullmatch(text)
-        if found is None:
-            raise EntryError(f"cannot read the dim `{text}`: write batch=32, or rest=8,4 for several axes")
-        name, numbers = found["name"], tuple(map(int, filter(None, found["sizes"].split(","))))
-        if dims.get(name, numbers) != numbers:
-            raise EntryError(f"the dim {name} has two sizes, {_sizes(dims[name])} and {_sizes(numbers)}")
-        dims[name] = numbers
-    return dims
-
-
-def parse_mesh(text: str) -> Axes:
-    """Read `data=4,model=2`; "" is no mesh. Raises EntryError."""
-    axes: dict[str, int] = {}
-    for part in filter(None, text.split(",")):
-        name, _, size = (piece.strip() for piece in part.partition("="))
-        if not (name.isidentifier() and size.isdecimal() and int(size)) or name in axes:
-            raise EntryError(
-                f"cannot read the mesh `{text}`: write data=4,model=2, each axis with its number of devices"
-            )
-        axes[name] = int(size)
-    return axes
-
-
-def check_axes(entry: Entry, mesh: Axes) -> None:
-    """Raises EntryError where an array is spread over an axis that the mesh does not have."""
-    for axis in sorted(entry.axes - set(mesh)):
-        has = f"the mesh has {', '.join(mesh)}" if mesh else f"say how many devices it has: --mesh {axis}=4"
-        raise EntryError(f"{entry.name} has an array spread over `{axis}`: {has}")
 
 
 def _axes_of(argument: Argument) -> Iterator[str]:

@@ -18,8 +18,9 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from fusionlint.compiling.annotations import Shape, axes_of, dims_of, shape_of, value
-from fusionlint.compiling.entry import Dims, EntryError
+from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.loading import Function
+from fusionlint.compiling.sizes import Dims
 from fusionlint.compiling.values import show, value_of_text
 
 Arguments: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"

@@ -15,8 +15,9 @@ from fusionlint.compiling import arguments, libraries
 from fusionlint.compiling.calls import Call, call_of
 from fusionlint.compiling.capture import function_of, not_lowered
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
-from fusionlint.compiling.entry import NO_DIMS, Dims, EntryError
+from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.found import check, found, named_as
+from fusionlint.compiling.sizes import NO_DIMS, Dims
 from fusionlint.compiling.values import has_array, is_array, value_of_text
 from fusionlint.recording import Argument, Compilation, Place, RecordedFunction
 

@@ -16,7 +16,8 @@ from fusionlint.compiling import programs
 from fusionlint.compiling.artifacts import Job
 from fusionlint.compiling.devices import devices
 from fusionlint.compiling.elsewhere import bytecode
-from fusionlint.compiling.entry import Axes, EntryError
+from fusionlint.compiling.entry import EntryError
+from fusionlint.compiling.sizes import Axes
 from fusionlint.compiling.targets import Target
 
 

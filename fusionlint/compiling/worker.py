@@ -24,9 +24,10 @@ from fusionlint.compiling.blame import JobError, blaming
 from fusionlint.compiling.calls import in_words
 from fusionlint.compiling.devices import are_here, device, devices, make_cpus, without_callbacks
 from fusionlint.compiling.elsewhere import platforms_of
-from fusionlint.compiling.entry import NO_DIMS, NO_MESH, Axes, Dims, Entry, EntryError
+from fusionlint.compiling.entry import Entry, EntryError
 from fusionlint.compiling.found import meant_as_shape
 from fusionlint.compiling.running import Tally
+from fusionlint.compiling.sizes import NO_DIMS, NO_MESH, Axes, Dims
 from fusionlint.compiling.targets import Target, versions
 
 Result = dict[str, Any]
