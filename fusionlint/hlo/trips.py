@@ -50,6 +50,11 @@ def trip_count(module: hlo.Module, computation: hlo.Computation, loop: hlo.Instr
     return max(0, -(-(bound + inclusive - start) // step.step))
 
 
+def is_written_down(loop: hlo.Instruction) -> bool:
+    """Whether the compiler wrote beside the loop how often it runs: those of a CPU and of a GPU do so where they know."""
+    return bool(_KNOWN.search(loop.attributes.get("backend_config", "")))
+
+
 def _comparison(module: hlo.Module, condition: hlo.Computation) -> tuple[_Carry, int, bool] | None:
     """The counter, the constant that bounds it from above, and whether the counter may equal that."""
     root = condition.instructions[condition.root]

@@ -1,9 +1,18 @@
-"""The compiled side: a loop that goes over rows in small elementwise steps, each of which uses what the last left."""
+"""The compiled side: a loop of a known number of small steps, each of which uses what the last left.
+
+It goes over rows, as a scan does, or repeats a step, as Newton's method does. What is told of it is what all its kernels
+do: arithmetic, and what stays a kernel or moves elements besides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import prod
+from statistics import median_low
+from typing import TYPE_CHECKING, NamedTuple
+
+from fusionlint.patterns.of_jax import is_path_of_jax
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -12,6 +21,8 @@ if TYPE_CHECKING:
 _MOST_OPERATIONS = 40
 _MOST_BYTES = 1 << 20
 _FEWEST_STEPS = 4
+# What is summed is summed again by each kernel that needs it, where several steps are one loop's body.
+_MOST_SUMMED = 1 << 16
 
 _ELEMENTWISE = frozenset(
     (
@@ -24,12 +35,33 @@ _ELEMENTWISE = frozenset(
 _HANDS_ON = frozenset(("bitcast", "reshape", "copy", "copy-start", "copy-done", "get-tuple-element", "tuple"))
 _NO_WORK = _HANDS_ON | {"parameter", "constant", "broadcast", "fusion", "slice"}
 _ROWS = frozenset(("dynamic-slice", "dynamic-update-slice"))
+_PRODUCTS = frozenset(("dot", "convolution"))
+_MOVES = frozenset(("concatenate", "pad", "reverse"))
+_SUMS = _PRODUCTS | {"reduce"}
 
 
-def unrolled_times(name: str, module: hlo.Module) -> int | None:
-    """How many rows a loop's body takes at once, if all that it does is little, and elementwise, on a row and on what
-    it carries; None if it does else, or if the computation of that name is no loop's body."""
-    from fusionlint.hlo.trips import trip_count
+class Turn(NamedTuple):
+    """What one turn of such a loop is: how many of the user's steps, whether it takes rows, and how much it does; of
+    sums and products how many the user wrote."""
+
+    trips: int
+    steps: int
+    has_rows: bool
+    operations: int
+    sums: int
+    products: int
+    moves: bool
+    is_of_a_tpu: bool
+
+    @property
+    def is_elementwise(self) -> bool:
+        return not (self.sums or self.products or self.moves)
+
+
+def small_turn(name: str, module: hlo.Module) -> Turn | None:
+    """The turn of a loop whose body is the computation of that name, if all that it does is little, on what it carries
+    on; None if it does else, or if that is no loop's body."""
+    from fusionlint.hlo.trips import is_written_down, trip_count
 
     found = _loop(name, module)
     trips = trip_count(module, *found) if found else None
@@ -38,15 +70,48 @@ def unrolled_times(name: str, module: hlo.Module) -> int | None:
     body = module.computations[name]
     steps = [*_steps(body, module)]
     worked = [step for step in steps if step.opcode in _ELEMENTWISE and step.shape.dims]
-    if any(step.opcode not in _ELEMENTWISE | _NO_WORK | _ROWS or _is_random(step) for step in steps):
-        return None
-    if len(worked) > _MOST_OPERATIONS or any(step.shape.nbytes > _MOST_BYTES for step in worked):
+    if not _is_little(steps, worked) or any(map(_is_random, steps)):
         return None
     lengths = {length // trips for length in _lengths(body, module) if length >= trips}
-    if not lengths or not _carries(body, {times * trips for times in lengths}):
+    if not _carries(body, {trips, *(times * trips for times in lengths)}):
         return None
+    sums = {(step.op_name, step.stack) for step in steps if step.opcode in _SUMS}
+    products = {one for one in sums if one[0].endswith("dot_general")}
+    moves = any(step.opcode in _MOVES for step in steps)
     # A scan that is unrolled takes rows together, and cuts them apart.
-    return max(*lengths, sum(step.opcode == "slice" for step in steps))
+    cuts = 0 if moves or not lengths else sum(step.opcode == "slice" for step in steps)
+    together = max(*lengths, 1, cuts, _times_alike(body, module))
+    is_of_a_tpu = found is not None and not is_written_down(found[1])
+    return Turn(trips, together, bool(lengths), len(worked), len(sums - products), len(products), moves, is_of_a_tpu)
+
+
+def _is_little(steps: Sequence[hlo.Instruction], worked: Sequence[hlo.Instruction]) -> bool:
+    from fusionlint.hlo.causes import STACKS
+
+    if any(step.opcode not in _ELEMENTWISE | _NO_WORK | _ROWS | _SUMS | _MOVES for step in steps):
+        return False
+    # What is written to else than by the loop's own outputs is an array, and not what a step hands on.
+    if any(step.opcode == "dynamic-update-slice" and not STACKS.search(step.op_name) for step in steps):
+        return False
+    if len(worked) > _MOST_OPERATIONS or any(step.shape.nbytes > _MOST_BYTES for step in worked):
+        return False
+    by_name = {step.name: step for step in steps}
+    summed = (prod(by_name[name].shape.dims) for step in steps if step.opcode in _SUMS for name in step.operands)
+    return max(summed, default=0) <= _MOST_SUMMED
+
+
+def _times_alike(body: hlo.Computation, module: hlo.Module) -> int:
+    """How often most operations of a kernel, or of those that are in none, stand there and are one in the source, or
+    how often one kernel does: as many steps were written out."""
+    items = body.instructions.values()
+    alone = [item for item in items if item.opcode != "fusion"]
+    inside = (part.instructions.values() for item in items if (part := module.body(item)))
+    counts = [
+        Counter((step.opcode, step.op_name, step.stack) for step in group if step.opcode in _ELEMENTWISE)
+        for group in (alone, *inside)
+    ]
+    kernels = Counter((item.op_name, item.stack) for item in items if item.opcode == "fusion")
+    return max(1, *kernels.values(), *(median_low(count.values()) for count in counts if count))
 
 
 def _loop(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instruction] | None:
@@ -56,8 +121,8 @@ def _loop(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instructi
         for item in computation.instructions.values():
             if item.opcode == "while" and name in names(item.attributes["body"]):
                 # A gather or a scatter that XLA makes a loop of has no steps of the user's.
-                is_theirs = item.op_name.rpartition("/")[2].startswith("while")
-                return (computation, item) if is_theirs else None
+                is_named = item.op_name.rpartition("/")[2].startswith("while")
+                return (computation, item) if is_named and not is_path_of_jax(item.op_name, item.stack) else None
     return None
 
 

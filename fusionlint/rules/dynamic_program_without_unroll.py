@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.recurrence import Turn, small_turn
 from fusionlint.patterns.step import Allowed, Does, Step, except_on_cpu, is_elementwise_step, short_work
 from fusionlint.patterns.step_mixing import has_small_products, looks_up_by_carry
-from fusionlint.patterns.unroll import SCAN, rolled
+from fusionlint.patterns.unroll import FEW, SCAN, rolled
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -51,6 +56,34 @@ def small_state_moved_on(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`unroll={unroll}`: {kind.gain} then; not on a CPU, which is slower unrolled",
         edits=scan.edits(unroll, source),
     )
+
+
+@rule.barrier
+def crosses_between_small_products(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop whose steps multiply a small matrix. Where a step reduces as well, a GPU
+    may make each of eight steps of all those before it, by XLA's own model a hundred times as long; of four none."""
+    turn = _rolled(barrier, module)
+    if turn is None or not 0 < turn.products <= _PRODUCTS:
+        return None
+    return f"a scan or fori_loop with unroll=4: {_MULTIPLYING.does}, in kernels that go together where steps do"
+
+
+@rule.barrier(pair=_MOVING.pair)
+def crosses_between_moves(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of steps that cut what they carry, and join the parts anew."""
+    turn = _rolled(barrier, module)
+    if turn is None or turn.products or not turn.moves:
+        return None
+    return f"a scan or fori_loop with unroll={_MOVING.steps}: {_MOVING.does}, and {_MOVING.gain} then"
+
+
+def _rolled(barrier: Barrier, module: hlo.Module) -> Turn | None:
+    """A turn of the barrier's loop that is one step. By its own estimate a TPU is no faster for products or moves of
+    several."""
+    turn = small_turn(barrier.computation, module)
+    if turn is None or turn.is_of_a_tpu or turn.steps >= FEW or turn.sums > _REDUCTIONS:
+        return None
+    return turn
 
 
 def _kind(step: Step, source: Source) -> Kind | None:
