@@ -63,7 +63,7 @@ def small_turn(name: str, module: hlo.Module) -> Turn | None:
     on; None if it does else, or if that is no loop's body."""
     from fusionlint.hlo.trips import is_written_down, trip_count
 
-    found = _loop(name, module)
+    found = loop_of(name, module)
     trips = trip_count(module, *found) if found else None
     if trips is None or trips < _FEWEST_STEPS:
         return None
@@ -114,15 +114,16 @@ def _times_alike(body: hlo.Computation, module: hlo.Module) -> int:
     return max(1, *kernels.values(), *(median_low(count.values()) for count in counts if count))
 
 
-def _loop(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instruction] | None:
+def loop_of(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instruction] | None:
+    """The loop whose body is the computation of that name, behind where it stands; None if it is not the user's."""
     from fusionlint.hlo.parse import names
 
-    for computation in module.computations.values():
-        for item in computation.instructions.values():
-            if item.opcode == "while" and name in names(item.attributes["body"]):
-                # A gather or a scatter that XLA makes a loop of has no steps of the user's.
-                is_named = item.op_name.rpartition("/")[2].startswith("while")
-                return (computation, item) if is_named and not is_path_of_jax(item.op_name, item.stack) else None
+    for around, item in module.callers(name):
+        if item.opcode == "while" and name in names(item.attributes["body"]):
+            # A gather or a scatter that XLA makes a loop of has no steps of the user's.
+            is_named = item.op_name.rpartition("/")[2].startswith("while")
+            is_theirs = is_named and not is_path_of_jax(item.op_name, item.stack)
+            return (module.computations[around], item) if is_theirs else None
     return None
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.apart import turns_apart
 from fusionlint.patterns.at import inside, is_literal
 from fusionlint.patterns.calls import brief
 from fusionlint.patterns.functions import definitions
@@ -15,6 +17,10 @@ from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.step_writes import LoneWrite, lone_write
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -55,6 +61,18 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"one place of `{source.code(found.write.array)}` is written in each step{where}, and {alone}",
         write=_advice(found, source),
         pair=int(not found.is_apart),
+    )
+
+
+@rule.barrier
+def crosses_between_writes(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop whose turns each write a part of an array, and read none of it."""
+    apart = turns_apart(barrier.computation, module)
+    if apart is None or apart.only_stacks:
+        return None
+    return (
+        "the values of all turns by jax.vmap, and one write of them; where the loop's end is computed, jnp.where(jnp.arange"
+        "(n) < end, ...): no turn needs what another wrote (of several values for one place, say which stays)"
     )
 
 
