@@ -13,6 +13,7 @@ from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.patterns.of_jax import is_path_of_jax
+from fusionlint.patterns.readers import steps_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _MOST_OPERATIONS = 40
 _MOST_BYTES = 1 << 20
 _FEWEST_STEPS = 4
+# More directions than this has no board.
+MOST_MOVES = 16
 # What is summed is summed again by each kernel that needs it, where several steps are one loop's body.
 _MOST_SUMMED = 1 << 16
 
@@ -33,10 +36,11 @@ _ELEMENTWISE = frozenset(
     )
 )
 _HANDS_ON = frozenset(("bitcast", "reshape", "copy", "copy-start", "copy-done", "get-tuple-element", "tuple"))
-_NO_WORK = _HANDS_ON | {"parameter", "constant", "broadcast", "fusion", "slice"}
+_NO_WORK = _HANDS_ON | {"parameter", "constant", "broadcast", "fusion", "iota", "slice"}
 _ROWS = frozenset(("dynamic-slice", "dynamic-update-slice"))
 _PRODUCTS = frozenset(("dot", "convolution"))
 _MOVES = frozenset(("concatenate", "pad", "reverse"))
+_LOOKS_UP = frozenset(("gather",))
 _SUMS = _PRODUCTS | {"reduce"}
 
 
@@ -51,11 +55,13 @@ class Turn(NamedTuple):
     sums: int
     products: int
     moves: bool
+    looks_up: bool  # by places that are in the data
+    stacks: bool
     is_of_a_tpu: bool
 
     @property
     def is_elementwise(self) -> bool:
-        return not (self.sums or self.products or self.moves)
+        return not (self.sums or self.products or self.moves or self.looks_up)
 
 
 def small_turn(name: str, module: hlo.Module) -> Turn | None:
@@ -69,34 +75,63 @@ def small_turn(name: str, module: hlo.Module) -> Turn | None:
         return None
     body = module.computations[name]
     steps = [*_steps(body, module)]
-    worked = [step for step in steps if step.opcode in _ELEMENTWISE and step.shape.dims]
-    if not _is_little(steps, worked) or any(map(_is_random, steps)):
+    operations = _operations(body, module)
+    if operations > _MOST_OPERATIONS or not _is_little(steps) or any(map(_is_random, steps)):
         return None
     lengths = {length // trips for length in _lengths(body, module) if length >= trips}
-    if not _carries(body, {trips, *(times * trips for times in lengths)}):
+    stacks = any(step.opcode == "dynamic-update-slice" for step in steps)
+    if not _carries(body, {trips, *(times * trips for times in lengths)} if stacks else set()):
         return None
     sums = {(step.op_name, step.stack) for step in steps if step.opcode in _SUMS}
     products = {one for one in sums if one[0].endswith("dot_general")}
     moves = any(step.opcode in _MOVES for step in steps)
+    looks_up = any(step.opcode in _LOOKS_UP for step in steps)
     # A scan that is unrolled takes rows together, and cuts them apart.
     cuts = 0 if moves or not lengths else sum(step.opcode == "slice" for step in steps)
-    together = max(*lengths, 1, cuts, _times_alike(body, module))
+    together = max(*(lengths if stacks else ()), 1, cuts, _times_alike(body, module))
     is_of_a_tpu = found is not None and not is_written_down(found[1])
-    return Turn(trips, together, bool(lengths), len(worked), len(sums - products), len(products), moves, is_of_a_tpu)
+    return Turn(
+        trips=trips,
+        steps=together,
+        has_rows=bool(lengths),
+        operations=operations,
+        sums=len(sums - products),
+        products=len(products),
+        moves=moves,
+        looks_up=looks_up,
+        stacks=stacks,
+        is_of_a_tpu=is_of_a_tpu,
+    )
 
 
-def _is_little(steps: Sequence[hlo.Instruction], worked: Sequence[hlo.Instruction]) -> bool:
+def is_walk_of_few(turn: Turn) -> bool:
+    """Whether it is one of few turns that move what they ask about, and only carry on what they find: the directions of
+    a board. All of them together know how far they move."""
+    return (turn.moves or turn.looks_up) and not turn.stacks and turn.trips <= MOST_MOVES
+
+
+def _operations(body: hlo.Computation, module: hlo.Module) -> int:
+    """How many operations on arrays a turn is; what several kernels do, each by itself, is one."""
+    found: Counter[tuple[str, str, tuple[hlo.Frame, ...]]] = Counter()
+    for item in body.instructions.values():
+        worked = [step for step in steps_of(item, module) if step.opcode in _ELEMENTWISE and step.shape.dims]
+        found |= Counter((step.opcode, step.op_name, step.stack) for step in worked)
+    return found.total()
+
+
+def _is_little(steps: Sequence[hlo.Instruction]) -> bool:
     from fusionlint.hlo.causes import STACKS
 
-    if any(step.opcode not in _ELEMENTWISE | _NO_WORK | _ROWS | _SUMS | _MOVES for step in steps):
+    if any(step.opcode not in _ELEMENTWISE | _NO_WORK | _ROWS | _SUMS | _MOVES | _LOOKS_UP for step in steps):
         return False
     # What is written to else than by the loop's own outputs is an array, and not what a step hands on.
     if any(step.opcode == "dynamic-update-slice" and not STACKS.search(step.op_name) for step in steps):
         return False
-    if len(worked) > _MOST_OPERATIONS or any(step.shape.nbytes > _MOST_BYTES for step in worked):
+    if any(step.shape.nbytes > _MOST_BYTES for step in steps if step.opcode in _ELEMENTWISE):
         return False
     by_name = {step.name: step for step in steps}
-    summed = (prod(by_name[name].shape.dims) for step in steps if step.opcode in _SUMS for name in step.operands)
+    read = (step for step in steps if step.opcode in _SUMS | _LOOKS_UP)
+    summed = (prod(by_name[name].shape.dims) for step in read for name in step.operands)
     return max(summed, default=0) <= _MOST_SUMMED
 
 
@@ -141,16 +176,18 @@ def _is_random(step: hlo.Instruction) -> bool:
 
 
 def _lengths(body: hlo.Computation, module: hlo.Module) -> Iterator[int]:
-    """The first sizes of the arrays of which the body takes a row, and which it hands on as they are."""
+    """The sizes along which the body takes a part of arrays that it hands on as they are."""
     items = body.instructions
     kept = {one for number, one in enumerate(_handed_on(body)) if _number(items[one]) == number}
     for item in items.values():
         inside = module.body(item)
-        sliced = [item.operands[0]] if item.opcode == "dynamic-slice" else []
-        if inside:
-            taken = {step.operands[0] for step in inside.instructions.values() if step.opcode == "dynamic-slice"}
-            sliced = [item.operands[number] for number, one in enumerate(inside.parameters) if one.name in taken]
-        yield from (items[name].shape.dims[0] for name in sliced if name in kept)
+        given = dict(zip((one.name for one in inside.parameters), item.operands, strict=True)) if inside else {}
+        for step in module.work_of(item):
+            array = step.operands[0] if step.operands else ""
+            if step.opcode == "dynamic-slice" and given.get(array, array) in kept:
+                whole = (inside or body).instructions[array].shape.dims
+                cut = (a for a, b in zip(whole, step.shape.dims, strict=True) if a != b)
+                yield next(cut, 1)
 
 
 def _carries(body: hlo.Computation, lengths: set[int]) -> bool:

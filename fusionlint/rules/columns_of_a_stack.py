@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -18,6 +19,7 @@ from fusionlint.patterns.join import JOINS, axis, builds_array, lists_parts, par
 from fusionlint.patterns.laps import Input, inputs, is_next, outputs
 from fusionlint.patterns.loop_bodies import bodies_of
 from fusionlint.patterns.often import runs_often
+from fusionlint.patterns.readers import value_of
 from fusionlint.patterns.round import copied, fills, goes_round, is_multiplied, is_random, joiners, joins, shifts
 from fusionlint.patterns.turns import WHILE
 from fusionlint.patterns.under import LOOPS
@@ -89,13 +91,19 @@ def stack_that_goes_round(barrier: Barrier, module: hlo.Module) -> str | None:
     else:
         return None
     computation = module.computations[barrier.computation]
-    if not joins(maker, module) or not goes_round(maker.name, barrier, module):
+    if not _joins_all(maker, barrier, module) or not goes_round(maker.name, barrier, module):
         return None
     if is_random(maker, module) or shifts(maker.name, computation, module) or fills(maker.name, computation, module):
         return None
     if is_multiplied(maker.name, computation, module):
         return None  # which stacks the parts anew in each step: on an H100 two launches more than before
     return "keep the parts apart in the carry: a tuple costs nothing there"
+
+
+def _joins_all(maker: hlo.Instruction, barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether a kernel joins as much as the value is, and not only the places to look something up at."""
+    size = prod(value_of(barrier, module).shape.dims)
+    return any(joins(step, module) and prod(step.shape.dims) >= size for step in module.work_of(maker))
 
 
 def _state(node: cst.Call, function: Function, source: Source) -> Input | None:

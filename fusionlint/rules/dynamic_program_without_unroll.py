@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.recurrence import Turn, small_turn
+from fusionlint.patterns.recurrence import Turn, is_walk_of_few, small_turn
 from fusionlint.patterns.step import Allowed, Does, Step, except_on_cpu, is_elementwise_step, short_work
 from fusionlint.patterns.step_mixing import has_small_products, looks_up_by_carry
 from fusionlint.patterns.unroll import FEW, SCAN, rolled
@@ -72,7 +72,7 @@ def crosses_between_small_products(barrier: Barrier, module: hlo.Module) -> str 
 def crosses_between_moves(barrier: Barrier, module: hlo.Module) -> str | None:
     """The same of steps that cut what they carry, and join the parts anew."""
     turn = _rolled(barrier, module)
-    if turn is None or turn.products or not turn.moves:
+    if turn is None or turn.products or not turn.moves or is_walk_of_few(turn):
         return None
     return f"a scan or fori_loop with unroll={_MOVING.steps}: {_MOVING.does}, and {_MOVING.gain} then"
 
@@ -81,7 +81,7 @@ def _rolled(barrier: Barrier, module: hlo.Module) -> Turn | None:
     """A turn of the barrier's loop that is one step. By its own estimate a TPU is no faster for products or moves of
     several."""
     turn = small_turn(barrier.computation, module)
-    if turn is None or turn.is_of_a_tpu or turn.steps >= FEW or turn.sums > _REDUCTIONS:
+    if turn is None or turn.looks_up or turn.is_of_a_tpu or turn.steps >= FEW or turn.sums > _REDUCTIONS:
         return None
     return turn
 
