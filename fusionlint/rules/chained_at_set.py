@@ -17,7 +17,7 @@ from fusionlint.patterns.firsts import are_few_firsts
 from fusionlint.patterns.folded import is_folded, is_set_up
 from fusionlint.patterns.for_one_caller import is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.for_traces import is_for_traces
-from fusionlint.patterns.links import are_pieces_of_a_chain, chain_of, is_cut_to_be_written, made_by
+from fusionlint.patterns.links import are_pieces_of_a_chain, chain_of, is_cut_to_be_written, line_of_pieces, made_by
 from fusionlint.patterns.of_jax import is_of_jax
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.paths import go_through_ifs
@@ -65,6 +65,8 @@ rule = Rule(__name__, harm="fusion")
 
 # A setting of that name has pieces made one by one, lest all of them be there at once.
 _MEMORY = regex(r"memory")
+# Of fewer pieces a line may be two calls.
+_PIECES = 4
 _BY_A_MASK = "write all places at once: one jnp.where, with a mask of the places"
 _OF_WRITES = ("scatter", "in-place update")
 # An update in place, and the look at what stood there, which stays where the index is outside.
@@ -160,6 +162,20 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
     if barrier.cause == "in-place update" and are_pieces_of_a_chain(barrier, module):
         return "write all pieces at once: jnp.stack or jnp.concatenate of them, or one jnp.where with a mask"
     return _by_a_mask(barrier, uses, module) or _for_one_of_several(barrier, module)
+
+
+@rule.barrier
+def written_in_a_loop_of_python(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory for a line that sets one piece of an array after the other, whatever goes into a piece."""
+    found = line_of_pieces(barrier, module) if barrier.cause == "in-place update" else None
+    if found is None or found[1] < _PIECES:
+        return None
+    line, pieces = found
+    where = "this line" if barrier.stack[:1] == (line,) else f"line {line.line}"
+    return (
+        f"one jnp.stack of the {pieces} pieces that {where} writes one after the other, from a list, or one write of it; "
+        "where none needs another, jax.vmap makes them all"
+    )
 
 
 def _by_one_scatter(barrier: Barrier, uses: Sequence[hlo.Instruction], module: hlo.Module) -> str | None:

@@ -19,6 +19,7 @@ from fusionlint.patterns.at import (
     is_static,
     is_whole,
 )
+from fusionlint.patterns.behind import is_number
 from fusionlint.patterns.calls import argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.environments import in_environment
@@ -28,7 +29,7 @@ from fusionlint.patterns.mapped import counts_elements
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.one_number import is_a_number
 from fusionlint.patterns.same import is_same_at
-from fusionlint.patterns.scattered import is_one_of_each_row, scatters_at
+from fusionlint.patterns.scattered import axes_of_one_place, is_one_of_each_row, scatters_at
 from fusionlint.patterns.under import under_vmap
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
@@ -70,6 +71,17 @@ def one_of_each_row(barrier: Barrier, module: hlo.Module) -> str | None:
     if not any(is_one_of_each_row(scatter, module) for scatter in scatters_at(barrier, module)):
         return None
     return "jnp.where(jnp.arange(n) == i, new, old), of ones in zeros jax.nn.one_hot: it fuses with what reads it"
+
+
+@rule.barrier(pair=2)
+def one_place_of_each(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of any values, and of planes."""
+    for scatter in scatters_at(barrier, module):
+        axes = axes_of_one_place(scatter, module)
+        if axes and is_number(scatter.operand(0, module), module):
+            where = "jnp.arange(n) == i" if axes == 1 else "(rows == i) & (columns == j)"
+            return f"jnp.where({where}, new, old), with the places counted by jnp.arange: it fuses with what reads it"
+    return None
 
 
 def _of_ones(write: Write, source: Source) -> list[Finding]:
