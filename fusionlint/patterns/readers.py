@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
@@ -117,3 +118,23 @@ def _is_an_end(cut: hlo.Instruction, axis: int, length: int) -> bool:
 def bounds(cut: hlo.Instruction) -> list[tuple[int, int]]:
     """Where a slice begins and ends on each axis."""
     return [(int(begin), int(end)) for begin, end in _BOUNDS.findall(cut.attributes["slice"])]
+
+
+def is_order_of_the_user(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is the order that the user's own sort has found."""
+    value = value_of(barrier, module).shape
+    sorts = sorts_of(barrier, module)
+    return bool(sorts) and value.dtype in ("s32", "s64") and not any(is_of_jax(step, _SORTS) for step in sorts)
+
+
+def gathers_all(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether a reader takes, element by element, as many of an array of the value's shape as there are."""
+    dims = value_of(barrier, module).shape.dims
+    for reader in readers_of(barrier, module):
+        body = module.body(reader)
+        for step in body.instructions.values() if body else ():
+            if step.opcode == "gather" and prod(step.shape.dims) == prod(dims):
+                array = body.instructions[step.operands[0]].shape if body else None
+                if array is not None and array.dims == dims:
+                    return True
+    return False

@@ -4,6 +4,7 @@ the sort has it at hand."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -16,8 +17,13 @@ from fusionlint.patterns.picked import Pick, picks
 from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.patterns.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.patterns.under import under_vmap
+from fusionlint.patterns.readers import gathers_all, is_order_of_the_user
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -72,6 +78,15 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
         f"{source.alias('jax.numpy') or 'jnp'}.arange along that axis, have the shape of {x}",
         pair=_ROWS if under_vmap(node, source) or axis is not None else _ROW,
     )
+
+
+@rule.barrier
+def gathered_in_that_order(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The order that a sort has found, by which all of an array of the same shape is gathered."""
+    if not is_order_of_the_user(barrier, module) or not gathers_all(barrier, module):
+        return None
+    return "lax.sort((keys, values), num_keys=1) in place of a gather by argsort: what has the shape of the keys is sorted along"
+
 
 
 def _is_of_the_same(sort: Sorted, order: Sorted, source: Source) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -16,10 +16,18 @@ from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.turns import writes_kernels
 from fusionlint.patterns.values import kind
+from fusionlint.patterns.one_by_one import labels_apart
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
+
+# Of fewer labels a line may be two calls.
+_LABELS = 4
 
 _REDUCTIONS = tuple(
     f"jax.numpy.{name}" for name in ("sum", "mean", "any", "all", "max", "min", "prod", "average", "count_nonzero")
@@ -65,6 +73,18 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"of their own, `{shown}[..., None] == {jnp}.arange({count})`",
         pair=pair,
     )
+
+
+@rule.barrier
+def summed_label_by_label(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What is summed of one label after the other, or is made for that."""
+    labels = labels_apart(barrier, module)
+    if labels < _LABELS:
+        return None
+    return (
+        f"all {labels} labels at once: a comparison with jnp.arange and one sum or product over it, or jax.ops.segment_sum"
+    )
+
 
 
 def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:
