@@ -57,7 +57,7 @@ def counts(module: hlo.Module, body: hlo.Computation, index: int) -> bool:
 
 
 def is_written_down(loop: hlo.Instruction) -> bool:
-    """Whether the compiler wrote beside the loop how often it runs: those of a CPU and of a GPU do so where they know."""
+    """Whether the compiler wrote beside the loop how often it runs: a CPU's and a GPU's do where they know."""
     return bool(_KNOWN.search(loop.attributes.get("backend_config", "")))
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 # Bytes: of larger arrays a launch more is nothing, and a stack of them is much to hold.
 _MOST_TRANSFORMED = 1 << 20
-_FFTS = frozenset(("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"))
+_FFTS = frozenset(
+    ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+)
 
 
 def transforms_alike(barrier: Barrier, module: hlo.Module) -> int:
@@ -68,7 +70,9 @@ def _need(name: str, others: set[str], part: hlo.Computation) -> bool:
 
 def labels_apart(barrier: Barrier, module: hlo.Module) -> int:
     """How many labels the line is asked about, one after the other, that the value is summed for."""
-    steps = [step for kernel in (writer_of(barrier, module), *readers_of(barrier, module)) for step in _all(kernel, module)]
+    steps = [
+        step for kernel in (writer_of(barrier, module), *readers_of(barrier, module)) for step in _all(kernel, module)
+    ]
     if not any(step.opcode == "reduce" for step in steps):
         return 0
     known = _labels(OfModule(module))

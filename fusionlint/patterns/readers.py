@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.of_jax import is_of_jax
+from fusionlint.patterns.of_jax import is_of_call, is_of_jax
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -120,11 +120,11 @@ def bounds(cut: hlo.Instruction) -> list[tuple[int, int]]:
     return [(int(begin), int(end)) for begin, end in _BOUNDS.findall(cut.attributes["slice"])]
 
 
-def is_order_of_the_user(barrier: Barrier, module: hlo.Module) -> bool:
-    """Whether the value is the order that the user's own sort has found."""
+def is_order_alone(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is the order that the user's argsort has found, which drops what it has sorted."""
     value = value_of(barrier, module).shape
-    sorts = sorts_of(barrier, module)
-    return bool(sorts) and value.dtype in ("s32", "s64") and not any(is_of_jax(step, _SORTS) for step in sorts)
+    found = any(is_of_call(step, ("argsort",)) for step in sorts_of(barrier, module))
+    return found and value.dtype in ("s32", "s64")
 
 
 def gathers_all(barrier: Barrier, module: hlo.Module) -> bool:

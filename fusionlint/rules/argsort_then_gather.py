@@ -14,10 +14,10 @@ from fusionlint.patterns.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
 from fusionlint.patterns.picked import Pick, picks
+from fusionlint.patterns.readers import gathers_all, is_order_alone
 from fusionlint.patterns.same import is_unchanged_between
 from fusionlint.patterns.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.patterns.under import under_vmap
-from fusionlint.patterns.readers import gathers_all, is_order_of_the_user
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -83,10 +83,9 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
 @rule.barrier
 def gathered_in_that_order(barrier: Barrier, module: hlo.Module) -> str | None:
     """The order that a sort has found, by which all of an array of the same shape is gathered."""
-    if not is_order_of_the_user(barrier, module) or not gathers_all(barrier, module):
+    if not is_order_alone(barrier, module) or not gathers_all(barrier, module):
         return None
     return "lax.sort((keys, values), num_keys=1) in place of a gather by argsort: what has the shape of the keys is sorted along"
-
 
 
 def _is_of_the_same(sort: Sorted, order: Sorted, source: Source) -> bool:

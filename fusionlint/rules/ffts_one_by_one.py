@@ -11,8 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.at import inside, names_read
 from fusionlint.patterns.elementwise import operands
-from fusionlint.patterns.unpacked import unpacked
 from fusionlint.patterns.one_by_one import transforms_alike
+from fusionlint.patterns.unpacked import unpacked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -81,8 +81,9 @@ def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
 def transformed_one_by_one(barrier: Barrier, module: hlo.Module) -> str | None:
     """What goes into one of several transforms alike, or comes out of it."""
     times = transforms_alike(barrier, module)
-    return f"one transform of the stack of what these {times} take: each is a library call of its own" if times else None
-
+    return (
+        f"one transform of the stack of what these {times} take: each is a library call of its own" if times else None
+    )
 
 
 def _is_of_tangents(node: cst.Call, source: Source) -> bool:

@@ -14,9 +14,9 @@ from fusionlint.patterns.carry import calls
 from fusionlint.patterns.collected import Comprehension, collected, is_few, iterated_by, statements_of
 from fusionlint.patterns.concrete import is_concrete
 from fusionlint.patterns.often import is_for_a_picture
+from fusionlint.patterns.one_by_one import labels_apart
 from fusionlint.patterns.turns import writes_kernels
 from fusionlint.patterns.values import kind
-from fusionlint.patterns.one_by_one import labels_apart
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -81,10 +81,7 @@ def summed_label_by_label(barrier: Barrier, module: hlo.Module) -> str | None:
     labels = labels_apart(barrier, module)
     if labels < _LABELS:
         return None
-    return (
-        f"all {labels} labels at once: a comparison with jnp.arange and one sum or product over it, or jax.ops.segment_sum"
-    )
-
+    return f"all {labels} labels at once: a comparison with jnp.arange and one sum or product over it, or jax.ops.segment_sum"
 
 
 def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:
