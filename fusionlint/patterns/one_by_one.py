@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
 # Bytes: of larger arrays a launch more is nothing, and a stack of them is much to hold.
 _MOST_TRANSFORMED = 1 << 20
-_FFTS = frozenset(
-    ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
-)
+_FFTS = frozenset(f"{back}{real}fft{axes}" for back in ("", "i") for real in ("", "r") for axes in ("", "2", "n"))
 
 
 def transforms_alike(barrier: Barrier, module: hlo.Module) -> int:
-    """How many transforms there are like the one that makes the value or takes it, none of them of what another made."""
+    """How many transforms there are like the one that makes the value or takes it, none of what another made."""
     known = _transforms(OfModule(module)) if "fft" in module.opcodes else {}
     kernels = (writer_of(barrier, module), *readers_of(barrier, module))
     return max((known.get(kernel.name, 0) for kernel in kernels), default=0)
@@ -39,7 +37,7 @@ def _transforms(of: OfModule) -> dict[str, int]:
     for part in of.module.computations.values():
         alike: defaultdict[tuple[object, ...], list[str]] = defaultdict(list)
         for item in part.instructions.values():
-            if item.opcode == "fft" and item.shape.nbytes <= _MOST_TRANSFORMED and not is_of_jax(item, _FFTS | {"fft"}):
+            if item.opcode == "fft" and item.shape.nbytes <= _MOST_TRANSFORMED and not is_of_jax(item, _FFTS):
                 given = part.instructions[item.operands[0]].shape
                 kind = item.attributes.get("fft_type"), item.attributes.get("fft_length")
                 alike[item.shape, given, kind, _caller(item)].append(item.name)
@@ -70,17 +68,12 @@ def _need(name: str, others: set[str], part: hlo.Computation) -> bool:
 
 def labels_apart(barrier: Barrier, module: hlo.Module) -> int:
     """How many labels the line is asked about, one after the other, that the value is summed for."""
-    steps = [
-        step for kernel in (writer_of(barrier, module), *readers_of(barrier, module)) for step in _all(kernel, module)
-    ]
+    kernels = (writer_of(barrier, module), *readers_of(barrier, module))
+    steps = [step for kernel in kernels for step in steps_of(kernel, module)]
     if not any(step.opcode == "reduce" for step in steps):
         return 0
     known = _labels(OfModule(module))
     return max((len(known.get(step.stack, ())) for step in steps if _is_asked(step)), default=0)
-
-
-def _all(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instruction]:
-    return iter(steps_of(kernel, module))
 
 
 def _is_asked(step: hlo.Instruction) -> bool:

@@ -1,7 +1,7 @@
 """The compiled side: a loop of a known number of small steps, each of which uses what the last left.
 
-It goes over rows, as a scan does, or repeats a step, as Newton's method does. What is told of it is what all its kernels
-do: arithmetic, and what stays a kernel or moves elements besides.
+It goes over rows, as a scan does, or repeats a step, as Newton's method does. What is told of it is what all its
+kernels do: arithmetic, and what stays a kernel or moves elements besides.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def gathered_in_that_order(barrier: Barrier, module: hlo.Module) -> str | None:
     """The order that a sort has found, by which all of an array of the same shape is gathered."""
     if not is_order_alone(barrier, module) or not gathers_all(barrier, module):
         return None
-    return "lax.sort((keys, values), num_keys=1) in place of a gather by argsort: what has the shape of the keys is sorted along"
+    return "lax.sort((keys, values), num_keys=1): what has the shape of the keys is sorted along, without a gather"
 
 
 def _is_of_the_same(sort: Sorted, order: Sorted, source: Source) -> bool:

@@ -173,7 +173,7 @@ def written_in_a_loop_of_python(barrier: Barrier, module: hlo.Module) -> str | N
     line, pieces = found
     where = "this line" if barrier.stack[:1] == (line,) else f"line {line.line}"
     return (
-        f"one jnp.stack of the {pieces} pieces that {where} writes one after the other, from a list, or one write of it; "
+        f"one jnp.stack of the {pieces} pieces that {where} writes one after the other, or one write of that; "
         "where none needs another, jax.vmap makes them all"
     )
 

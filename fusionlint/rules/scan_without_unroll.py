@@ -114,6 +114,4 @@ def crosses_between_repeated_steps(barrier: Barrier, module: hlo.Module) -> str 
         return None
     is_whole = turn.trips * turn.operations <= MOST_TOGETHER
     how, what = ("True", "all of them are") if is_whole else ("8", "that many are")
-    return (
-        f"unroll={how} of the scan or fori_loop: each step is a few elementwise operations, and {what} one kernel then"
-    )
+    return f"unroll={how} of the scan or fori_loop: a step is a few elementwise operations, and {what} one kernel then"

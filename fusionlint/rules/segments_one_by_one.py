@@ -81,7 +81,7 @@ def summed_label_by_label(barrier: Barrier, module: hlo.Module) -> str | None:
     labels = labels_apart(barrier, module)
     if labels < _LABELS:
         return None
-    return f"all {labels} labels at once: a comparison with jnp.arange and one sum or product over it, or jax.ops.segment_sum"
+    return f"all {labels} labels at once: compare with jnp.arange, and sum or multiply once, or jax.ops.segment_sum"
 
 
 def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:

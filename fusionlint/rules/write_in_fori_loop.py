@@ -71,8 +71,8 @@ def crosses_between_writes(barrier: Barrier, module: hlo.Module) -> str | None:
     if apart is None or apart.only_stacks:
         return None
     return (
-        "the values of all turns by jax.vmap, and one write of them; where the loop's end is computed, jnp.where(jnp.arange"
-        "(n) < end, ...): no turn needs what another wrote (of several values for one place, say which stays)"
+        "the values of all turns by jax.vmap, and one write of them; where the loop's end is computed, "
+        "jnp.where(jnp.arange(n) < end, ...): no turn needs what another wrote (of two for one place, say which stays)"
     )
 
 
