@@ -145,7 +145,8 @@ def _times_alike(body: hlo.Computation, module: hlo.Module) -> int:
         Counter((step.opcode, step.op_name, step.stack) for step in group if step.opcode in _ELEMENTWISE)
         for group in (alone, *inside)
     ]
-    kernels = Counter((item.op_name, item.stack) for item in items if item.opcode == "fusion")
+    working = (item for item in items if item.opcode == "fusion" and not STACKS.search(item.op_name))
+    kernels = Counter((item.op_name, item.stack) for item in working)
     return max(1, *kernels.values(), *(median_low(count.values()) for count in counts if count))
 
 

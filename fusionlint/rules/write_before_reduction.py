@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
 from fusionlint.patterns.calls import argument, brief, call_of
-from fusionlint.patterns.readers import is_handed_out, readers_of, steps_of
+from fusionlint.patterns.readers import is_handed_out, readers_of, steps_of, value_of
 from fusionlint.patterns.scattered import axes_of_one_place, scatters_at
 from fusionlint.patterns.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.two_axes import is_matrix
@@ -66,8 +66,11 @@ def scattered_and_reduced(barrier: Barrier, module: hlo.Module) -> str | None:
         return None
     if not any(axes_of_one_place(scatter, module) == 1 for scatter in scatters_at(barrier, module)):
         return None
-    if not all(any(step.opcode == "reduce" for step in steps_of(one, module)) for one in readers_of(barrier, module)):
-        return None
+    size = value_of(barrier, module).shape.nbytes
+    for reader in readers_of(barrier, module):
+        reduces = any(step.opcode == "reduce" for step in steps_of(reader, module))
+        if not reduces or reader.shape.nbytes >= size:
+            return None
     return "jnp.where(jnp.arange(n) == i, value, x) within the reduction: the write is a kernel before it"
 
 

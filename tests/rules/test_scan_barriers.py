@@ -98,6 +98,8 @@ def test_what_does_more_in_a_step_is_left_alone(reports: dict[str, Report]) -> N
     for spec in QUIET:
         target = reports[spec].target
         own = {"vmapped-dynamic-slice"} if spec.startswith("cut(") and target == "v5e" else set()
+        if spec.startswith("masses(") and target != "cpu":
+            own = {"lax-map-for-vmap"}  # its steps only count
         assert compilers.told(reports[spec]) == own, (spec, target)
 
 
