@@ -138,6 +138,8 @@ def _is_little(steps: Sequence[hlo.Instruction]) -> bool:
 def _times_alike(body: hlo.Computation, module: hlo.Module) -> int:
     """How often most operations of a kernel, or of those that are in none, stand there and are one in the source, or
     how often one kernel does: as many steps were written out."""
+    from fusionlint.hlo.causes import STACKS
+
     items = body.instructions.values()
     alone = [item for item in items if item.opcode != "fusion"]
     inside = (part.instructions.values() for item in items if (part := module.body(item)))
