@@ -33,7 +33,7 @@ KNOWN = {
     "lax-map-for-vmap": {0: "gt", 1: "gt", 2: "gt"},
     "log-softmax-then-pick": {0: "gc"},
     "nonzero-as-mask": {0: "gc", 3: "gc"},
-    "one-hot-by-at-set": {0: "gc", 2: "gc"},
+    "one-hot-by-at-set": {0: "gc", 3: "gc"},
     "one-hot-matmul": {0: "gc", 2: "gc"},
     "roll-then-set": {0: "gtc", 1: "tc", 2: "t"},
     "rope-by-copies": {0: "tc"},
@@ -43,7 +43,7 @@ KNOWN = {
     "vmapped-dynamic-slice": {0: "t", 1: "t", 2: "t", 3: "t"},
     "vmapped-roll": {0: "t", 2: "t"},
     "write-before-reduction": {0: "gc"},
-    "write-in-fori-loop": {0: "gtc", 1: "gc"},
+    "write-in-fori-loop": {0: "gtc", 3: "gc"},
     "write-on-diagonal": {0: "gc", 2: "gc"},
 }
 LETTERS = {"h100": "g", "v5e": "t", "cpu": "c"}
