@@ -65,7 +65,7 @@ def crosses_between_small_products(barrier: Barrier, module: hlo.Module) -> str 
     turn = _rolled(barrier, module)
     if turn is None or not 0 < turn.products <= _PRODUCTS:
         return None
-    return f"a scan or fori_loop with unroll=4: {_MULTIPLYING.does}, in kernels that go together where steps do"
+    return f"a scan or fori_loop with unroll=4: a step is {_MULTIPLYING.does}, and half of its kernels are left then"
 
 
 @rule.barrier(pair=_MOVING.pair)
@@ -74,7 +74,7 @@ def crosses_between_moves(barrier: Barrier, module: hlo.Module) -> str | None:
     turn = _rolled(barrier, module)
     if turn is None or turn.products or not turn.moves or is_walk_of_few(turn):
         return None
-    return f"a scan or fori_loop with unroll={_MOVING.steps}: {_MOVING.does}, and {_MOVING.gain} then"
+    return f"a scan or fori_loop with unroll={_MOVING.steps}: a step is {_MOVING.does}, of less than one kernel then"
 
 
 def _rolled(barrier: Barrier, module: hlo.Module) -> Turn | None:
