@@ -181,6 +181,13 @@ def same_value(instruction: hlo.Instruction, path: Path) -> tuple[str, Path] | N
     return None
 
 
+def written_under(part: hlo.Computation, name: str, path: Path = ()) -> tuple[Node, Path]:
+    """The instruction of a computation that made a value, whatever it is called afterwards, and the place in it."""
+    while other := same_value(part.instructions[name], path):
+        name, path = other
+    return (part.name, name), path
+
+
 def leaves(shape: hlo.Shape, path: Path = ()) -> Iterator[tuple[Path, hlo.Shape]]:
     """Every array in `shape`, with its place."""
     if shape.dtype != "tuple":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import STACKS
-from fusionlint.hlo.flow import SAME_VALUE, Flow, Node, Path, same_value
+from fusionlint.hlo.flow import SAME_VALUE, Flow, Node, Path, written_under
 from fusionlint.hlo.kernels import Loop
 from fusionlint.hlo.turns import Kept, Turn
 from fusionlint.hlo.work import update_in_place, updated_in_place
@@ -39,7 +39,7 @@ def _stacked_in(names: Flow, of: Loop, each: Mapping[Node, Turn]) -> Iterator[tu
     turn, body = each[loop], each[loop].body
     root = body.instructions[body.root]
     for index, operand in enumerate(root.operands if root.opcode == "tuple" else ()):
-        node, path = _written(body, operand)
+        node, path = written_under(body, operand)
         if node[1] not in names.kernels or not _goes_on(names, node, path, index):
             continue
         update = update_in_place(names.module, node, path)
@@ -49,20 +49,13 @@ def _stacked_in(names: Flow, of: Loop, each: Mapping[Node, Turn]) -> Iterator[tu
             yield (node, path), Stacked(loop, of.trip_count, shape, given, number, update[0].stack)
 
 
-def _written(body: hlo.Computation, name: str, path: Path = ()) -> tuple[Node, Path]:
-    """The instruction that made a value, whatever it is called afterwards."""
-    while other := same_value(body.instructions[name], path):
-        name, path = other
-    return (body.name, name), path
-
-
 def _goes_on(names: Flow, node: Node, path: Path, index: int) -> bool:
     """Whether the kernel writes to what the loop carries in that place, and hands on there."""
     body = names.module.computations[node[0]]
     updated = updated_in_place(names.module, node, path)
     if updated is None:
         return False
-    (_, name), place = _written(body, body.instructions[node[1]].operands[updated[0]])
+    (_, name), place = written_under(body, body.instructions[node[1]].operands[updated[0]])
     return body.instructions[name].opcode == "parameter" and place == (index,)
 
 

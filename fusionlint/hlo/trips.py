@@ -50,6 +50,17 @@ def trip_count(module: hlo.Module, computation: hlo.Computation, loop: hlo.Instr
     return max(0, -(-(bound + inclusive - start) // step.step))
 
 
+def counts(module: hlo.Module, body: hlo.Computation, index: int) -> bool:
+    """Whether a turn of a loop adds a constant to element `index` of what it carries, and hands that on there."""
+    step = _element(module, body, body.root, index)
+    return isinstance(step, _Sum) and step.base == _Carry(index)
+
+
+def is_written_down(loop: hlo.Instruction) -> bool:
+    """Whether the compiler wrote beside the loop how often it runs: a CPU's and a GPU's do where they know."""
+    return bool(_KNOWN.search(loop.attributes.get("backend_config", "")))
+
+
 def _comparison(module: hlo.Module, condition: hlo.Computation) -> tuple[_Carry, int, bool] | None:
     """The counter, the constant that bounds it from above, and whether the counter may equal that."""
     root = condition.instructions[condition.root]

@@ -4,6 +4,7 @@ the sort has it at hand."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,6 +12,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.compiled.readers import gathers_all, is_order_alone
 from fusionlint.patterns.operations.picked import Pick, picks
 from fusionlint.patterns.operations.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -18,6 +20,10 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -72,6 +78,14 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
         f"{source.alias('jax.numpy') or 'jnp'}.arange along that axis, have the shape of {x}",
         pair=_ROWS if under_vmap(node, source) or axis is not None else _ROW,
     )
+
+
+@rule.barrier
+def gathered_in_that_order(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The order that a sort has found, by which all of an array of the same shape is gathered."""
+    if not is_order_alone(barrier, module) or not gathers_all(barrier, module):
+        return None
+    return "lax.sort((keys, values), num_keys=1): what has the shape of the keys is sorted along, without a gather"
 
 
 def _is_of_the_same(sort: Sorted, order: Sorted, source: Source) -> bool:

@@ -12,7 +12,13 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write
 from fusionlint.patterns.code.paths import go_through_ifs
-from fusionlint.patterns.compiled.links import are_pieces_of_a_chain, chain_of, is_cut_to_be_written, made_by
+from fusionlint.patterns.compiled.links import (
+    are_pieces_of_a_chain,
+    chain_of,
+    is_cut_to_be_written,
+    line_of_pieces,
+    made_by,
+)
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
 from fusionlint.patterns.compiled.written import are_columns
@@ -66,6 +72,8 @@ rule = Rule(__name__, harm="fusion")
 
 # A setting of that name has pieces made one by one, lest all of them be there at once.
 _MEMORY = regex(r"memory")
+# Of fewer pieces a line may be two calls.
+_PIECES = 4
 _BY_A_MASK = "write all places at once: one jnp.where, with a mask of the places"
 _OF_WRITES = ("scatter", "in-place update")
 # An update in place, and the look at what stood there, which stays where the index is outside.
@@ -163,6 +171,20 @@ def written_by_one_kernel_after_the_other(barrier: Barrier, module: hlo.Module) 
     if barrier.cause == "in-place update" and are_pieces_of_a_chain(barrier, module):
         return "write all pieces at once: jnp.stack or jnp.concatenate of them, or one jnp.where with a mask"
     return _by_a_mask(barrier, uses, module) or _for_one_of_several(barrier, module)
+
+
+@rule.barrier
+def written_in_a_loop_of_python(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory for a line that sets one piece of an array after the other, whatever goes into a piece."""
+    found = line_of_pieces(barrier, module) if barrier.cause == "in-place update" else None
+    if found is None or found[1] < _PIECES:
+        return None
+    line, pieces = found
+    where = "this line" if barrier.stack[:1] == (line,) else f"line {line.line}"
+    return (
+        f"one jnp.stack of the {pieces} pieces that {where} writes one after the other, or one write of that; "
+        "where none needs another, jax.vmap makes them all"
+    )
 
 
 def _by_one_scatter(barrier: Barrier, uses: Sequence[hlo.Instruction], module: hlo.Module) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +13,7 @@ from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import worked_on
 from fusionlint.patterns.code.functions import Function, definitions, function_named
+from fusionlint.patterns.compiled.readers import value_of
 from fusionlint.patterns.compiled.round import (
     copied,
     fills,
@@ -98,13 +100,19 @@ def stack_that_goes_round(barrier: Barrier, module: hlo.Module) -> str | None:
     else:
         return None
     computation = module.computations[barrier.computation]
-    if not joins(maker, module) or not goes_round(maker.name, barrier, module):
+    if not _joins_all(maker, barrier, module) or not goes_round(maker.name, barrier, module):
         return None
     if is_random(maker, module) or shifts(maker.name, computation, module) or fills(maker.name, computation, module):
         return None
     if is_multiplied(maker.name, computation, module):
         return None  # which stacks the parts anew in each step: on an H100 two launches more than before
     return "keep the parts apart in the carry: a tuple costs nothing there"
+
+
+def _joins_all(maker: hlo.Instruction, barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether a kernel joins as much as the value is, and not only the places to look something up at."""
+    size = prod(value_of(barrier, module).shape.dims)
+    return any(joins(step, module) and prod(step.shape.dims) >= size for step in module.work_of(maker))
 
 
 def _state(node: cst.Call, function: Function, source: Source) -> Input | None:

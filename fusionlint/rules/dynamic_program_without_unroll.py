@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.compiled.recurrence import Turn, is_walk_of_few, small_turn
 from fusionlint.patterns.loops.step import Allowed, Does, Step, except_on_cpu, is_elementwise_step, short_work
 from fusionlint.patterns.loops.step_mixing import has_small_products, looks_up_by_carry
-from fusionlint.patterns.loops.unroll import SCAN, rolled
+from fusionlint.patterns.loops.unroll import FEW, SCAN, rolled
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -51,6 +56,34 @@ def small_state_moved_on(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"`unroll={unroll}`: {kind.gain} then; not on a CPU, which is slower unrolled",
         edits=scan.edits(unroll, source),
     )
+
+
+@rule.barrier
+def crosses_between_small_products(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop whose steps multiply a small matrix. Where a step reduces as well, a GPU
+    may make each of eight steps of all those before it, by XLA's own model a hundred times as long; of four none."""
+    turn = _rolled(barrier, module)
+    if turn is None or not 0 < turn.products <= _PRODUCTS:
+        return None
+    return f"a scan or fori_loop with unroll=4: a step is {_MULTIPLYING.does}, and half of its kernels are left then"
+
+
+@rule.barrier(pair=_MOVING.pair)
+def crosses_between_moves(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of steps that cut what they carry, and join the parts anew."""
+    turn = _rolled(barrier, module)
+    if turn is None or turn.products or not turn.moves or is_walk_of_few(turn):
+        return None
+    return f"a scan or fori_loop with unroll={_MOVING.steps}: a step is {_MOVING.does}, of less than one kernel then"
+
+
+def _rolled(barrier: Barrier, module: hlo.Module) -> Turn | None:
+    """A turn of the barrier's loop that is one step. By its own estimate a TPU is no faster for products or moves of
+    several."""
+    turn = small_turn(barrier.computation, module)
+    if turn is None or turn.looks_up or turn.is_of_a_tpu or turn.steps >= FEW or turn.sums > _REDUCTIONS:
+        return None
+    return turn
 
 
 def _kind(step: Step, source: Source) -> Kind | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,9 +12,14 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.compiled.one_by_one import transforms_alike
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -68,6 +74,15 @@ def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         "fields are transformed one by one, each with kernels of its own before and behind",
         write=f"{fft}({jnp}.stack([{each} for {field} in ...])), which transforms the last axes",
+    )
+
+
+@rule.barrier
+def transformed_one_by_one(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes into one of several transforms alike, or comes out of it."""
+    times = transforms_alike(barrier, module)
+    return (
+        f"one transform of the stack of what these {times} take: each is a library call of its own" if times else None
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,18 +11,24 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.calls import argument, hides_some
 from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.code.layout import added
+from fusionlint.patterns.compiled.recurrence import MOST_MOVES, is_walk_of_few, small_turn
 from fusionlint.patterns.loops.counted_steps import only_adds_up, times_counted, together
 from fusionlint.patterns.loops.step import is_elementwise_step
 from fusionlint.patterns.loops.turns import walk
+from fusionlint.patterns.loops.unroll import FEW
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
 _FORI = "jax.lax.fori_loop"
-# What a step may ask about all of an array. More directions than this has no board.
-_REDUCTIONS, _MOST_MOVES = 1, 16
+# What a step may ask about all of an array.
+_REDUCTIONS = 1
 # The pairs of the page about more steps than one kernel is made of, and about steps that move places round as well.
 _MANY, _MOVES = 2, 3
 
@@ -45,7 +52,7 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     is_elementwise = is_elementwise_step(body, source)
     carry = body.params.params[1].name
-    if only_adds_up(body, carry, source) if is_elementwise else steps > _MOST_MOVES or not _rolls(body, source):
+    if only_adds_up(body, carry, source) if is_elementwise else steps > MOST_MOVES or not _rolls(body, source):
         return
     if source.reads(carry):
         does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
@@ -56,6 +63,15 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"`unroll={unroll}`: {'all' if unroll == 'True' else 'so many'} of them fuse into one kernel",
             edits=(added(node, f"unroll={unroll}", source),),
         )
+
+
+@rule.barrier(pair=_MOVES)
+def crosses_between_directions(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop of few turns that move what they ask about."""
+    turn = small_turn(barrier.computation, module)
+    if turn is None or turn.steps >= FEW or turn.products or turn.sums > _REDUCTIONS or not is_walk_of_few(turn):
+        return None
+    return f"unroll=True of the fori_loop or scan: all {turn.trips} turns fuse, and how far each moves is known then"
 
 
 def _rolls(body: Function, source: Source) -> bool:

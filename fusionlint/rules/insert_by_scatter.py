@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, is_fresh, is_literal, is_none
 from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
+from fusionlint.patterns.compiled.scattered import puts_most_behind, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -43,6 +49,14 @@ def put_in_by_scatters(node: cst.Call, source: Source) -> Iterator[Finding]:
         # Columns are put in by a TPU as fast.
         pair=0 if axis is None or constant(axis) == 0 else 2,
     )
+
+
+@rule.barrier
+def put_behind_by_a_scatter(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes into a scatter of nearly all of a new array to places that are written out, or comes out of it."""
+    if not any(puts_most_behind(scatter, module) for scatter in scatters_at(barrier, module)):
+        return None
+    return "jnp.concatenate of the parts in place of jnp.insert, or of a write of most of a new array: it fuses"
 
 
 def _joined(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.dispatch.jit import runs_a_loop
 from fusionlint.patterns.loops.step import only_counts
 from fusionlint.patterns.loops.step_writes import result
@@ -22,6 +24,10 @@ from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -106,6 +112,18 @@ def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
             write=f"a slice and a reshape, or {_jax(source)}.vmap of what a step makes, over the numbers",
             pair=2,
         )
+
+
+@rule.barrier
+def crosses_in_turns_apart(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop that only stacks what each turn makes of its own."""
+    apart = turns_apart(barrier.computation, module)
+    if apart is None or not apart.only_stacks or apart.turns is None:
+        return None
+    return (
+        f"jax.vmap in place of the scan or lax.map: its {apart.turns} turns need nothing of one another, and all that "
+        "they make is small"
+    )
 
 
 def _counts(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:

@@ -22,7 +22,8 @@ from fusionlint.patterns.code.at import (
 from fusionlint.patterns.code.calls import argument, as_operand, brief
 from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.same import is_same_at
-from fusionlint.patterns.compiled.scattered import is_one_of_each_row, scatters_at
+from fusionlint.patterns.compiled.behind import is_number
+from fusionlint.patterns.compiled.scattered import axes_of_one_place, is_one_of_each_row, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.mapped import counts_elements
@@ -71,6 +72,17 @@ def one_of_each_row(barrier: Barrier, module: hlo.Module) -> str | None:
     if not any(is_one_of_each_row(scatter, module) for scatter in scatters_at(barrier, module)):
         return None
     return "jnp.where(jnp.arange(n) == i, new, old), of ones in zeros jax.nn.one_hot: it fuses with what reads it"
+
+
+@rule.barrier(pair=2)
+def one_place_of_each(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of any values, and of planes."""
+    for scatter in scatters_at(barrier, module):
+        axes = axes_of_one_place(scatter, module)
+        if axes and is_number(scatter.operand(0, module), module):
+            where = "jnp.arange(n) == i" if axes == 1 else "(rows == i) & (columns == j)"
+            return f"jnp.where({where}, new, old), with the places counted by jnp.arange: it fuses with what reads it"
+    return None
 
 
 def _of_ones(write: Write, source: Source) -> list[Finding]:

@@ -11,8 +11,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.calls import argument, hides_some
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.layout import added
-from fusionlint.patterns.compiled.recurrence import unrolled_times
-from fusionlint.patterns.loops.counted_steps import stores_nothing, times_repeated, together
+from fusionlint.patterns.compiled.recurrence import small_turn
+from fusionlint.patterns.loops.counted_steps import MOST_TOGETHER, stores_nothing, times_repeated, together
 from fusionlint.patterns.loops.step import except_on_cpu, is_elementwise_step
 from fusionlint.patterns.loops.step_mixing import looks_up_by_carry
 from fusionlint.patterns.loops.unroll import FEW, SCAN, rolled
@@ -91,7 +91,27 @@ def repeated_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.barrier
 def crosses_between_tiny_steps(barrier: Barrier, module: hlo.Module) -> str | None:
     """Whatever crosses memory inside of a loop over rows in tiny elementwise steps."""
-    times = unrolled_times(barrier.computation, module)
-    if times is None or times >= FEW:
+    turn = small_turn(barrier.computation, module)
+    if turn is None or turn.steps >= FEW or not (turn.is_elementwise and turn.has_rows):
         return None
     return f"a scan with unroll={_STEPS}: that many steps fuse into one kernel, with what is carried in registers"
+
+
+@rule.barrier(pair=1)
+def crosses_between_reductions(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of steps with a small reduction or two."""
+    turn = small_turn(barrier.computation, module)
+    if turn is None or turn.steps >= FEW or turn.products or turn.moves or not 0 < turn.sums <= _REDUCTIONS:
+        return None
+    return f"a scan or fori_loop with unroll={_REDUCING_STEPS}: of the kernels of a step one is left for each reduction"
+
+
+@rule.barrier(pair=_OFTEN)
+def crosses_between_repeated_steps(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of a tiny elementwise step that is repeated."""
+    turn = small_turn(barrier.computation, module)
+    if turn is None or turn.steps >= FEW or turn.has_rows or not turn.is_elementwise:
+        return None
+    is_whole = turn.trips * turn.operations <= MOST_TOGETHER
+    how, what = ("True", "all of them are") if is_whole else ("8", "that many are")
+    return f"unroll={how} of the scan or fori_loop: a step is a few elementwise operations, and {what} one kernel then"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, names_in, names_read
 from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.compiled.one_by_one import labels_apart
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
 from fusionlint.patterns.loops.turns import writes_kernels
@@ -19,7 +20,14 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
+
+# Of fewer labels a line may be two calls.
+_LABELS = 4
 
 _REDUCTIONS = tuple(
     f"jax.numpy.{name}" for name in ("sum", "mean", "any", "all", "max", "min", "prod", "average", "count_nonzero")
@@ -65,6 +73,15 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"of their own, `{shown}[..., None] == {jnp}.arange({count})`",
         pair=pair,
     )
+
+
+@rule.barrier
+def summed_label_by_label(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What is summed of one label after the other, or is made for that."""
+    labels = labels_apart(barrier, module)
+    if labels < _LABELS:
+        return None
+    return f"all {labels} labels at once: compare with jnp.arange, and sum or multiply once, or jax.ops.segment_sum"
 
 
 def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
 from fusionlint.patterns.code.calls import argument, brief, call_of
+from fusionlint.patterns.compiled.readers import is_handed_out, readers_of, steps_of, value_of
+from fusionlint.patterns.compiled.scattered import axes_of_one_place, scatters_at
 from fusionlint.patterns.operations.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -50,6 +57,21 @@ def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]
         # The loss of one label is a case of the first pair: batches of labels go through it, wherever that is written.
         pair=0 if closed or under_vmap(node, source) else 1,
     )
+
+
+@rule.barrier
+def scattered_and_reduced(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What one place of each row was set in by a scatter, where all that reads it reduces it."""
+    if barrier.opcodes[-1:] != ("scatter",) or is_handed_out(barrier, module):
+        return None
+    if not any(axes_of_one_place(scatter, module) == 1 for scatter in scatters_at(barrier, module)):
+        return None
+    size = value_of(barrier, module).shape.nbytes
+    for reader in readers_of(barrier, module):
+        reduces = any(step.opcode == "reduce" for step in steps_of(reader, module))
+        if not reduces or reader.shape.nbytes >= size:
+            return None
+    return "jnp.where(jnp.arange(n) == i, value, x) within the reduction: the write is a kernel before it"
 
 
 def _place(write: Write) -> Part | None:

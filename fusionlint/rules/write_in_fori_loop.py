@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,11 +11,16 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, is_literal
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.step_writes import LoneWrite, lone_write
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -55,6 +61,18 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         f"one place of `{source.code(found.write.array)}` is written in each step{where}, and {alone}",
         write=_advice(found, source),
         pair=int(not found.is_apart),
+    )
+
+
+@rule.barrier
+def crosses_between_writes(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop whose turns each write a part of an array, and read none of it."""
+    apart = turns_apart(barrier.computation, module)
+    if apart is None or apart.only_stacks:
+        return None
+    return (
+        "the values of all turns by jax.vmap, and one write of them; where the loop's end is computed, "
+        "jnp.where(jnp.arange(n) < end, ...): no turn needs what another wrote (of two for one place, say which stays)"
     )
 
 

@@ -27,11 +27,6 @@ def blocks_of_what_is_kept(state, a, b):
     state = state.at[:10, :20].set(a)
     return state.at[20:40, 30:60].set(b)
 
-def recurrence(rows, force):
-    for i in range(1, 8):
-        rows = rows.at[i].set(rows[i - 1] * 0.5 + jnp.sin(force[i]))
-    return rows
-
 def beside_the_diagonal(a, v):
     return jnp.diag(jnp.exp(v), k=1) @ a
 
@@ -120,12 +115,39 @@ def not_one_array(a, b, c):
 
 def indexed(x, rows):
     return jax.vmap(lambda row, i: row[i])(x, rows) * 2
+
+def mapped_by_a_product(x, w):
+    return jax.lax.map(lambda row: jnp.tanh(w @ row), x)
+
+def mapped_over_much(x):
+    return jax.lax.map(lambda row: jnp.sum(jnp.sin(row)), x)
+
+def each_by_the_last(x):
+    return jax.lax.fori_loop(1, 64, lambda i, x: x.at[i].set(jnp.sin(x[i - 1])), x)
+
+def of_what_another_made(x):
+    return jnp.fft.fft2(jnp.sin(jnp.abs(jnp.fft.fft2(x))))
+
+def at_a_few_places(v):
+    return jnp.sin(jnp.zeros(64).at[jnp.array([1, 5, 9])].set(v))
+
+def written_reduced_and_kept(x, i):
+    x = jax.vmap(lambda row, i: jnp.sin(row).at[i].set(0.0))(x, i)
+    return x.sum(1), x * 2
+
+def of_three_labels(x, labels):
+    return jnp.stack([jnp.sum(jnp.where(labels == k, jnp.sin(x), 0.0)) for k in range(3)])
+
+def first_in_order(x, y):
+    return y[jnp.argsort(x)[:8]] * 2
+
+def until_done(x):
+    return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
     "one_column(f32[1024,4], f32[1024])": "columns-by-at-set",
     "blocks_of_what_is_kept(f32[64,64], f32[10,20], f32[20,30])": "blocks-by-at-set",
-    "recurrence(f32[8,64], f32[8,64])": "chained-at-set",
     "beside_the_diagonal(f32[64,64], f32[63])": "diag-then-matmul",
     "above_the_diagonal(f32[64,64])": "write-on-diagonal",
     "product_with_a_diagonal(f32[64,64])": "write-on-diagonal",
@@ -151,6 +173,15 @@ SILENT = {
     "written_by_work(f32[256,64], f32[16,64])": "cond-around-a-write",
     "not_one_array(f32[512,128], f32[512,128], f32[128,64])": "rope-by-copies",
     "indexed(f32[1024,64], i32[1024])": "vmapped-dynamic-slice",
+    "mapped_by_a_product(f32[64,1024], f32[1024,1024])": "lax-map-for-vmap",
+    "mapped_over_much(f32[64,1048576])": "lax-map-for-vmap",
+    "each_by_the_last(f32[64])": "write-in-fori-loop",
+    "of_what_another_made(f32[64,64])": "ffts-one-by-one",
+    "at_a_few_places(f32[3])": "insert-by-scatter",
+    "written_reduced_and_kept(f32[1024,64], i32[1024])": "write-before-reduction",
+    "of_three_labels(f32[4096], i32[4096])": "segments-one-by-one",
+    "first_in_order(f32[4096], f32[4096])": "argsort-then-gather",
+    "until_done(f32[64])": "scan-without-unroll",
 }
 
 

@@ -98,8 +98,11 @@ OF_THE_USER = {
 
 @pytest.mark.parametrize("name", ["h100", "v5e", "cpu"])
 def test_what_stands_inside_of_a_function_of_jax_is_no_advice(name: str, tmp_path: Path) -> None:
-    """But for the rule that is about the call: what a choice sorts is told by no rule about sorts."""
+    """But for the rules that are about the call: what a choice sorts is told by no rule about sorts, and a scan of the
+    user's own is told to take several steps at once, which helps an accelerator alone."""
     about_the_call = {"chosen(key)": {"choice-without-replacement"}}
+    if name != "cpu":
+        about_the_call["fifth(f32[512])"] = {"scan-without-unroll"}
     assert _told(CODE, INSIDE, name, tmp_path) == {spec: set() for spec in INSIDE} | about_the_call
 
 

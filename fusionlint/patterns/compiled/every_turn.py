@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax, is_path_of_jax, path_into_jax
+from fusionlint.patterns.compiled.of_module import OfModule
 from fusionlint.patterns.compiled.readers import uses_of
 
 if TYPE_CHECKING:
@@ -45,27 +45,14 @@ _OF_JAX = regex(r"transpose\(jvp\(|vmap\(jvp\(|vmap\(transpose\(|rematted_comput
 _FACTORS = regex(r"/(cholesky|lu|geqrf|qr|eigh|svd|schur)$")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Same:
-    """A module, to remember something of: two are the same if they are one."""
-
-    module: hlo.Module
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.module is self.module
-
-    def __hash__(self) -> int:
-        return id(self.module)
-
-
-@functools.lru_cache(maxsize=1)  # each barrier of a module is asked about, then those of another
-def _known(_: _Same) -> dict[Node, tuple[Kernel, ...]]:
+@functools.lru_cache(maxsize=1)
+def _known(_: OfModule) -> dict[Node, tuple[Kernel, ...]]:
     """By loop, the kernels of the user's that are the same in every turn of it; filled as they are asked for."""
     return {}
 
 
 @functools.lru_cache(maxsize=1)
-def _calls_that_change(_: _Same) -> dict[Node, set[Call | None]]:
+def _calls_that_change(_: OfModule) -> dict[Node, set[Call | None]]:
     """By loop, the calls of functions of jax's own of which something changes from turn to turn; filled likewise."""
     return {}
 
@@ -76,7 +63,7 @@ def same_in_every_turn(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Instru
     loop = _loop(barrier, module)
     if loop is None or barrier.again is None:
         return None
-    known = _known(_Same(module))
+    known = _known(OfModule(module))
     if barrier.again.loop not in known:
         theirs = (kernel for kernel in barrier.again.kernels if _is_theirs(kernel, barrier, loop, module))
         known[barrier.again.loop] = tuple(theirs)
@@ -195,7 +182,7 @@ def _is_part(kernel: Kernel, barrier: Barrier, loop: hlo.Instruction, module: hl
     calls = {_call(step, loop) for step in _written_in(loop, kernel, module)}
     if barrier.again is None or calls <= {None}:
         return False
-    known = _calls_that_change(_Same(module))
+    known = _calls_that_change(OfModule(module))
     if barrier.again.loop not in known:
         parts = (module.computations[name] for name in {part for part, _ in barrier.again.kept})
         items = ((part, item) for part in parts for item in part.instructions.values())

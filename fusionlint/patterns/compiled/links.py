@@ -6,10 +6,13 @@ zeros. Where the piece comes to stand is often computed by the program, even if 
 
 from __future__ import annotations
 
+import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.of_module import OfModule
 from fusionlint.patterns.compiled.readers import bounds
 
 if TYPE_CHECKING:
@@ -219,3 +222,28 @@ def _before(write: hlo.Instruction, body: hlo.Computation) -> Iterator[hlo.Instr
     while made.opcode in SAME and made.operands:
         made = body.instructions[made.operands[0]]
     yield from (body.instructions[one] for one in made.operands[1:]) if made.opcode == "select" else (made,)
+
+
+def line_of_pieces(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Frame, int] | None:
+    """The line that sets pieces of an array at most places, all written out, of those whose writes stand in the kernels
+    that the value is made or read by, and at how many: a loop of Python's, or one line called by others."""
+    known, computation = _places(OfModule(module)), module.computations[barrier.computation]
+    kernels = (computation.instructions.get(name) for name in (barrier.writer, *barrier.readers))
+    steps = (step for item in kernels if item is not None for step in module.work_of(item))
+    found = {step.stack for step in steps if step.stack in known and is_set(step)}
+    most = max(found, key=lambda stack: (len(known[stack]), stack == barrier.stack), default=None)
+    return (most[0], len(known[most])) if most else None
+
+
+@functools.lru_cache(maxsize=1)
+def _places(of: OfModule) -> dict[tuple[hlo.Frame, ...], set[tuple[str, ...]]]:
+    found: defaultdict[tuple[hlo.Frame, ...], set[tuple[str, ...]]] = defaultdict(set)
+    if "dynamic-update-slice" not in of.module.opcodes:
+        return found
+    for part in of.module.computations.values():
+        for step in part.instructions.values():
+            if step.stack and is_set(step):
+                begins = [part.instructions[name] for name in step.operands[2:]]
+                if all(begin.opcode == "constant" for begin in begins):
+                    found[step.stack].add(tuple(begin.literal for begin in begins))
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.of_jax import is_of_call, is_of_jax
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -128,3 +129,23 @@ def _is_an_end(cut: hlo.Instruction, axis: int, length: int) -> bool:
 def bounds(cut: hlo.Instruction) -> list[tuple[int, int]]:
     """Where a slice begins and ends on each axis."""
     return [(int(begin), int(end)) for begin, end in _BOUNDS.findall(cut.attributes["slice"])]
+
+
+def is_order_alone(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is the order that the user's argsort has found, which drops what it has sorted."""
+    value = value_of(barrier, module).shape
+    found = any(is_of_call(step, ("argsort",)) for step in sorts_of(barrier, module))
+    return found and value.dtype in ("s32", "s64")
+
+
+def gathers_all(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether a reader takes, element by element, as many of an array of the value's shape as there are."""
+    dims = value_of(barrier, module).shape.dims
+    for reader in readers_of(barrier, module):
+        body = module.body(reader)
+        for step in body.instructions.values() if body else ():
+            if step.opcode == "gather" and prod(step.shape.dims) == prod(dims):
+                array = body.instructions[step.operands[0]].shape if body else None
+                if array is not None and array.dims == dims:
+                    return True
+    return False

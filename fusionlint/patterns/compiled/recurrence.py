@@ -1,10 +1,21 @@
-"""The compiled side: a loop that goes over rows in small elementwise steps, each of which uses what the last left."""
+"""The compiled side: a loop of a known number of small steps, each of which uses what the last left.
+
+It goes over rows, as a scan does, or repeats a step, as Newton's method does. What is told of it is what all its
+kernels do: arithmetic, and what stays a kernel or moves elements besides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import functools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import prod
+from statistics import median_low
+from typing import TYPE_CHECKING, NamedTuple
 
+from fusionlint.patterns.compiled.of_jax import is_path_of_jax
+from fusionlint.patterns.compiled.of_module import OfModule
+from fusionlint.patterns.compiled.readers import steps_of
 from fusionlint.patterns.compiled.round import MOVES
 
 if TYPE_CHECKING:
@@ -14,6 +25,10 @@ if TYPE_CHECKING:
 _MOST_OPERATIONS = 40
 _MOST_BYTES = 1 << 20
 _FEWEST_STEPS = 4
+# More directions than this has no board.
+MOST_MOVES = 16
+# What is summed is summed again by each kernel that needs it, where several steps are one loop's body.
+_MOST_SUMMED = 1 << 16
 
 _ELEMENTWISE = frozenset(
     (
@@ -23,42 +38,145 @@ _ELEMENTWISE = frozenset(
         *("round-nearest-even", "rsqrt", "select", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"),
     )
 )
-_NO_WORK = MOVES | {"parameter", "constant", "broadcast", "fusion", "slice"}
+_NO_WORK = MOVES | {"parameter", "constant", "broadcast", "fusion", "iota", "slice"}
 _ROWS = frozenset(("dynamic-slice", "dynamic-update-slice"))
+_PRODUCTS = frozenset(("dot", "convolution"))
+_MOVES = frozenset(("concatenate", "pad", "reverse"))
+_LOOKS_UP = frozenset(("gather",))
+_SUMS = _PRODUCTS | {"reduce"}
 
 
-def unrolled_times(name: str, module: hlo.Module) -> int | None:
-    """How many rows a loop's body takes at once, if all that it does is little, and elementwise, on a row and on what
-    it carries; None if it does else, or if the computation of that name is no loop's body."""
-    from fusionlint.hlo.trips import trip_count
+class Turn(NamedTuple):
+    """What one turn of such a loop is: how many of the user's steps, whether it takes rows, and how much it does; of
+    sums and products how many the user wrote."""
 
-    found = _loop(name, module)
+    trips: int
+    steps: int
+    has_rows: bool
+    operations: int
+    sums: int
+    products: int
+    moves: bool
+    looks_up: bool  # by places that are in the data
+    stacks: bool
+    is_of_a_tpu: bool
+
+    @property
+    def is_elementwise(self) -> bool:
+        return not (self.sums or self.products or self.moves or self.looks_up)
+
+
+def small_turn(name: str, module: hlo.Module) -> Turn | None:
+    """The turn of a loop whose body is the computation of that name, if all that it does is little, on what it carries
+    on; None if it does else, or if that is no loop's body."""
+    known = _known(OfModule(module))
+    if name not in known:
+        known[name] = _small_turn(name, module)
+    return known[name]
+
+
+@functools.lru_cache(maxsize=1)
+def _known(_: OfModule) -> dict[str, Turn | None]:
+    """By the name of the body; filled as they are asked for, by each barrier there and each rule about loops."""
+    return {}
+
+
+def _small_turn(name: str, module: hlo.Module) -> Turn | None:
+    from fusionlint.hlo.trips import is_written_down, trip_count
+
+    found = loop_of(name, module)
     trips = trip_count(module, *found) if found else None
     if trips is None or trips < _FEWEST_STEPS:
         return None
     body = module.computations[name]
     steps = [*_steps(body, module)]
-    worked = [step for step in steps if step.opcode in _ELEMENTWISE and step.shape.dims]
-    if any(step.opcode not in _ELEMENTWISE | _NO_WORK | _ROWS or _is_random(step) for step in steps):
-        return None
-    if len(worked) > _MOST_OPERATIONS or any(step.shape.nbytes > _MOST_BYTES for step in worked):
+    operations = _operations(body, module)
+    if operations > _MOST_OPERATIONS or not _is_little(steps) or any(map(_is_random, steps)):
         return None
     lengths = {length // trips for length in _lengths(body, module) if length >= trips}
-    if not lengths or not _carries(body, {times * trips for times in lengths}):
+    stacks = any(step.opcode == "dynamic-update-slice" for step in steps)
+    if not _carries(body, {trips, *(times * trips for times in lengths)} if stacks else set()):
         return None
+    sums = {(step.op_name, step.stack) for step in steps if step.opcode in _SUMS}
+    products = {one for one in sums if one[0].endswith("dot_general")}
+    moves = any(step.opcode in _MOVES for step in steps)
+    looks_up = any(step.opcode in _LOOKS_UP for step in steps)
     # A scan that is unrolled takes rows together, and cuts them apart.
-    return max(*lengths, sum(step.opcode == "slice" for step in steps))
+    cuts = 0 if moves or not lengths else sum(step.opcode == "slice" for step in steps)
+    together = max(*(lengths if stacks else ()), 1, cuts, _times_alike(body, module))
+    is_of_a_tpu = found is not None and not is_written_down(found[1])
+    return Turn(
+        trips=trips,
+        steps=together,
+        has_rows=bool(lengths),
+        operations=operations,
+        sums=len(sums - products),
+        products=len(products),
+        moves=moves,
+        looks_up=looks_up,
+        stacks=stacks,
+        is_of_a_tpu=is_of_a_tpu,
+    )
 
 
-def _loop(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instruction] | None:
+def is_walk_of_few(turn: Turn) -> bool:
+    """Whether it is one of few turns that move what they ask about, and only carry on what they find: the directions of
+    a board. All of them together know how far they move."""
+    return (turn.moves or turn.looks_up) and not turn.stacks and turn.trips <= MOST_MOVES
+
+
+def _operations(body: hlo.Computation, module: hlo.Module) -> int:
+    """How many operations on arrays a turn is; what several kernels do, each by itself, is one."""
+    found: Counter[tuple[str, str, tuple[hlo.Frame, ...]]] = Counter()
+    for item in body.instructions.values():
+        worked = [step for step in steps_of(item, module) if step.opcode in _ELEMENTWISE and step.shape.dims]
+        found |= Counter((step.opcode, step.op_name, step.stack) for step in worked)
+    return found.total()
+
+
+def _is_little(steps: Sequence[hlo.Instruction]) -> bool:
+    from fusionlint.hlo.causes import STACKS
+
+    if any(step.opcode not in _ELEMENTWISE | _NO_WORK | _ROWS | _SUMS | _MOVES | _LOOKS_UP for step in steps):
+        return False
+    # What is written to else than by the loop's own outputs is an array, and not what a step hands on.
+    if any(step.opcode == "dynamic-update-slice" and not STACKS.search(step.op_name) for step in steps):
+        return False
+    if any(step.shape.nbytes > _MOST_BYTES for step in steps if step.opcode in _ELEMENTWISE):
+        return False
+    by_name = {step.name: step for step in steps}
+    read = (step for step in steps if step.opcode in _SUMS | _LOOKS_UP)
+    summed = (prod(by_name[name].shape.dims) for step in read for name in step.operands)
+    return max(summed, default=0) <= _MOST_SUMMED
+
+
+def _times_alike(body: hlo.Computation, module: hlo.Module) -> int:
+    """How often most operations of a kernel, or of those that are in none, stand there and are one in the source, or
+    how often one kernel does: as many steps were written out."""
+    from fusionlint.hlo.causes import STACKS
+
+    items = body.instructions.values()
+    alone = [item for item in items if item.opcode != "fusion"]
+    inside = (part.instructions.values() for item in items if (part := module.body(item)))
+    counts = [
+        Counter((step.opcode, step.op_name, step.stack) for step in group if step.opcode in _ELEMENTWISE)
+        for group in (alone, *inside)
+    ]
+    working = (item for item in items if item.opcode == "fusion" and not STACKS.search(item.op_name))
+    kernels = Counter((item.op_name, item.stack) for item in working)
+    return max(1, *kernels.values(), *(median_low(count.values()) for count in counts if count))
+
+
+def loop_of(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instruction] | None:
+    """The loop whose body is the computation of that name, behind where it stands; None if it is not the user's."""
     from fusionlint.hlo.parse import names
 
-    for computation in module.computations.values():
-        for item in computation.instructions.values():
-            if item.opcode == "while" and name in names(item.attributes["body"]):
-                # A gather or a scatter that XLA makes a loop of has no steps of the user's.
-                is_theirs = item.op_name.rpartition("/")[2].startswith("while")
-                return (computation, item) if is_theirs else None
+    for around, item in module.callers(name):
+        if item.opcode == "while" and name in names(item.attributes["body"]):
+            # A gather or a scatter that XLA makes a loop of has no steps of the user's.
+            is_named = item.op_name.rpartition("/")[2].startswith("while")
+            is_theirs = is_named and not is_path_of_jax(item.op_name, item.stack)
+            return (module.computations[around], item) if is_theirs else None
     return None
 
 
@@ -76,16 +194,18 @@ def _is_random(step: hlo.Instruction) -> bool:
 
 
 def _lengths(body: hlo.Computation, module: hlo.Module) -> Iterator[int]:
-    """The first sizes of the arrays of which the body takes a row, and which it hands on as they are."""
+    """The sizes along which the body takes a part of arrays that it hands on as they are."""
     items = body.instructions
     kept = {one for number, one in enumerate(_handed_on(body)) if _number(items[one]) == number}
     for item in items.values():
         inside = module.body(item)
-        sliced = [item.operands[0]] if item.opcode == "dynamic-slice" else []
-        if inside:
-            taken = {step.operands[0] for step in inside.instructions.values() if step.opcode == "dynamic-slice"}
-            sliced = [item.operands[number] for number, one in enumerate(inside.parameters) if one.name in taken]
-        yield from (items[name].shape.dims[0] for name in sliced if name in kept)
+        given = dict(zip((one.name for one in inside.parameters), item.operands, strict=True)) if inside else {}
+        for step in module.work_of(item):
+            array = step.operands[0] if step.operands else ""
+            if step.opcode == "dynamic-slice" and given.get(array, array) in kept:
+                whole = (inside or body).instructions[array].shape.dims
+                cut = (a for a, b in zip(whole, step.shape.dims, strict=True) if a != b)
+                yield next(cut, 1)
 
 
 def _carries(body: hlo.Computation, lengths: set[int]) -> bool:

@@ -43,13 +43,33 @@ def is_diagonal(scatter: Made, module: hlo.Module) -> bool:
 
 def is_one_of_each_row(scatter: Made, module: hlo.Module) -> bool:
     """Whether a number is set at one place of each row of a matrix of another number."""
+    dims = scatter.step.shape.dims
+    is_of_numbers = is_number(scatter.operand(0, module), module) and is_number(scatter.operand(2, module), module)
+    return is_of_numbers and len(dims) == 2 and axes_of_one_place(scatter, module) == 1
+
+
+def axes_of_one_place(scatter: Made, module: hlo.Module) -> int:
+    """Of a scatter that sets one place of each row, or plane, how many axes a row has; 0 of any other."""
     if made_by(scatter.step, module) != "set":
+        return 0
+    dims, counts = scatter.step.shape.dims, _counted(scatter, module)
+    if _axes(scatter.step) != [*range(len(dims))] or len(counts) != len(dims):
+        return 0
+    free = sum(count is None for count in counts)
+    before = len(dims) - free
+    places = scatter.operand(1, module).step.shape.dims[:-1]
+    return free if 0 < free < len(dims) and counts[:before] == [*dims[:before]] == [*places] else 0
+
+
+def puts_most_behind(scatter: Made, module: hlo.Module) -> bool:
+    """Whether a scatter sets, at places that are written out, all but a few along one axis of an array of one number,
+    or of one that was widened: what jax.numpy.insert does with what stands behind what is inserted."""
+    axes, places, array = _axes(scatter.step), scatter.operand(1, module).step, scatter.operand(0, module)
+    if made_by(scatter.step, module) != "set" or len(axes) != 1 or places.opcode != "constant":
         return False
-    dims, axes = scatter.step.shape.dims, _axes(scatter.step)
-    if len(dims) != 2 or axes != [0, 1] or not is_number(scatter.operand(0, module), module):
-        return False
-    counts = _counted(scatter, module)
-    return is_number(scatter.operand(2, module), module) and counts[:1] == [dims[0]] and counts[1:] == [None]
+    missing = scatter.step.shape.dims[axes[0]] - places.shape.dims[0]
+    is_new = is_number(array, module) or array.step.opcode == "pad"
+    return is_new and places.shape.dims[1:] == (1,) and 0 < missing <= places.shape.dims[0]
 
 
 def is_of_elementwise_work(scatter: Made, module: hlo.Module) -> bool:

@@ -21,7 +21,7 @@ from fusionlint.source.tree import Source
 
 # A bisection makes about so many steps at most. Of more operations than this, of all the steps together, a compiler
 # takes long to make one kernel; eight steps are then as good.
-_MOST_STEPS, _MOST_OPERATIONS = 128, 320
+_MOST_STEPS, MOST_TOGETHER = 128, 320
 
 
 def times_counted(loop: cst.Call, source: Source) -> int | None:
@@ -77,7 +77,7 @@ def together(times: int | None, body: Function, source: Source) -> str | None:
     work = short_work(body, source, Allowed(True, True, rolls=True))
     if work is None:
         return None
-    return "True" if len(work) * times <= _MOST_OPERATIONS else "8"
+    return "True" if len(work) * times <= MOST_TOGETHER else "8"
 
 
 def only_adds_up(body: Function, carry: cst.Name, source: Source) -> bool:
