@@ -208,8 +208,8 @@ def test_the_random_bits_of_b_were_left_apart_by_the_cost_model() -> None:
 
 @pytest.mark.parametrize("target", ["h100", "v5e"])
 def test_nobody_advises_against_tuples_in_a_carry(target: str) -> None:
-    """d keeps its state in a tuple: XLA names that tuple as what is in the way, and it costs nothing. What is left is
-    what e does."""
+    """d keeps its state in a tuple: XLA names that tuple as what is in the way, and it costs nothing. What is left
+    is to do what e does."""
     report = explained("d_tuple_carry", target)
     assert in_the_loop(report)
     assert {e.rule for e in in_the_loop(report) if e.advice} == {"scan-without-unroll"}

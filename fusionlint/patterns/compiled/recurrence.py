@@ -10,7 +10,6 @@ import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import prod
-from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.patterns.compiled.of_jax import is_path_of_jax
@@ -164,7 +163,8 @@ def _times_alike(body: hlo.Computation, module: hlo.Module) -> int:
     ]
     working = (item for item in items if item.opcode == "fusion" and not STACKS.search(item.op_name))
     kernels = Counter((item.op_name, item.stack) for item in working)
-    return max(1, *kernels.values(), *(median_low(count.values()) for count in counts if count))
+    medians = (sorted(count.values())[(len(count) - 1) // 2] for count in counts if count)
+    return max(1, *kernels.values(), *medians)
 
 
 def loop_of(name: str, module: hlo.Module) -> tuple[hlo.Computation, hlo.Instruction] | None:
