@@ -20,7 +20,7 @@ from fusionlint.report.text import nbytes
 JAX = importlib.metadata.version("jax")
 TARGETS = ("cpu", "h100", "v5e")
 # What may stand before the call in a block's spec; what is compiled for every target and counted has none.
-_WORDS = ("run", "memory", "lower", "flops", "accelerators", "off-tpu")
+_WORDS = ("run", "memory", "lower", "flops", "accelerators", "off-tpu", "gpus")
 Cell = tuple[str, int, str]  # a page, the number of a pair, a target
 
 
@@ -57,23 +57,22 @@ def is_of_flops(pair: Pair) -> bool:
 
 def is_of_accelerators(pair: Pair) -> bool:
     """Whether the page claims nothing of a CPU: `benchmarks/cpu_times.py` found the good form to be the slower one."""
-    return pair.bad.spec.startswith("accelerators ")
+    return pair.bad.spec.startswith(("accelerators ", "gpus "))
 
 
 def is_off_the_tpu(pair: Pair) -> bool:
     """Whether the page claims nothing of a TPU: by XLA's own estimate the good form is the slower one there."""
-    return pair.bad.spec.startswith("off-tpu ")
+    return pair.bad.spec.startswith(("off-tpu ", "gpus "))
 
 
 def targets_of(pair: Pair) -> tuple[str, ...]:
     """The targets that a pair's table has rows of."""
     if is_run(pair) or is_lowered(pair):
         return ("any",)
-    if is_of_accelerators(pair):
-        return tuple(target for target in TARGETS if target != "cpu")
-    if is_off_the_tpu(pair):
-        return tuple(target for target in TARGETS if target != "v5e")
-    return ("cpu",) if is_of_flops(pair) else TARGETS
+    if is_of_flops(pair):
+        return ("cpu",)
+    left = {"cpu": is_of_accelerators(pair), "v5e": is_off_the_tpu(pair)}
+    return tuple(target for target in TARGETS if not left.get(target))
 
 
 def call_of(block: Block) -> str:

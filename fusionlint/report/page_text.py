@@ -20,7 +20,7 @@ _COLOURS = {"bad": "red", "good": "green"}
 _LINK = re.compile(r"\[(?P<name>[\w-]+)\]\((?P=name)\.md\)")
 _LINK_ALONE = re.compile(rf"\({_LINK.pattern}\)")
 # What the words of a block's head mean to those who do not write pages.
-_MEANT = {"off-tpu": "not for TPU", "accelerators": "not for CPU"}
+_MEANT = {"off-tpu": "not for TPU", "accelerators": "not for CPU", "gpus": "for GPU alone"}
 
 
 def page_text(markdown: str, width: int) -> str:
