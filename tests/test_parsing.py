@@ -15,9 +15,9 @@ from fusionlint.source.pieces import Piece
 from fusionlint.source.scope import Scope, speaking
 from fusionlint.source.tree import Source
 
-# Measured 524, with 94 rules. More is no fault of a rule that finds more; a rule that asks about every loop, or every
+# Measured 593, with 104 rules. More is no fault of a rule that finds more; a rule that asks about every loop, or every
 # call of `max`, is one: a gate by facts (`like`, `when`) costs nothing.
-_MOST = 590
+_MOST = 600
 # So many pieces one check of a rule may be the only one to ask about.
 _ALONE = 60
 

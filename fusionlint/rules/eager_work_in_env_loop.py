@@ -20,6 +20,7 @@ from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_filmed, is_shown_each_time
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
+from fusionlint.source.names import JIT
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -79,7 +80,9 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _wrapping(source: Source) -> Iterator[str]:
-    """The steps of classes that have a reset too, and call something of theirs: what that is, libcst has to see."""
+    """The steps of classes that have a reset too, in a file that compiles something: what, libcst has to see."""
+    if not any(source.called(name) for name in JIT):
+        return
     functions = source.facts.raw.functions
     for scope in functions:
         owner, _, name = scope.rpartition(".")
