@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in, names_read
+from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.dispatch.few_elements import Loop, are_few_or_once, is_told
 from fusionlint.patterns.dispatch.host import is_of_the_host
 from fusionlint.patterns.dispatch.jit import dispatching, is_jitted
@@ -181,8 +182,7 @@ def _is_written_on(array: cst.BaseExpression, source: Source) -> bool:
     loop = source.parent(array)
     if not isinstance(loop, cst.For | cst.CompFor):
         return False
-    names = list(names_in(loop.target))
-    reads = [read for name in names for read in source.reads(name)]
+    reads = [read for name in bound_by(loop.target) for read in source.reads(name)]
     above = (source.parent(read) for read in reads)
     calls = (source.handed_to(read) for read in reads)
     return any(isinstance(each, cst.Attribute) and each.attr.value in _OF_JAX_ALONE for each in above) or any(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import elements, inside
+from fusionlint.patterns.code.at import elements
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import value_of, writer_of
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -94,8 +95,8 @@ def _is_of_a_class(node: cst.Call, source: Source) -> bool:
 def _is_looked_into(node: cst.Call, source: Source) -> bool:
     """Whether one of the places is looked up by a name, `rows[e]`: of numpy's a tracer can look up none."""
     statement = source.parent(node)
-    names = inside(statement.targets[0].target) if isinstance(statement, cst.Assign) else ()
-    reads = (read for name in names if isinstance(name, cst.Name) for read in source.reads(name))
+    names = bound_by(statement.targets[0].target) if isinstance(statement, cst.Assign) else ()
+    reads = (read for name in names for read in source.reads(name))
     above = ((read, source.parent(read)) for read in reads)
     return any(isinstance(one, cst.Subscript) and one.value is read and _by_a_name(one) for read, one in above)
 

@@ -5,6 +5,8 @@ In: a name of a Source. Out: the value that is unpacked, or the part of it that 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from fusionlint.source.tree import Source
@@ -21,6 +23,16 @@ def assigned(target: cst.CSTNode | None, source: Source) -> cst.BaseExpression |
     """What such a statement stores; None where it is stored otherwise."""
     statement = assignment(target, source)
     return statement.value if statement is not None else None
+
+
+def bound_by(target: cst.BaseExpression) -> Iterator[cst.Name]:
+    """The names that a target binds: those of `a, (b, *rest)` one by one, of `s.a, x[i]` none."""
+    match target:
+        case cst.Name():
+            yield target
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from bound_by(element.value)
 
 
 def put(name: cst.Name, source: Source) -> cst.BaseExpression | None:
