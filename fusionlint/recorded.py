@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import prod
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
@@ -91,7 +92,7 @@ def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, 
     if function is None:
         return tasks([spec], targets, dims, mesh)
     if function.plain and function.largest.spec is not None and function.largest.devices == 1:
-        asked = tasks([f"{spec.strip()}{function.largest.spec}"], targets)
+        asked = tasks([f"{spec.strip()}{function.largest.spec}"], targets, mesh=mesh)
         return [_with_x64(task, function.largest.x64) for task in asked]
     # Of the largest there may be no program: it was recorded before a larger one came, and the script was killed.
     one = next((one for one in function.compilations if one.programs or one.failures), function.largest)
@@ -99,6 +100,10 @@ def _tasks_recorded(spec: str, targets: Sequence[Target], recording: Recording, 
     if path is not None:
         again = "record it again with `fusionlint run --record FILE`"
         return [Failure(spec, "", f"{shown_path(path)} was changed after {spec} was recorded: {again}")]
+    if mesh and prod(mesh.values()) != one.devices:
+        return [
+            Failure(spec, "", f"{spec} was recorded on {one.devices} devices: leave --mesh out, or say the arguments")
+        ]
     return [_program_task(_Wanted(function, one), target) for target in targets]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -116,7 +117,13 @@ def explain_all(
 def _explained(job: Job, target: Target, result: Artifacts | CompileError, rules: Sequence[Rule]) -> Report | Failure:
     if isinstance(result, CompileError):
         return Failure(job.entry.text, target.name, str(result), result.stderr, result.kind)
-    return read(result, rules)
+    report = read(result, rules)
+    if prod(job.mesh.values()) == 1 or isinstance(report, Failure) or report.devices > 1:
+        return report
+    axis = next(iter(job.mesh))
+    return replace(
+        report, notes=(f"nothing is spread over the mesh, as in f32[64@{axis},8]: one device", *report.notes)
+    )
 
 
 def read(found: Artifacts, rules: Sequence[Rule] = ()) -> Report | Failure:

@@ -129,7 +129,8 @@ def test_the_report_says_how_many_devices_and_what_each_of_them_sends() -> None:
     first, totals, _, collectives, *_ = done.stdout.splitlines()
     assert first.startswith(f"{call} on 8 x cpu (jax ")
     assert totals.startswith("each of them: ")
-    assert collectives.startswith("collectives: 2 all-reduce of ")
+    assert collectives.startswith("collectives: 2 all-reduce (")
+    assert collectives.endswith(" in all)")
     assert "the links between them are not modelled" in done.stdout
 
 
@@ -245,7 +246,7 @@ def test_columns_cut_across_what_a_device_has_are_sent_around(target: str, launc
         "collective-permute for split",
         "collective-permute over model for split",
     }
-    assert "     instead: give the parts an axis of their own, [..., 3, n] for [..., 3 * n]" in str(joined)
+    assert "     instead: give parts of one size an axis of their own, [..., k, n] for [..., k * n]" in str(joined)
     assert {line for _, line in sent(joined)} == {line_of("jnp.split", ATTENTION)}
     assert sent(apart) == []
     assert apart.launches < joined.launches

@@ -40,7 +40,7 @@ def diff(
     everything: bool,
     timeout: float,
     dims: Sequence[str],
-    mesh: str,
+    mesh: Sequence[str],
 ) -> None:
     """Compare what was compiled: which functions gained or lost launches, bytes, microseconds and compilations, and
     which barriers came and went.
@@ -65,7 +65,7 @@ def diff(
             compiles = any(one.report is None for one in both)
             targets = targets_here(targets_of(both, split(target))) if compiles else []
             on = tuple(one.name for one in targets) if compiles else tuple(split(target))
-            asked = Asked(wanted, on, timeout, Path.cwd(), tuple(dims), mesh)
+            asked = Asked(wanted, on, timeout, Path.cwd(), tuple(dims), ",".join(mesh))
             progress = Progress(sum(one.is_code for one in both), sys.stderr)
             progress.show()
             found = sides(both, asked, lambda recording: told(recording, targets, timeout), progress.done)

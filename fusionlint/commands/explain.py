@@ -48,7 +48,7 @@ def explain(
     verbose: bool,
     recorded: Path | None,
     dims: Sequence[str],
-    mesh: str,
+    mesh: Sequence[str],
 ) -> None:
     """Compile functions and say what XLA made of them: launches, and where and why values cross memory between kernels.
 
@@ -97,7 +97,7 @@ def _explained(
     timeout: float,
     recorded: Path | None,
     dims: Sequence[str],
-    mesh: str,
+    mesh: Sequence[str],
 ) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
     from fusionlint.compiling.entry import EntryError
@@ -117,7 +117,7 @@ def _explained(
                 targets = targets_of(specs, wanted, elsewhere=bool(address))
                 executor = stack.enter_context(executor_at(address)) if address else None
                 recording, sizes = read_recording(recorded) if recorded else Recording(), parse_dims(dims)
-                todo = tasks_recorded(specs, targets, recording, sizes, parse_mesh(mesh))
+                todo = tasks_recorded(specs, targets, recording, sizes, parse_mesh(",".join(mesh)))
                 check_used(sizes, todo)
             except (TargetError, ExecutorError, RecordingError, EntryError) as error:
                 raise ConfigError(str(error)) from None

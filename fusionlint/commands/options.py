@@ -42,7 +42,7 @@ dims = click.option(
 
 mesh = click.option(
     "--mesh",
-    default="",
+    multiple=True,
     metavar="AXIS=SIZE[,AXIS=SIZE]",
     help="The devices that a SPEC's function runs on at once, by the axes of their mesh: data=4,model=2.",
 )

@@ -73,6 +73,10 @@ _REMEDIES = {
     "do without, or name --target cpu",
     r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
     "name --target cpu",
+    r"`set_mesh` can only be used outside": "name the function that is called inside of the `with`, and set the mesh "
+    "at the top of the module",
+    r"^DuplicateSpecError": "an axis of the mesh spreads one dimension of an array",
+    r"^IndivisibleError|should be divisible": "what is spread over an axis is a multiple of its devices",
     r"total_device_count % num_participants": "a TPU's slices have 4, 8, 16, 32, ... devices: take as many",
     r"which is not a valid JAX type": "a program returns arrays alone: leave the others out, as equinox.filter_jit "
     "does where it is what jits",

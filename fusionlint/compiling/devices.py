@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.targets import Target
 
+_CPUS, _NUMBER = "--xla_force_host_platform_device_count", "jax_num_cpu_devices"
 _A_HOST = 8  # GPUs of one machine, as in every system of NVIDIA's that has several
 
 
@@ -51,9 +53,10 @@ def make_cpus(count: int) -> None:
     """Let this process have so many CPU devices; only before jax has asked for one."""
     kept = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(f"{_CPUS}=")]
     os.environ["XLA_FLAGS"] = " ".join([*kept, f"{_CPUS}={count}"])
-
-
-_CPUS = "--xla_force_host_platform_device_count"
+    # jax's own setting, from 0.5 on: code that sets the same number as it begins may do so then.
+    os.environ[_NUMBER.upper()] = str(count)
+    if (jax := sys.modules.get("jax")) is not None and _NUMBER in jax.config.values:
+        jax.config.update(_NUMBER, count)
 
 
 def _devices(target: Target, count: int) -> list[Any]:

@@ -6,34 +6,37 @@ for. What jax lowers of it, for whatever platform, says how arrays are spread an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from math import prod
 from types import ModuleType
 from typing import Any
 
-from fusionlint.compiling import programs
+from fusionlint.compiling import arguments, programs
 from fusionlint.compiling.artifacts import Job
 from fusionlint.compiling.devices import devices
 from fusionlint.compiling.elsewhere import bytecode
 from fusionlint.compiling.entry import EntryError
+from fusionlint.compiling.found import Arguments
 from fusionlint.compiling.sizes import Axes
 from fusionlint.compiling.targets import Target
 
 
 def cpus_needed(jobs: Iterable[Job], target: Target) -> int:
     """How many CPU devices the jobs ask for: those of their meshes, and of programs that are compiled for CPUs."""
-    return max((1, *(_cpus_needed(job, target) for job in jobs)))
+    return max((1, *(_cpus_of(job, target) for job in jobs)))
 
 
-def _cpus_needed(job: Job, target: Target) -> int:
+def _cpus_of(job: Job, target: Target) -> int:
     if job.kind == "program":
         return programs.devices_needed(job.program) if target.platform == "cpu" else 1
     return prod(job.mesh.values())
 
 
 def mesh_of(axes: Axes, module: ModuleType) -> Any:
-    """A jax.sharding.Mesh with those axes: the module's own where it has one, else one of CPUs. Raises EntryError."""
+    """A jax.sharding.Mesh with those axes: the module's own where it has one, in whatever order, else one of CPUs.
+    Raises EntryError."""
     import jax
     import numpy as np
 
@@ -45,6 +48,23 @@ def mesh_of(axes: Axes, module: ModuleType) -> Any:
     if len(here) < count:
         raise EntryError(f"the mesh has {count} devices, and jax was started with {len(here)}: set no device count")
     return jax.sharding.Mesh(np.array(here[:count]).reshape([*axes.values()]), tuple(axes))
+
+
+def traced(function: Any, given: Arguments, mesh: Any) -> Any:
+    """The jax.stages.Traced of `function`, as if `mesh` were set around it where it asks for one that is."""
+    import jax
+
+    try:
+        return arguments.traced(function, given)
+    except (RuntimeError, ValueError) as error:
+        if not _ASKS.search(str(error)) or not hasattr(jax, "set_mesh"):
+            raise
+    with jax.set_mesh(mesh):
+        return arguments.traced(function, given)
+
+
+# How jax says that there is no mesh around.
+_ASKS = re.compile(r"non-empty mesh|mesh cannot be empty|context mesh")
 
 
 def lowered(traced: Any, target: Target, name: str) -> Any:

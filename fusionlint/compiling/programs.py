@@ -13,7 +13,7 @@ from fusionlint.compiling.entry import EntryError
 _COUNTS = ("mhlo.num_partitions", "mhlo.num_replicas")
 _SHARDY = "jax_use_shardy_partitioner"
 # By which jax would say a program's own shardings after the compilation: they are the placeholder's.
-_MESHES = {"intermediate_shardings": (), "context_mesh": None}
+_NO_MESHES = {"intermediate_shardings": (), "context_mesh": None}
 
 _BYTECODE = b"ML\xefR"
 _KINDS = {"i": "int", "ui": "uint", "f": "float", "bf": "bfloat"}
@@ -51,7 +51,7 @@ def lower(data: bytes, place: Callable[[int], Any], name: str) -> Any:
         lowered = jax.jit(placeholder, keep_unused=True).lower(*given)
     lowering = lowered._lowering  # noqa: SLF001
     lowering._hlo = module  # noqa: SLF001
-    lowering.compile_args.update({name: none for name, none in _MESHES.items() if name in lowering.compile_args})
+    lowering.compile_args.update({name: none for name, none in _NO_MESHES.items() if name in lowering.compile_args})
     return lowered
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from math import prod
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ NO_DIMS: Dims = MappingProxyType({})
 Axes: TypeAlias = Mapping[str, int]  # of a mesh of devices, in their order
 NO_MESH: Axes = MappingProxyType({})
 
+_MOST_DEVICES = 4096  # a CPU for each takes a minute to make
 _DIM = re.compile(r"(?P<name>\.\.\.|[^\W\d]\w*)=(?P<sizes>(?:\d+(?:,\d+)*)?)")
 
 
@@ -36,11 +38,15 @@ def parse_mesh(text: str) -> Axes:
     axes: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, size = (piece.strip() for piece in part.partition("="))
-        if not (name.isidentifier() and size.isdecimal() and int(size)) or name in axes:
+        if name in axes:
+            raise EntryError(f"the mesh has the axis {name} twice")
+        if not (name.isidentifier() and size.isdecimal() and int(size)):
             raise EntryError(
                 f"cannot read the mesh `{text}`: write data=4,model=2, each axis with its number of devices"
             )
         axes[name] = int(size)
+    if prod(axes.values()) > _MOST_DEVICES:
+        raise EntryError(f"the mesh `{text}` has more than {_MOST_DEVICES} devices: take a smaller one")
     return axes
 
 

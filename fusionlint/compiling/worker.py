@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,8 @@ def main(job_file: str, outdir: str) -> int:
             cpus = meshes.cpus_needed(jobs, target)
             if cpus > 1:
                 make_cpus(cpus)
+            if any(job.mesh for job in jobs):  # whose code makes its meshes of CPUs, whatever else is here
+                os.environ["JAX_PLATFORMS"] = ",".join(sorted(os.environ.get("JAX_PLATFORMS", "cpu").split(",")))
             setup()
             sharding = device(target)
         alone.find_from_here()
@@ -156,7 +157,7 @@ def compile_job(
         mesh = meshes.mesh_of(axes, loading.module(entry)) if axes else None
         given = arguments.abstract(entry, function, sharding, dims, mesh)
     with blaming("trace", entry, meant_as_shape(given)), timed() as trace_seconds:
-        traced = arguments.traced(function, given)
+        traced = meshes.traced(function, given, mesh) if axes else arguments.traced(function, given)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
         lowered = meshes.lowered(traced, target, entry.name) if axes else lower(traced, target, sharding)
@@ -167,7 +168,7 @@ def compile_job(
     return {
         "entry": entry.text if entry.args is not None else entry.text + in_words(*given),
         "target": target.name,
-        "attached": are_here(target, prod(axes.values())),
+        "attached": are_here(target, programs.devices_of(lowered.compiler_ir("stablehlo"))),
         "versions": versions(target),
         "function": arguments.name_of(function),
         "defined": arguments.definition(function),

@@ -17,7 +17,7 @@ _COLLECTIVE = re.compile(r"(all-reduce|all-gather|(?:ragged-)?all-to-all|reduce-
 # Another name of the same memory, or its end.
 _SAME = re.compile(r"bitcast|get-tuple-element|[\w-]+-done")
 # Primitives of jax.lax that are collectives.
-_ASKED = re.compile(r"(psum|pmax|pmin|all_gather|all_to_all|ragged_all_to_all|reduce_scatter|ppermute)\w*")
+_ASKED = re.compile(r"(xla_pmap|psum|pmax|pmin|all_gather|all_to_all|ragged_all_to_all|reduce_scatter|ppermute)\w*")
 # Who exchanges with whom: [2,4]<=[4,2]T(1,0), {{0,1},{2,3}}, or by the axes of a mesh, whose devices may be in another
 # order: mesh['axis_0'=2,'axis_1'=2], device_ids=([2,2]T(1,0)) {'axis_1'}.
 _IOTA = re.compile(r"\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
@@ -60,18 +60,16 @@ def _needed_for(item: hlo.Instruction) -> str:
 
 def _among(module: hlo.Module, item: hlo.Instruction) -> str:
     """Over which axes of the mesh, if they are known; else among how many devices, if those are not all."""
-    group = partners(item, module.devices)
-    if axes := _axes_of(group, module.mesh):
+    pairs = [_numbers(pair) for pair in _LISTED.findall(item.attributes.get("source_target_pairs", ""))]
+    group = frozenset() if pairs else partners(item, module.devices)
+    if axes := _axes_moved(pairs, module.mesh) if pairs else _axes_of(group, module.mesh):
         return f" over {', '.join(axes)}"
-    is_some = collective(item) != "collective-permute" and 1 < len(group) < module.devices
-    return f" among {len(group)} of {module.devices}" if is_some else ""
+    return f" among {len(group)} of {module.devices}" if 1 < len(group) < module.devices else ""
 
 
 def partners(item: hlo.Instruction, devices: int) -> frozenset[int]:
-    """The devices, by number, with which device 0 exchanges values in a collective, itself included; `devices` run the
-    program. Of a permutation those that its values come round to."""
-    if pairs := _LISTED.findall(item.attributes.get("source_target_pairs", "")):
-        return _orbit({pair[0]: pair[1] for pair in map(_numbers, pairs)})
+    """The devices, by number, with which device 0 exchanges values in a collective that groups them, itself included;
+    `devices` run the program."""
     said = f"{item.attributes.get('replica_groups', '')} {item.attributes.get('device_ids', '')}"
     if found := _IOTA.search(said):
         order = _transposed(_numbers(found[3]), _numbers(found[4] or ""))
@@ -87,16 +85,17 @@ def partners(item: hlo.Instruction, devices: int) -> frozenset[int]:
     return next((frozenset(group) for group in groups if 0 in group), frozenset())
 
 
+def _axes_moved(pairs: Iterable[Sequence[int]], mesh: Mapping[str, int]) -> tuple[str, ...]:
+    """The axes of a mesh in which who sends and who receives differ."""
+    strides = _strides([*mesh.values()]) if mesh else []
+    places = [(axis, size, stride) for (axis, size), stride in zip(mesh.items(), strides, strict=True)]
+    return tuple(
+        axis for axis, size, stride in places if any(a // stride % size != b // stride % size for a, b in pairs)
+    )
+
+
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",") if number]
-
-
-def _orbit(onward: Mapping[int, int]) -> frozenset[int]:
-    found, here = {0}, onward.get(0, 0)
-    while here not in found:
-        found.add(here)
-        here = onward.get(here, 0)
-    return frozenset(found)
 
 
 def _transposed(sizes: Sequence[int], order: Sequence[int]) -> list[int]:

@@ -14,8 +14,8 @@ _DOES = {
 }
 # Measured by tests/test_meshes.py: examples/meshes/attention.py, 14 -> 2 launches on h100, 27 -> 3 on v5e.
 _INSTEAD = {
-    "split": "give the parts an axis of their own, [..., 3, n] for [..., 3 * n], and spread n: what a split cuts out "
-    "of a spread axis is not what one device has",
+    "split": "give parts of one size an axis of their own, [..., k, n] for [..., k * n], and spread n: what a split "
+    "cuts out of a spread axis is not what one device has",
 }
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from fusionlint.explained import Report
-from fusionlint.hlo.kernels import Loop
+from fusionlint.hlo.kernels import Kernel, Loop, launched, total
 from fusionlint.report.units import counted, duration, size
 
 # What names a target: where no command line does.
@@ -37,15 +37,18 @@ def head(report: Report, option: str = "--target") -> Iterator[str]:
 
 
 def _sent(report: Report) -> str:
-    """`2 all-reduce 1.3 MB, 1 all-gather 4.2 MB`: what each device hands in, as often as it does; "" without any."""
-    times: Counter[str] = Counter()
-    moved: Counter[str] = Counter()
+    """`2 all-reduce (1.3 MB in all), 1 all-gather (4.2 MB)`: how often each, and what a device hands in; of a
+    conditional's branches the one that does most. "" without any."""
+    alike: dict[str, list[Kernel]] = {}
     for kernel in report.kernels:
         if kernel.kind == "collective":
-            name = ", ".join(kernel.opcodes)
-            times[name] += kernel.launches
-            moved[name] += kernel.launches * kernel.bytes_read
-    return ", ".join(f"{times[name]} {name} of {size(moved[name])}" for name in times)
+            alike.setdefault(", ".join(kernel.opcodes), []).append(kernel)
+    return ", ".join(_told(name, kernels) for name, kernels in alike.items())
+
+
+def _told(name: str, kernels: Sequence[Kernel]) -> str:
+    times, moved = launched(kernels), total(kernels, lambda kernel: kernel.launches * kernel.bytes_read)
+    return f"{times} {name} ({size(moved)}{' in all' if times > 1 else ''})"
 
 
 def brief(report: Report) -> str:
