@@ -141,7 +141,7 @@ def test_the_report_says_how_many_devices_and_what_each_of_them_sends() -> None:
         ("layer(f32[8@x,4],f32[4,4])", "data=2", "has an array spread over `x`: the mesh has data"),
         ("layer(f32[8,4],f32[4,4])", "data", "cannot read the mesh `data`: write data=4,model=2"),
         ("layer(f32[8,4],f32[4,4])", "data=0", "cannot read the mesh `data=0`"),
-        ("layer(f32[8,4],f32[4,4])", "a=2,a=2", "cannot read the mesh `a=2,a=2`"),
+        ("layer(f32[8,4],f32[4,4])", "a=2,a=2", "the mesh has the axis a twice"),
         ("layer(f32[9@data,4],f32[4,4])", "data=2,model=4", "divisible"),
     ],
 )
