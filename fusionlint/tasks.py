@@ -120,10 +120,8 @@ def _explained(job: Job, target: Target, result: Artifacts | CompileError, rules
     report = read(result, rules)
     if prod(job.mesh.values()) == 1 or isinstance(report, Failure) or report.devices > 1:
         return report
-    axis = next(iter(job.mesh))
-    return replace(
-        report, notes=(f"nothing is spread over the mesh, as in f32[64@{axis},8]: one device", *report.notes)
-    )
+    note = f"one device: nothing is spread over the mesh, as f32[64@{next(iter(job.mesh))},8] is"
+    return replace(report, notes=(note, *report.notes))
 
 
 def read(found: Artifacts, rules: Sequence[Rule] = ()) -> Report | Failure:

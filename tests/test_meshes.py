@@ -263,3 +263,52 @@ def test_both_ways_of_the_example_compute_the_same() -> None:
     x, weights = (jax.random.normal(jax.random.key(n), shape) for n, shape in enumerate([(8, 6), (6, 12)]))
     joined, apart = namespace["joined"](x, weights), namespace["apart"](x, weights.reshape(6, 3, 4))
     np.testing.assert_allclose(joined, apart, rtol=1e-5)
+
+
+def explained(folder: Path, name: str, call: str, mesh: str) -> Path:
+    """The JSON of one report."""
+    arguments = ["explain", f"{LAYERS}:{call}", "--target", "cpu", "--mesh", mesh, "--output-format", "json"]
+    done = CliRunner().invoke(main, arguments)
+    (folder / name).write_text(done.stdout)
+    return folder / name
+
+
+def test_what_one_of_four_devices_does_is_no_change_of_what_one_of_two_did(tmp_path: Path) -> None:
+    call = "step(f32[64@data,32],f32[32,16])"
+    two, four = (explained(tmp_path, f"{n}.json", call, f"data={n}") for n in (2, 4))
+    again = explained(tmp_path, "again.json", call, "data=4")
+    same = CliRunner().invoke(main, ["diff", str(four), str(again), "--all"])
+    assert (same.exit_code, "step on 4 x cpu" in same.stdout) == (0, True), same.output
+    other = CliRunner().invoke(main, ["diff", str(two), str(four), "--all"])
+    assert other.exit_code == 2
+    assert "better" not in other.stdout
+    assert "worse" not in other.stdout
+
+
+def test_a_mesh_around_is_that_of_the_command_and_one_that_is_not_used_is_said(tmp_path: Path) -> None:
+    (tmp_path / "around.py").write_text(
+        "import jax\nfrom jax.sharding import PartitionSpec\n\n"
+        "def held(x):\n    return jax.lax.with_sharding_constraint(x * 2, PartitionSpec('data')).sum()\n\n"
+        "def whole(x):\n    return (x * 2).sum()\n"
+    )
+    calls = [f"{tmp_path / 'around.py'}:{name}" for name in ("held(f32[64@data,8])", "whole(f32[64,8])")]
+    done = CliRunner().invoke(main, ["explain", *calls, "--target", "cpu", "--mesh", "data=4", "--mesh", "model=2"])
+    assert done.exit_code == 0, done.stderr
+    held, whole = done.stdout.split("\n\n" + calls[1][:20])
+    assert " on 8 x cpu" in held
+    assert "one device: nothing is spread over the mesh, as f32[64@data,8] is" in whole
+
+
+def test_of_a_conditionals_branches_one_sends(tmp_path: Path) -> None:
+    (tmp_path / "either.py").write_text(
+        "import jax\nimport jax.numpy as jnp\n\n"
+        "def either(x, flag):\n"
+        "    return jax.lax.cond(flag > 0, lambda x: jnp.sort(x, 0), lambda x: jnp.sort(-x, 0), x)\n"
+    )
+    call = f"{tmp_path / 'either.py'}:either(f32[64@data,8],i32[])"
+    (report,) = reports("cpu", "either(f32[64@data,8],i32[])", axes={"data": 4}, file=tmp_path / "either.py")
+    kernels = [kernel for kernel in report.kernels if kernel.kind == "collective"]
+    assert len(kernels) > 1, call
+    (sends,) = (line for line in str(report).splitlines() if line.startswith("collectives: "))
+    told = sum(int(part.split()[0]) for part in sends.removeprefix("collectives: ").split(", "))
+    assert told == len(kernels) / 2

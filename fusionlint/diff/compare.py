@@ -211,10 +211,10 @@ def _function(
             programs.append(_compared(then, now, tolerance, was, name))
         elif now:
             word = _BEFORE[why_missing(name, now, before, *sides)]
-            programs.append(ProgramChange(now.target, None, now, word))
+            programs.append(ProgramChange(now.hardware, None, now, word))
         elif then:
             word = _AFTER[why_missing(name, then, after, *reversed(sides))]
-            programs.append(ProgramChange(then.target, then, None, word))
+            programs.append(ProgramChange(then.hardware, then, None, word))
     compilations, again = None, None
     if before and after and before.compilations is not None and after.compilations is not None and not _early(sides):
         compilations = Quantity("compilations", before.compilations, after.compilations)
@@ -232,10 +232,10 @@ def _function(
 
 
 def _pairs(before: Sequence[Program], after: Sequence[Program]) -> Iterator[tuple[Program | None, Program | None]]:
-    """By target; those of the same arguments first, then those that are most alike."""
-    for target in dict.fromkeys(one.target for one in (*before, *after)):
-        old = [one for one in before if one.target == target]
-        new = [one for one in after if one.target == target]
+    """By target and number of devices; those of the same arguments first, then those that are most alike."""
+    for hardware in dict.fromkeys(one.hardware for one in (*before, *after)):
+        old = [one for one in before if one.hardware == hardware]
+        new = [one for one in after if one.hardware == hardware]
         yield from (*_same(old, new, to_the_letter=True), *_same(old, new), *_most_alike(old, new))
         yield from ((None, now) for now in new)
         yield from ((then, None) for then in old)
@@ -272,7 +272,7 @@ def _compared(before: Program, after: Program, tolerance: float, was: str, name:
         one if one.after else replace(one, before=then[id(one.before)])  # what is gone was where it was
         for one in barrier_changes(moved, after.barriers, sizes=sizes)
     )
-    return ProgramChange(before.target, before, after, _word(quantities, tolerance), quantities, barriers, was)
+    return ProgramChange(before.hardware, before, after, _word(quantities, tolerance), quantities, barriers, was)
 
 
 def _quantities(before: Program, after: Program) -> Iterator[Quantity]:

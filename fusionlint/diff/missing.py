@@ -19,7 +19,7 @@ def why_missing(name: str, program: Program, function: Function | None, side: Si
         return "no report"
     # Without --all a run has reports on the user's functions alone, and on one signature of each.
     known = any(one.same_as(program.arguments) for one in function.signatures)
-    if all(one.target != program.target for one in function.programs):
+    if all(one.hardware != program.hardware for one in function.programs):
         return "left out" if known and program.target in side.targets and not side.errors else "no report"
     if known or _is_asked(side, other):
         return "left out"

@@ -56,14 +56,21 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What one function, called with `arguments`, is on `target`. `amounts` are by the names of QUANTITIES and their
-    fellows, None where nothing is known; `timed_by` is who says the microseconds; barriers are dearest first."""
+    """What one function, called with `arguments`, is on each of `devices` of `target`. `amounts` are by the names of
+    QUANTITIES and their fellows, None where nothing is known; `timed_by` is who says the microseconds; barriers are
+    dearest first."""
 
     target: str
     arguments: Arguments = field(default_factory=Arguments)
     amounts: Mapping[str, float | None] = field(default_factory=dict)
     timed_by: tuple[str, ...] = ()
     barriers: tuple[Standing, ...] = ()
+    devices: int = 1
+
+    @property
+    def hardware(self) -> str:
+        """`h100`, or `8 x h100`: what one of eight does is no change of what one of four did."""
+        return f"{self.devices} x {self.target}" if self.devices > 1 else self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +208,7 @@ def _program(report: Mapping[str, Any], arguments: Arguments, shorten: Shorten) 
         arguments=arguments,
         amounts={name: _number(report[name]) for name in names},
         timed_by=tuple(report["timed_by"]),
+        devices=report.get("devices", 1),
         barriers=tuple(sorted((_together(group) for group in groups), key=lambda one: (-one.launches, -one.bytes))),
     )
 
