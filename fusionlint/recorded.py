@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import tokenize
@@ -13,7 +14,7 @@ from math import prod
 from pathlib import Path
 
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, program_entry, read_artifacts
-from fusionlint.compiling.entry import EntryError, array_text, parse_spec
+from fusionlint.compiling.entry import EntryError, Spread, array_text, parse_spec
 from fusionlint.compiling.jobs import TIMEOUT, run_jobs
 from fusionlint.compiling.owners import installed
 from fusionlint.compiling.sizes import NO_DIMS, NO_MESH, Axes, Dims
@@ -26,6 +27,8 @@ from fusionlint.tasks import Failure, Task, read, tasks
 
 # A file that a line of a program comes from: StableHLO's bytecode holds its strings as they are, each ended by a 0.
 _PATH = re.compile(rb"[^\x00\"\n]+\.py(?=\x00)")
+# How jax says it: P('data', None), PartitionSpec('data', ('x', 'y')).
+_SHARDED = re.compile(r"\w+(\(.*\)) over ")
 SHOWN = 6  # arguments in an entry's text
 
 Result = Report | Failure
@@ -180,9 +183,20 @@ def argument_texts(arguments: Sequence[Argument]) -> Iterator[str]:
         donated = " donated" if all(one.donated for one in leaves) else ""
         label = f"{name}: " if name else ""
         if len(leaves) == 1:
-            yield f"{label}{array_text(leaves[0].dtype, leaves[0].shape)}{donated}"
+            yield f"{label}{array_text(leaves[0].dtype, leaves[0].shape, _spread(leaves[0]))}{donated}"
         else:
             yield f"{label}{len(leaves)} arrays{donated}"
+
+
+def _spread(argument: Argument) -> Spread:
+    """Over which axes of a mesh each of its dimensions is spread; () where that is not said so."""
+    found = _SHARDED.match(argument.sharding)
+    try:
+        axes = ast.literal_eval(found[1]) if found else ()
+    except (SyntaxError, ValueError):  # UNCONSTRAINED, say
+        return ()
+    every = axes if isinstance(axes, tuple) else (axes,)
+    return tuple((one,) if isinstance(one, str) else tuple(one or ()) for one in every)[: len(argument.shape)]
 
 
 def shown_path(path: str) -> str:

@@ -76,9 +76,10 @@ class Compilation:
     x64: bool | None = None
 
     @property
-    def rank(self) -> tuple[int, int, int]:
-        """Greater for what stands for a function sooner: larger arguments, more operations, later."""
-        return self.bytes, self.operations, self.number
+    def rank(self) -> tuple[int, int, int, int]:
+        """Greater for what stands for a function sooner: larger arguments, more operations, more that are placed on a
+        mesh, later."""
+        return self.bytes, self.operations, sum(bool(one.sharding) for one in self.arguments), self.number
 
     @property
     def bytes(self) -> int:
@@ -110,8 +111,8 @@ class RecordedFunction:
 
     @property
     def largest(self) -> Compilation:
-        """The one with the largest arguments, of equals that with most operations, then the last: what stands for the
-        function in a report."""
+        """The one with the largest arguments, of equals that with most operations, then most arrays on a mesh, then the
+        last: what stands for the function in a report."""
         return max(self.compilations, key=lambda one: one.rank)
 
 

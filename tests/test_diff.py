@@ -218,6 +218,7 @@ def test_of_several_signatures_those_of_equal_arguments_are_compared() -> None:
         ("(params: f32[4], keys: 2 arrays donated)", "((f32[4],), [key, key[2]])"),
         ("(params: 2 arrays)", "({'w': f32[4], key: key})"),
         ("(f: f32[], shape=(1, 2))", "(f32[], (1, 2))"),
+        ("(x: f32[64@data,32@(a,b)], n=5)", "(5, f32[64@data, 32@(a,b)])"),
         ("()", "()"),
     ],
 )
@@ -235,6 +236,7 @@ def test_arguments_are_the_same_however_a_run_and_a_spec_say_them(of_a_run: str,
         ("(x: f32[2], y: f32[4])", "(f32[4], f32[2])"),
         ("(params: 2 arrays)", "({w: f32[4]})"),
         ("(x: f32[64], mode='a')", "(f32[64], 'b')"),
+        ("(x: f32[64@data])", "(f32[64])"),
     ],
 )
 def test_arguments_that_differ_are_not_the_same(before: str, after: str) -> None:

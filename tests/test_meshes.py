@@ -184,7 +184,7 @@ def test_a_program_that_runs_on_several_devices_is_explained_for_as_many(target:
     done = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, **FOUR}, capture_output=True, text=True, check=False
     )
-    assert f"train.py:step(x: f32[64,32], w: f32[32,16]) on 4 x {target} (" in done.stderr
+    assert f"train.py:step(x: f32[64@data,32], w: f32[32,16@model]) on 4 x {target} (" in done.stderr
     assert "collective (all-reduce over " in done.stderr
     # A SPEC has no words for where the arrays of the run were: the recorded program is taken.
     again = [sys.executable, "-m", "fusionlint", "explain", "train.py:step", "--recorded", "r.json", "--target", target]

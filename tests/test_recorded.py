@@ -161,3 +161,28 @@ def test_what_is_no_recording_is_said_in_one_line(tmp_path: Path, text: str, say
 def test_a_file_that_is_not_there_is_said_in_one_line() -> None:
     done = run("explain", "train.py:step", "--recorded", "no-such.json")
     assert (done.exit_code, done.stderr) == (2, "fusionlint: no-such.json cannot be read: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("sharding", "text"),
+    [
+        ("", "f32[8,4]"),
+        ("P('data', None) over data=2", "f32[8@data,4]"),
+        ("PartitionSpec('data',) over data=2", "f32[8@data,4]"),
+        ("PartitionSpec(None, ('a', 'b')) over a=2, b=2", "f32[8,4@(a,b)]"),
+        ("P() over data=2", "f32[8,4]"),
+        ("P(UNCONSTRAINED, 'a') over a=2", "f32[8,4]"),
+        ("on TFRT_CPU_0", "f32[8,4]"),
+    ],
+)
+def test_the_text_of_an_argument_says_how_it_was_spread(step: RecordedFunction, sharding: str, text: str) -> None:
+    one = replace(step.largest, arguments=(Argument("x", "float32", (8, 4), sharding=sharding),), static={})
+    assert entry_text(step, one).endswith(f":step(x: {text})")
+
+
+def test_of_a_signature_that_was_spread_and_whole_the_spread_one_stands_for_the_function(
+    step: RecordedFunction,
+) -> None:
+    whole = replace(step.largest, number=9)
+    spread = replace(whole, number=8, arguments=(replace(whole.arguments[0], sharding="P('data') over data=2"),))
+    assert replace(step, compilations=(spread, whole)).largest is spread

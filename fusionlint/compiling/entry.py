@@ -18,7 +18,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, zip_longest
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -114,12 +114,17 @@ _SPEC = re.compile(
 _EMPTY = re.compile(r"(?<=\w)\[(\s*)\]")
 
 
-def array_text(dtype: str, shape: Sequence[int]) -> str:
-    """`f32[8,128]`, `key[4]`: an array as a SPEC has it; `dtype` is numpy's or jax's name."""
-    sizes = _sizes(shape)
+def array_text(dtype: str, shape: Sequence[int], spread: Spread = ()) -> str:
+    """`f32[8@data,128]`, `key[4]`: an array as a SPEC has it; `dtype` is numpy's or jax's name. `spread` may leave out
+    the last dimensions."""
+    sizes = ",".join(f"{size}{_over(axes)}" for size, axes in zip_longest(shape, spread, fillvalue=()))
     if dtype.startswith("key"):
         return f"key[{sizes}]" if shape else "key"
     return f"{_SHORT.get(dtype, dtype)}[{sizes}]"
+
+
+def _over(axes: Sequence[str]) -> str:
+    return f"@({','.join(axes)})" if len(axes) > 1 else f"@{axes[0]}" if axes else ""
 
 
 def parse_spec(text: str) -> Entry:

@@ -16,7 +16,7 @@ _ENTRY = re.compile(rf"(?P<name>(?:.*?\.py:|[\w.]+:)?[^(:]*(?:{_GIVEN})*)(?P<arg
 
 _PIECE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|.", re.S)
 _NAMED = re.compile(r"\s*[*\w]+\s*(?::\s+|=(?!=))")
-_ARRAY = re.compile(r"\b[a-z]\w*\[[\d,\s]*\]|\bkey\b(?!['\"]?\s*:)")
+_ARRAY = re.compile(r"\b[a-z]\w*\[(?:[\d,\s]|@\w+|@\([\w,\s]*\))*\]|\bkey\b(?!['\"]?\s*:)")
 _HIDDEN = re.compile(r"\d+ arrays|and \d+ more")  # what a run says of a pytree, and of many arguments
 
 
