@@ -63,7 +63,8 @@ def test_arrays_of_a_spec_are_spread_as_it_says_and_what_is_sent_stands_at_its_l
         ("all-reduce over model for dot_general", line),
         ("all-reduce over data for reduce_sum", line),
     }
-    assert sent(deep)[0] == ("all-gather over model for dot_general", line_of("jax.lax.scan("))
+    gathering, at = sent(deep)[0]  # jax 0.12 no longer says what for
+    assert (gathering.removesuffix(" for dot_general"), at) == ("all-gather over model", line_of("jax.lax.scan("))
     (gathered,) = (kernel for kernel in deep.kernels if kernel.kind == "collective")
     assert gathered.launches == 3  # one a step
     assert gathered.bytes_written == 4 * gathered.bytes_read > 0  # the parts of four devices
@@ -285,6 +286,7 @@ def test_what_one_of_four_devices_does_is_no_change_of_what_one_of_two_did(tmp_p
     assert "worse" not in other.stdout
 
 
+@pytest.mark.any_jax
 def test_a_mesh_around_is_that_of_the_command_and_one_that_is_not_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "around.py").write_text(
         "import jax\nfrom jax.sharding import PartitionSpec\n\n"
