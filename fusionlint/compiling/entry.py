@@ -155,10 +155,6 @@ def _axes_of(argument: Argument) -> Iterator[str]:
             yield from chain.from_iterable(map(_axes_of, parts))
 
 
-def _sizes(sizes: Sequence[int]) -> str:
-    return ",".join(map(str, sizes))
-
-
 def _in_one_line(text: str) -> str:
     """As reports and messages name it."""
     return " ".join(line.strip() for line in text.strip().splitlines())

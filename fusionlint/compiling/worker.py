@@ -168,7 +168,7 @@ def compile_job(
     return {
         "entry": entry.text if entry.args is not None else entry.text + in_words(*given),
         "target": target.name,
-        "attached": are_here(target, programs.devices_of(lowered.compiler_ir("stablehlo"))),
+        "attached": _is_attached(lowered, target),
         "versions": versions(target),
         "function": arguments.name_of(function),
         "defined": arguments.definition(function),
@@ -226,7 +226,7 @@ def compile_program(job: Job, target: Target, folder: Path) -> Result:
     return {
         "entry": job.entry.text,
         "target": target.name,
-        "attached": are_here(target, programs.devices_of(lowered.compiler_ir("stablehlo"))),
+        "attached": _is_attached(lowered, target),
         "versions": versions(target),
         "function": programs.name_of(lowered),
         "parameters": [],
@@ -235,6 +235,11 @@ def compile_program(job: Job, target: Target, folder: Path) -> Result:
         "compile_seconds": compile_seconds,
         "memory": memory,
     }
+
+
+def _is_attached(lowered: Any, target: Target) -> bool:
+    """Whether it is compiled for devices of this machine: of those that a program needs there may be fewer here."""
+    return are_here(target, programs.devices_of(lowered.compiler_ir("stablehlo")))
 
 
 def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> tuple[float, int]:

@@ -7,9 +7,10 @@ A collective takes whole arrays from memory, and gives them back there: nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from math import prod
+from operator import attrgetter
 
 from fusionlint.hlo import parse as hlo
 
@@ -23,6 +24,7 @@ _ASKED = re.compile(r"(xla_pmap|psum|pmax|pmin|all_gather|all_to_all|ragged_all_
 _IOTA = re.compile(r"\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _LISTED = re.compile(r"\{([\d,]+)\}")
 _OF_MESH = re.compile(r"mesh\[(.*?)\][^{]*\{(.*)\}")
+_USERS, _OPERANDS = attrgetter("users"), attrgetter("operands")
 _ORDERED = re.compile(r"\(\[([\d,]+)\](?:T\(([\d,]+)\))?\)")
 
 
@@ -45,10 +47,11 @@ def exchange(
     here = [item for item in readers if computation.instructions.get(item.name) is item]
     if sent := next((item for item in (writer, *here) if collective(item)), None):
         return f"{collective(sent)}{_among(module, sent)}{_needed_for(sent)}"
-    joined = next((one for item in here if _is_of_xla(module, item) for one in _onward(computation, item)), None)
+    taking = (one for item in here if _is_of_xla(module, item) for one in _reached(computation, item, _USERS))
+    joined = next(taking, None)
     if joined:
         return f"joined with others for one {collective(joined)}"
-    cut = next(_back(computation, writer), None) if _is_of_xla(module, writer) else None
+    cut = next(_reached(computation, writer, _OPERANDS), None) if _is_of_xla(module, writer) else None
     return f"cut out of one {collective(cut)}" if cut else ""
 
 
@@ -133,24 +136,15 @@ def _is_of_xla(module: hlo.Module, item: hlo.Instruction) -> bool:
     return bool(steps) and all(step.opcode in ("concatenate", "slice", "copy") and not step.op_name for step in steps)
 
 
-def _onward(computation: hlo.Computation, item: hlo.Instruction) -> Iterator[hlo.Instruction]:
-    """The collectives that take what an instruction makes."""
-    for name in item.users:
-        user = computation.instructions[name]
-        if collective(user):
-            yield user
-        elif _SAME.fullmatch(user.opcode):
-            yield from _onward(computation, user)
-
-
-def _back(computation: hlo.Computation, item: hlo.Instruction) -> Iterator[hlo.Instruction]:
-    """The collectives that made what an instruction takes."""
-    for name in item.operands:
-        operand = computation.instructions[name]
-        if collective(operand):
-            yield operand
-        elif _SAME.fullmatch(operand.opcode):
-            yield from _back(computation, operand)
+def _reached(
+    computation: hlo.Computation, item: hlo.Instruction, next_to: Callable[[hlo.Instruction], Iterable[str]]
+) -> Iterator[hlo.Instruction]:
+    """The collectives that an instruction comes to by its users, or by its operands, past other names of one value."""
+    for one in (computation.instructions[name] for name in next_to(item)):
+        if collective(one):
+            yield one
+        elif _SAME.fullmatch(one.opcode):
+            yield from _reached(computation, one, next_to)
 
 
 _MESH = re.compile(r"sdy\.mesh @[\w.]+ = <\[([^\]]*)\]>")

@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.branches.cheap import MAPS
 from fusionlint.patterns.code.at import constant, elements, is_whole
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.every_turn import is_own_scan
 from fusionlint.patterns.compiled.readers import bounds, first_uses, value_of
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
@@ -133,22 +134,13 @@ def _reads_of_outputs(scan: cst.Call, source: Source) -> Iterator[cst.BaseExpres
     above = source.parent(scan)
     match above:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, cst.Element(value=outputs)]))]):
-            for name in _names(outputs):
+            for name in bound_by(outputs):
                 yield from source.reads(name)
         case cst.Subscript(value=value) if value is scan and elements(above.slice)[:1]:
             if constant(elements(above.slice)[0]) not in (1, -1):
                 return
             stored = source.assigned_name(above)
             yield from source.reads(stored) if stored else (above,)
-
-
-def _names(target: cst.CSTNode) -> Iterator[cst.Name]:
-    match target:
-        case cst.Name():
-            yield target
-        case cst.Tuple(elements=parts) | cst.List(elements=parts):
-            for part in parts:
-                yield from _names(part.value)
 
 
 def _part(read: cst.BaseExpression, last: int, source: Source) -> Part | None:

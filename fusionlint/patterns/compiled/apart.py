@@ -6,12 +6,11 @@ which each turn writes a part and that nothing else reads, and what it was given
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax
-from fusionlint.patterns.compiled.of_module import OfModule
+from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
 from fusionlint.patterns.compiled.recurrence import loop_of
 
@@ -36,21 +35,9 @@ class Apart(NamedTuple):
     only_stacks: bool
 
 
+@by_computation
 def turns_apart(name: str, module: hlo.Module) -> Apart | None:
     """The loop, if what a turn does is little; None if its turns need one another, or that is no loop's body."""
-    known = _known(OfModule(module))
-    if name not in known:
-        known[name] = _turns_apart(name, module)
-    return known[name]
-
-
-@functools.lru_cache(maxsize=1)
-def _known(_: OfModule) -> dict[str, Apart | None]:
-    """By the name of the body; filled as they are asked for."""
-    return {}
-
-
-def _turns_apart(name: str, module: hlo.Module) -> Apart | None:
     from fusionlint.hlo.trips import trip_count
 
     found = loop_of(name, module)

@@ -6,14 +6,13 @@ kernels do: arithmetic, and what stays a kernel or moves elements besides.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.patterns.compiled.of_jax import is_path_of_jax
-from fusionlint.patterns.compiled.of_module import OfModule
+from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
 from fusionlint.patterns.compiled.round import MOVES
 
@@ -65,22 +64,10 @@ class Turn(NamedTuple):
         return not (self.sums or self.products or self.moves or self.looks_up)
 
 
+@by_computation
 def small_turn(name: str, module: hlo.Module) -> Turn | None:
     """The turn of a loop whose body is the computation of that name, if all that it does is little, on what it carries
     on; None if it does else, or if that is no loop's body."""
-    known = _known(OfModule(module))
-    if name not in known:
-        known[name] = _small_turn(name, module)
-    return known[name]
-
-
-@functools.lru_cache(maxsize=1)
-def _known(_: OfModule) -> dict[str, Turn | None]:
-    """By the name of the body; filled as they are asked for, by each barrier there and each rule about loops."""
-    return {}
-
-
-def _small_turn(name: str, module: hlo.Module) -> Turn | None:
     from fusionlint.hlo.trips import is_written_down, trip_count
 
     found = loop_of(name, module)
