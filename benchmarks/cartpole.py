@@ -58,10 +58,11 @@ def _text(result: Artifacts | CompileError) -> str:
     return result.after
 
 
-def microseconds(batches: Sequence[int]) -> dict[tuple[str, int], float]:
-    """(variant, batch) -> microseconds per environment step on this CPU: the fastest of ROUNDS rollouts, the variants
-    taking turns: what else a machine does only ever adds to a time."""
-    os.environ["JAX_PLATFORMS"] = "cpu"
+def microseconds(batches: Sequence[int], platform: str = "cpu") -> dict[tuple[str, int], float]:
+    """(variant, batch) -> microseconds per environment step on this machine's CPU, or its GPU where `platform` is
+    "cuda": the fastest of ROUNDS rollouts, the variants taking turns: what else a machine does only ever adds to a
+    time."""
+    os.environ["JAX_PLATFORMS"] = platform
     import jax  # it reads its environment as it is imported
 
     sys.path.insert(0, str(FOLDER))
@@ -89,6 +90,7 @@ def main() -> None:
     parser.add_argument("--targets", nargs="*", default=["h100", "v5e", "cpu"])
     parser.add_argument("--batches", nargs="*", default=[64, 2048, 65536], type=int)
     parser.add_argument("--no-time", action="store_true", help="launches alone")
+    parser.add_argument("--gpu", action="store_true", help="time on the attached GPU, not on the CPU")
     options = parser.parse_args()
     for target in map(targets.get, options.targets):
         absent = targets.missing(target)
@@ -103,11 +105,11 @@ def main() -> None:
         _print_table(f"{target.name}: launches (copies) per step", options.batches, cells)
         print(f"{found}\n")
     if not options.no_time:
-        times = microseconds(options.batches)
+        times = microseconds(options.batches, "cuda" if options.gpu else "cpu")
         cells = {
             cell: f"{_short(us / times['d_tuple_carry', cell[1]])} ({_short(us)} us)" for cell, us in times.items()
         }
-        _print_table("time on this CPU, d = 1", options.batches, cells)
+        _print_table(f"time on this {'GPU' if options.gpu else 'CPU'}, d = 1", options.batches, cells)
 
 
 def _short(number: float) -> str:

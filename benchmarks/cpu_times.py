@@ -11,20 +11,16 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import jax
-import measuring
+import timing
+from timing import measuring
 
-from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.running import prepared
-from fusionlint.page import Block, Page, Pair, pages_folder, read_page
+from fusionlint.page import Page, Pair, pages_folder, read_page
 
 ROUNDS, SECONDS = 100, 2.0  # a pair is timed so often at most, and so long
 CLEARLY = 1.25  # what is slower by less is noise
@@ -54,41 +50,25 @@ def rows(names: Sequence[str]) -> Iterator[Row]:
     """The pairs of these pages that are compiled for hardware at all."""
     with tempfile.TemporaryDirectory(prefix="cpu-times-") as folder:
         for page in (read_page(name, pages_folder()) for name in names):
-            for number, pair in enumerate(pair for pair in page.pairs if page.measured(pair)):
+            for number, pair in timing.pairs_of(page):
                 if not (measuring.is_run(pair) or measuring.is_lowered(pair)):
                     yield _row(page, number, pair, Path(folder))
 
 
 def _row(page: Page, number: int, pair: Pair, folder: Path) -> Row:
-    calls = [_call(block, folder, f"{page.name}_{number}_{i}") for i, block in enumerate((pair.bad, pair.good))]
-    for call in calls:
-        call()  # compiles
+    programs = [
+        timing.program(block, folder, f"{page.name}_{number}_{i}") for i, block in enumerate((pair.bad, pair.good))
+    ]
+    for program in programs:
+        timing.seconds(program.jitted, program.arrays)  # compiles
     quickest = [float("inf"), float("inf")]
     end = time.perf_counter() + SECONDS
     for _ in range(ROUNDS):
-        for i, call in enumerate(calls):
-            begin = time.perf_counter()
-            call()
-            quickest[i] = min(quickest[i], time.perf_counter() - begin)
+        for i, program in enumerate(programs):
+            quickest[i] = min(quickest[i], timing.seconds(program.jitted, program.arrays))
         if time.perf_counter() > end:
             break
     return Row(page.name, number, *quickest, is_claimed="cpu" in page.targets_of[number])
-
-
-def _call(block: Block, folder: Path, name: str) -> Callable[[], Any]:
-    """A call of the block's function, compiled, with arrays of the spec's shapes, that waits for what it returns."""
-    entry = parse_spec(measuring.spec_of(block, folder, name.replace("-", "_")))
-    function, given = prepared(entry)
-    leaves, tree = jax.tree.flatten(given)
-    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-
-    @jax.jit
-    def compiled(arrays: list[jax.Array]) -> Any:
-        given = iter(arrays)  # in the order of the leaves; what is no array is part of the program
-        args, kwargs = tree.unflatten([next(given) if isinstance(leaf, jax.Array) else leaf for leaf in leaves])
-        return function(*args, **kwargs)
-
-    return lambda: jax.block_until_ready(compiled(arrays))
 
 
 def main() -> int:

@@ -1,26 +1,20 @@
-"""docs/fidelity.md: what a compilation without the GPU gets otherwise than one on it, and XLA's microseconds against
-the clock. Needs an attached GPU that is a target of fusionlint (`fusionlint targets`), and writes the page anew.
+"""docs/fidelity.md: what a compilation without the GPU gets otherwise than one on it. Needs an attached GPU that is a
+target of fusionlint (`fusionlint targets`), and writes the page anew.
 
     python benchmarks/fidelity.py [--batches 64 2048 65536] [--page docs/fidelity.md]
 
-Each function is compiled twice, on the device and from its description alone; the lists of kernels are compared, and
-each kernel of the first is timed by jax's profiler while the function runs.
+Each function is compiled twice, on the device and from its description alone, and the lists of kernels are compared.
+What runs, and how long it takes, is gpu_times.py's.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import cartpole
 
@@ -69,91 +63,28 @@ def _launches(every: Sequence[Kernel]) -> Counter[Did]:
     return launches
 
 
-@dataclass(frozen=True)
-class Timing:
-    """One kernel: microseconds by our report and by the device's clock, from its start to its end."""
-
-    name: str
-    modelled: float
-    measured: float
-
-
-def timings(every: Sequence[Kernel], measured: Mapping[str, float], launch_us: float) -> list[Timing]:
-    """Of the kernels that both have a time. The report's has the `launch_us` of a launch in it, the clock's has not."""
-    return [
-        Timing(kernel.name, kernel.microseconds - launch_us, measured[kernel.name])
-        for kernel in every
-        if kernel.microseconds is not None and kernel.name in measured
-    ]
-
-
-def events(planes: Any) -> Iterator[tuple[str, float]]:
-    """(HLO instruction, microseconds) of every event of a jax.profiler.ProfileData that has one. On a GPU those of
-    its streams alone: what other lines tell is told twice."""
-    planes = list(planes)
-    devices = [plane for plane in planes if plane.name.startswith("/device:GPU")]
-    for plane in devices or planes:
-        for line in plane.lines:
-            if devices and not line.name.startswith("Stream"):
-                continue
-            for event in line.events:
-                name = dict(event.stats).get("hlo_op")
-                if name:
-                    yield str(name), event.duration_ns / 1000
-
-
-def measure(spec: str) -> dict[str, float]:
-    """HLO instruction -> median microseconds of its executions, in one run of the function after two that warm up."""
-    import jax
-
-    from fusionlint.compiling import arguments, loading
-
-    entry = parse_spec(spec)
-    function = loading.load(entry)
-    args, kwargs = arguments.concrete(entry, function)  # arrays all
-    run = arguments.traced(function, (args, kwargs)).lower().compile()
-    for _ in range(2):
-        jax.block_until_ready(run(*args, **kwargs))
-    with tempfile.TemporaryDirectory() as folder:
-        with jax.profiler.trace(folder):
-            jax.block_until_ready(run(*args, **kwargs))
-        (file,) = Path(folder).rglob("*.xplane.pb")
-        found: dict[str, list[float]] = {}
-        for name, microseconds in events(jax.profiler.ProfileData.from_file(str(file)).planes):
-            found.setdefault(name, []).append(microseconds)
-    return {name: statistics.median(every) for name, every in found.items()}
-
-
-def measured_apart(spec: str) -> dict[str, float]:
-    """`measure` in a process of its own; {} where it fails, which is said on stderr."""
-    done = subprocess.run([sys.executable, __file__, "--measure", spec], stdout=subprocess.PIPE, check=False)
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
-
-
-def page(device: Target, rows: Sequence[tuple[str, Comparison, Sequence[Timing]]]) -> str:
-    """docs/fidelity.md, from (SPEC, comparison, timings) for each function."""
+def page(device: Target, rows: Sequence[tuple[str, Comparison]]) -> str:
+    """docs/fidelity.md, from (SPEC, comparison) for each function."""
     found = ", ".join(f"{name} {version}" for name, version in versions(device).items())
-    same = sum(comparison.is_same for _, comparison, _ in rows)
+    same = sum(comparison.is_same for _, comparison in rows)
     lines = [
         "# How true is a compilation without the device?",
         "",
         f"Measured {datetime.now(timezone.utc):%Y-%m-%d} on {device.what} with {found}, by `{COMMAND}`.",
         "",
         f"Of {len(rows)} functions, {same} have the same kernels, launched as often, whether the GPU is there or not.",
-        "Times are of one kernel without its launch: report over device, each function's median kernel.",
+        "How long they take on it is in [gpu.md](gpu.md).",
         "",
-        "| function | launches alike | only without the device | only on it | reported / measured |",
-        "|---|---|---|---|---|",
+        "| function | launches alike | only without the device | only on it |",
+        "|---|---|---|---|",
         *(_row(*row) for row in rows),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _row(spec: str, found: Comparison, times: Sequence[Timing]) -> str:
-    ratios = [time.modelled / time.measured for time in times if time.measured]
-    ratio = f"{statistics.median(ratios):.2f} of {len(ratios)} kernels" if ratios else "not measured"
-    name = spec.removeprefix(f"{ROOT}/")
-    return f"| `{name}` | {found.both} | {_listed(found.only_described)} | {_listed(found.only_device)} | {ratio} |"
+def _row(spec: str, found: Comparison) -> str:
+    only = _listed(found.only_described), _listed(found.only_device)
+    return f"| `{spec.removeprefix(f'{ROOT}/')}` | {found.both} | {only[0]} | {only[1]} |"
 
 
 def _listed(launches: Mapping[Did, int]) -> str:
@@ -170,11 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", nargs="*", default=[64, 2048, 65536], type=int)
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "fidelity.md")
-    parser.add_argument("--measure", metavar="SPEC", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.measure:
-        print(json.dumps(measure(options.measure)))
-        return
     try:
         (device,) = chosen(["gpu"])
     except TargetError as error:
@@ -187,8 +114,7 @@ def main() -> None:
     made = [_report(result) for result in compile_all(jobs)]
     rows = []
     for spec, described, real in zip(specs, made[::2], made[1::2], strict=True):
-        times = timings(real.kernels, measured_apart(spec), device.launch_us or 0.0)
-        rows.append((spec, compared(described.kernels, real.kernels), times))
+        rows.append((spec, compared(described.kernels, real.kernels)))
         print(_row(*rows[-1]), flush=True)
     options.page.write_text(page(device, rows), encoding="utf-8")
 

@@ -17,7 +17,7 @@ from fusionlint.hlo.lines import Lines, lines, lines_of_kernels, written_in
 from fusionlint.hlo.lost import Lost, lost
 from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
 from fusionlint.hlo.sites import at_their_calls
-from fusionlint.hlo.thunks import as_launched, loops_as_launched, read_thunks
+from fusionlint.hlo.thunks import Thunk, as_launched, host_launches, loops_as_launched, read_thunks
 from fusionlint.hlo.times import Price, Rates, microseconds, price, spoken_by, timed
 from fusionlint.hlo.tpu import scalars_apart
 from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names, is_cpu_log
@@ -57,6 +57,9 @@ class Totals:
     timed_by: tuple[str, ...] = ()  # who says so: "XLA's model", "bytes over bandwidth", the greater share first
     scalar_ops: int = 0  # of the launches: those of a TPU's scalar core
     scalar_ops_per_iteration: int = 0
+    # What the host launches: of a CUDA graph all at once. None where XLA's thunks are not known.
+    host_launches: int | None = None
+    host_launches_per_iteration: int | None = None
 
 
 class Count(int):
@@ -154,7 +157,8 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     after = replace(after, mesh=mesh_of(artifacts.stablehlo, after.devices)) if after.devices > 1 else after
     platform, rates = _platform(artifacts.target)
     speaking = [*_sensors(rules, platform)]
-    every = _kernels(artifacts, after, platform, rates)
+    thunks = _thunks(artifacts)
+    every = _kernels(after, thunks, platform, rates)
     found = barriers(after, _verdicts(artifacts, after), lost(before) if before else Lost())
     by_name = {kernel.name: kernel for kernel in every}
     prices = (price(barrier, by_name[barrier.writer], rates) if rates else None for barrier in found)
@@ -165,7 +169,7 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
         target=artifacts.target,
         versions=artifacts.versions,
         compile_seconds=artifacts.compile_seconds,
-        totals=_totals(every, rates is not None),
+        totals=_totals(every, rates is not None, is_of_thunks=bool(thunks)),
         kernels=every,
         loops=loops_as_launched(loops(after), every),
         barriers=tuple(sorted(explained, key=_dearest_first)),
@@ -215,9 +219,14 @@ def _sensors(rules: Sequence[Rule], platform: Platform) -> Iterator[tuple[str, B
                 yield rule.name, check
 
 
-def _kernels(artifacts: Artifacts, module: hlo.Module, platform: Platform, rates: Rates | None) -> tuple[Kernel, ...]:
+def _thunks(artifacts: Artifacts) -> tuple[Thunk, ...]:
     sequence = artifacts.dumped("*.thunk_sequence_after_thunk_passes.txt") or artifacts.dumped("*.thunk_sequence.txt")
-    thunks = read_thunks(sequence, artifacts.dumped("*.thunk_metadata.txt"))
+    return read_thunks(sequence, artifacts.dumped("*.thunk_metadata.txt"))
+
+
+def _kernels(
+    module: hlo.Module, thunks: Sequence[Thunk], platform: Platform, rates: Rates | None
+) -> tuple[Kernel, ...]:
     every = as_launched(kernels(module), thunks)
     if platform == "tpu":
         every = scalars_apart(module, every)
@@ -236,7 +245,7 @@ def _verdicts(artifacts: Artifacts, module: hlo.Module) -> dict[str, Verdict]:
     return gpu_verdicts(dump, before, after, module)
 
 
-def _totals(every: Sequence[Kernel], are_timed: bool) -> Totals:
+def _totals(every: Sequence[Kernel], are_timed: bool, is_of_thunks: bool) -> Totals:
     once = [kernel for kernel in every if not kernel.per_iteration]
     again = [kernel for kernel in every if kernel.per_iteration]
     return Totals(
@@ -249,6 +258,8 @@ def _totals(every: Sequence[Kernel], are_timed: bool) -> Totals:
         timed_by=spoken_by(every) if are_timed else (),
         scalar_ops=_scalar_ops(once),
         scalar_ops_per_iteration=_scalar_ops(again),
+        host_launches=host_launches(once) if is_of_thunks else None,
+        host_launches_per_iteration=host_launches(again) if is_of_thunks else None,
     )
 
 

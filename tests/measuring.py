@@ -20,7 +20,7 @@ from fusionlint.report.text import nbytes
 JAX = importlib.metadata.version("jax")
 TARGETS = ("cpu", "h100", "v5e")
 # What may stand before the call in a block's spec; what is compiled for every target and counted has none.
-_WORDS = ("run", "memory", "lower", "flops", "accelerators", "off-tpu", "gpus")
+_WORDS = ("run", "memory", "lower", "flops", "accelerators", "off-tpu", "off-gpu", "gpus", "tpus")
 Cell = tuple[str, int, str]  # a page, the number of a pair, a target
 
 
@@ -55,14 +55,24 @@ def is_of_flops(pair: Pair) -> bool:
     return pair.bad.spec.startswith("flops ")
 
 
+def is_of_memory(pair: Pair) -> bool:
+    """Whether the page tells what memory the program needs, beside what it launches."""
+    return pair.bad.spec.startswith("memory ")
+
+
 def is_of_accelerators(pair: Pair) -> bool:
     """Whether the page claims nothing of a CPU: `benchmarks/cpu_times.py` found the good form to be the slower one."""
-    return pair.bad.spec.startswith(("accelerators ", "gpus "))
+    return pair.bad.spec.startswith(("accelerators ", "gpus ", "tpus "))
 
 
 def is_off_the_tpu(pair: Pair) -> bool:
     """Whether the page claims nothing of a TPU: by XLA's own estimate the good form is the slower one there."""
     return pair.bad.spec.startswith(("off-tpu ", "gpus "))
+
+
+def is_off_the_gpu(pair: Pair) -> bool:
+    """Whether the page claims nothing of a GPU: by the clock of one (docs/gpu.md) the good form is no faster there."""
+    return pair.bad.spec.startswith(("off-gpu ", "tpus "))
 
 
 def targets_of(pair: Pair) -> tuple[str, ...]:
@@ -71,7 +81,7 @@ def targets_of(pair: Pair) -> tuple[str, ...]:
         return ("any",)
     if is_of_flops(pair):
         return ("cpu",)
-    left = {"cpu": is_of_accelerators(pair), "v5e": is_off_the_tpu(pair)}
+    left = {"cpu": is_of_accelerators(pair), "h100": is_off_the_gpu(pair), "v5e": is_off_the_tpu(pair)}
     return tuple(target for target in TARGETS if not left.get(target))
 
 
@@ -109,7 +119,7 @@ def _told(pair: Pair) -> tuple[str, ...]:
     """The quantities that a pair's table tells: few pages are about memory, or about arithmetic."""
     if is_of_flops(pair):
         return ("flops", "bytes")
-    return ("launches", "bytes", "memory") if pair.bad.spec.startswith("memory ") else ("launches", "bytes")
+    return ("launches", "bytes", "memory") if is_of_memory(pair) else ("launches", "bytes")
 
 
 def _only(row: Cells | str, told: Sequence[str]) -> Cells | str:

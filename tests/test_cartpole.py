@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import compilers
 import pytest
-from launching import compiled
+from launching import compiled, spec
 
 from fusionlint.compiling import targets
 from fusionlint.explained import ExplainedBarrier, Report, explain
@@ -238,4 +239,19 @@ def test_the_launches_of_b_are_one_cuda_graph_a_step() -> None:
     graphs = [kernel.graph for kernel in report.kernels if kernel.loop == loop.name]
     assert len(set(graphs)) == 1
     assert graphs[0] is not None
-    assert "7 launches of every step go as one CUDA graph" in report_text(report)
+    text = report_text(report)
+    assert "7 launches of every step go as one CUDA graph" in text
+    assert report.totals.host_launches == 1004
+    assert "the host launches 1004 times\n" in text
+    assert "one by one" not in text
+
+
+def test_the_launches_of_c_are_too_few_for_a_cuda_graph_unless_xla_is_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So a step of c, with 4 launches, is 4 for the host, and one of b, with 7, is one: examples/cartpole/README.md."""
+    (said,) = (line for line in report_text(explained("c_no_rng", "h100")).splitlines() if "one by one" in line)
+    assert said.startswith("4 launches of every step go one by one: XLA makes a CUDA graph of 5 or more, or of 2 with")
+    monkeypatch.setenv("XLA_FLAGS", said.rpartition("XLA_FLAGS=")[2])
+    found = compilers.compiled({"c": spec("c_no_rng")}, "h100")
+    assert "4 launches of every step go as one CUDA graph" in report_text(explain(found["c"]))

@@ -70,13 +70,13 @@ def test_headings_and_faulty_lines_stand_out() -> None:
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
 def test_no_word_of_a_page_is_lost(rule: Rule) -> None:
     shown = re.sub(
-        r"  \((other random numbers|, |not for \w+|for GPU alone)+\)$",
+        r"  \((other random numbers|, |not for \w+|for [GT]PU alone)+\)$",
         "",
         unstyle(page_text(rule.page.text, 80)),
         flags=re.M,
     )
     written = re.sub(r"^(```python good)-in-distribution", r"\1", rule.page.text, flags=re.M)
-    written = re.sub(r"^(```python \w+) (accelerators|off-tpu|gpus) ", r"\1 ", written, flags=re.M)
+    written = re.sub(r"^(```python \w+) (accelerators|off-[tg]pu|[gt]pus) ", r"\1 ", written, flags=re.M)
     assert words(re.sub(r"\(see\s+", "(", shown)) == words(re.sub(r"\[([\w-]+)\]\(\1\.md\)", r"\1", written))
 
 

@@ -11,7 +11,7 @@ from launching import FUNCTIONS, NAMES, VARIANTS, compiled
 from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.explained import Report, explain
 from fusionlint.hlo.kernels import Kernel
-from fusionlint.hlo.thunks import Thunk, as_launched, launches, read_thunks
+from fusionlint.hlo.thunks import Thunk, as_launched, host_launches, launches, read_thunks
 
 pytestmark = pytest.mark.compilers
 
@@ -143,3 +143,11 @@ def test_without_thunks_the_kernels_stay_as_they_are() -> None:
 
 def test_functions_and_variants_are_all_compiled() -> None:
     assert set(compiled("h100")) == set(FUNCTIONS) | set(VARIANTS)
+
+
+def test_the_host_launches_a_graph_once_for_all_that_is_in_it() -> None:
+    def kernel(name: str, launches: int, graph: int | None) -> Kernel:
+        return Kernel(name, "main", "loop", ("add",), launches, None, False, 0, 0, (), graph=graph)
+
+    every = [kernel("a", 1, 3), kernel("b", 1, 3), kernel("c", 1, None), kernel("d", 10, 7), kernel("e", 10, 7)]
+    assert host_launches(every) == 1 + 1 + 10

@@ -130,6 +130,13 @@ def as_launched(every: Sequence[Kernel], thunks: Sequence[Thunk]) -> tuple[Kerne
     return tuple(found)
 
 
+def host_launches(every: Sequence[Kernel]) -> int:
+    """How often the host launches something in one run of `every` kernel: a CUDA graph once for all that is in it."""
+    alone = [kernel for kernel in every if kernel.graph is None]
+    graphs = {kernel.graph: kernel for kernel in every if kernel.graph is not None}  # one of each: all run as often
+    return launched([*alone, *graphs.values()])
+
+
 def loops_as_launched(around: Sequence[Loop], every: Sequence[Kernel]) -> tuple[Loop, ...]:
     """`around` with the launches of the kernels that `as_launched` found."""
     by_name = {loop.name: loop for loop in around}

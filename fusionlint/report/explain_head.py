@@ -131,11 +131,35 @@ def _scalar_ops(report: Report) -> str:
 
 
 def _graphs(report: Report) -> Iterator[str]:
-    """Of each CUDA graph how many launches it is made of, and where."""
+    """Of each CUDA graph how many launches it is made of, and where; and what might be one."""
     graphs = Counter((kernel.graph, kernel.loop) for kernel in report.kernels if kernel.graph is not None)
     for (_, loop), launches in graphs.items():
         where = " of every step" if loop else ""
         yield f"{counted(launches, 'launch', 'launches')}{where} {'go' if launches > 1 else 'goes'} as one CUDA graph"
+    once, again = report.totals.host_launches, report.totals.host_launches_per_iteration
+    if once is None:
+        return
+    if graphs and once > len(graphs):
+        yield f"the host launches {once} times" + (f", and {again} per iteration" if again else "")
+    for launches in sorted({len(kernels) for kernels in _one_by_one(report)}):
+        yield (
+            f"{launches} launches of every step go one by one: XLA makes a CUDA graph of {_A_GRAPH} or more, or of 2 "
+            "with XLA_FLAGS=--xla_gpu_graph_min_graph_size=2"
+        )
+
+
+def _one_by_one(report: Report) -> Iterator[list[Kernel]]:
+    """The kernels of innermost loops that are too few for a CUDA graph, where nothing else keeps them from it."""
+    outer = {loop.parent for loop in report.loops}
+    for loop in report.loops:
+        inside = [kernel for kernel in report.kernels if kernel.loop == loop.name]
+        could = all(kernel.graph is None and kernel.kind in _IN_GRAPHS and not kernel.branches for kernel in inside)
+        if loop.name not in outer and 2 <= len(inside) < _A_GRAPH and could:
+            yield inside
+
+
+_A_GRAPH = 5  # launches: xla_gpu_graph_min_graph_size as XLA sets it
+_IN_GRAPHS = frozenset({"loop", "input", "copy"})
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -52,6 +52,8 @@ def _report(report: Report, sources: Mapping[str, str]) -> dict[str, Any]:
         "timed_by": list(report.totals.timed_by),
         "scalar_ops": report.totals.scalar_ops,
         "scalar_ops_per_iteration": report.totals.scalar_ops_per_iteration,
+        "host_launches": report.totals.host_launches,
+        "host_launches_per_iteration": report.totals.host_launches_per_iteration,
         "notes": list(report.notes),
         "kernels": [_kernel(kernel, report.lines_of_kernels.get(kernel.name, {})) for kernel in report.kernels],
         "loops": [_loop(loop) for loop in report.loops],

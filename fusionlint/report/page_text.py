@@ -20,7 +20,13 @@ _COLOURS = {"bad": "red", "good": "green"}
 _LINK = re.compile(r"\[(?P<name>[\w-]+)\]\((?P=name)\.md\)")
 _LINK_ALONE = re.compile(rf"\({_LINK.pattern}\)")
 # What the words of a block's head mean to those who do not write pages.
-_MEANT = {"off-tpu": "not for TPU", "accelerators": "not for CPU", "gpus": "for GPU alone"}
+_MEANT = {
+    "off-tpu": "not for TPU",
+    "off-gpu": "not for GPU",
+    "accelerators": "not for CPU",
+    "gpus": "for GPU alone",
+    "tpus": "for TPU alone",
+}
 
 
 def page_text(markdown: str, width: int) -> str:

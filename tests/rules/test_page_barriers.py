@@ -16,7 +16,7 @@ pytestmark = pytest.mark.compilers
 # Of each rule the pairs of its page that its sensor knows, by their number, and where: g a GPU, t a TPU, c a CPU.
 KNOWN = {
     "argmax-then-pick": {0: "gc", 1: "gc"},
-    "argsort-then-gather": {0: "gc", 1: "g", 2: "gc"},
+    "argsort-then-gather": {0: "c", 2: "c"},
     "blocks-by-at-set": {0: "gtc", 1: "gtc"},
     "chained-at-set": {0: "gtc", 1: "gtc", 2: "g", 3: "gc"},
     "choice-without-replacement": {0: "gc", 1: "gc"},

@@ -1,0 +1,255 @@
+"""Times the bad and the good form of the rules' pages on an attached GPU, and benchmarks/unrolled.py.
+
+    python benchmarks/gpu_times.py [RULE]... [--spec SPEC]... [--out benchmarks/measured/CARD.jsonl]
+
+Each form is a line of JSON: microseconds of a call, the kernels and copies that jax's profiler saw, and the launches
+counted in the program that XLA made; the first line says what was measured on. All are compiled first, by several
+processes, and timed when none compiles any more: one after the other, the forms of a pair in turns. Pairs about memory
+are left out: they donate what they are called with. `benchmarks/gpu_page.py` makes docs/gpu.md of the file. It takes
+about five minutes on a machine with 16 cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import functools
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the processes share the device
+
+import jax
+import timing
+import unrolled
+from timing import measuring
+from turns import locked
+
+from fusionlint.hlo.kernels import kernels, launched
+from fusionlint.hlo.parse import parse
+from fusionlint.page import pages_folder, read_page
+
+ROOT = Path(__file__).parents[1]
+ROUNDS, SECONDS = 30, 0.15  # a form is timed so often at most, and so long
+PATIENCE = 45  # seconds for the last program of each process
+LONG = 2.0  # seconds: a call that takes longer is not traced
+TRACED = 3  # calls that the profiler sees
+APART_NS = 1.5e6  # between two calls of those: nothing runs
+
+
+@dataclass
+class Form:
+    """One function: what it is of, how to call it, and what was found of it."""
+
+    found: dict[str, Any]
+    call: Callable[[], Any]
+    seconds: Callable[[], float]
+    is_run: bool = False
+    times: list[float] = field(default_factory=list)
+
+
+def of_program(about: dict[str, Any], program: timing.Program) -> Form:
+    """The program compiled, with what is counted in it, and run once."""
+    begin = time.perf_counter()
+    compiled = program.jitted.lower(program.arrays).compile()
+    about |= {"compile_s": round(time.perf_counter() - begin, 2)}
+    counted = kernels(parse(compiled.as_text()))
+    moved = sum(k.launches * (k.bytes_read + k.bytes_written) for k in counted)
+    about |= {"counted": launched(counted), "bytes": moved}
+    arrays = program.arrays
+
+    def call() -> Any:
+        return compiled(arrays)
+
+    jax.block_until_ready(call())
+    return Form(about, call, functools.partial(timing.seconds, call))
+
+
+def groups(items: Sequence[str], folder: Path) -> Iterator[tuple[str, Callable[[], list[Form]]]]:
+    """What to time, and how to compile it: `page NAME NUMBER` is both forms of a pair, any other item a SPEC."""
+    for item in items:
+        first, _, rest = item.partition(" ")
+        if first == "page":
+            yield item, functools.partial(_forms, *rest.split(), folder)
+        else:
+            yield item, functools.partial(_form, item)
+
+
+def _form(spec: str) -> list[Form]:
+    name = spec.removeprefix(f"{ROOT}/")
+    return [of_program({"spec": name}, timing.program_of(spec))]
+
+
+def _forms(name: str, number: str, folder: Path) -> list[Form]:
+    """Of a pair of a page the bad one and the good one."""
+    pair = dict(timing.pairs_of(read_page(name, pages_folder())))[int(number)]
+    found = []
+    for form, block in (("bad", pair.bad), ("good", pair.good)):
+        about = {"page": name, "pair": int(number), "form": form, "code": timing.digest(block)}
+        module = f"{name}_{number}_{form}"
+        if measuring.is_run(pair):
+            seconds = timing.seconds_from_python(block, folder, module)
+            found.append(Form(about | {"compile_s": round(seconds(), 2)}, seconds, seconds, is_run=True))
+        else:
+            found.append(of_program(about, timing.program(block, folder, module)))
+    return found
+
+
+def worker(items: Sequence[str], options: argparse.Namespace) -> None:
+    """Compile all, for so many seconds, while others do too; then time each group alone."""
+    signal.alarm(int(options.compiling) + PATIENCE)  # ends the process, also from within XLA
+    end = time.monotonic() + options.compiling
+    with tempfile.TemporaryDirectory(prefix="gpu-times-") as folder:
+        ready = []
+        with locked(options.worker, fcntl.LOCK_SH):
+            for item, forms in groups(items, Path(folder)):
+                with _told(item, options.out):
+                    if time.monotonic() > end:
+                        raise TimeoutError("no time left to compile it")
+                    ready.append((item, forms()))
+        signal.alarm(0)
+        for item, forms in ready:
+            with locked(options.worker, fcntl.LOCK_EX), _told(item, options.out):
+                for found in measure(forms):
+                    _write(options.out, found)
+
+
+@contextmanager
+def _told(item: str, out: Path) -> Iterator[None]:
+    """One that fails never stops the rest: the file says so."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  whatever a page's code and XLA raise
+        _write(out, {"failed": item, "error": f"{type(error).__name__}: {error}"[:500]})
+        traceback.print_exc()
+
+
+def _write(out: Path, line: Mapping[str, Any]) -> None:
+    with out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def measure(forms: Sequence[Form]) -> Iterator[dict[str, Any]]:
+    """Time the forms in turns, then trace each."""
+    for form in forms:
+        form.seconds()
+    end = time.perf_counter() + SECONDS * len(forms)
+    for _ in range(ROUNDS):
+        for form in forms:
+            form.times.append(form.seconds())
+        if time.perf_counter() > end:
+            break
+    for form in forms:
+        median = statistics.median(form.times)
+        found = form.found | {"us": round(median * 1e6, 2), "least_us": round(min(form.times) * 1e6, 2)}
+        found |= {"rounds": len(form.times)}
+        if not form.is_run:
+            found |= {"queued_us": round(_queued(form.call, median) * 1e6, 2)}
+        yield found | traced(form.call) if median < LONG else found
+
+
+def _queued(call: Callable[[], Any], alone: float) -> float:
+    """Seconds of a call among many that are waited for together."""
+    many = max(3, min(200, int(0.05 / alone)))
+    begin = time.perf_counter()
+    jax.block_until_ready([call() for _ in range(many)][-1])
+    return (time.perf_counter() - begin) / many
+
+
+def traced(call: Callable[[], Any]) -> dict[str, Any]:
+    """What the profiler sees of a call: kernels and copies by name, the microseconds that they take, and those from the
+    start of the first to the end of the last."""
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for _ in range(TRACED):
+                jax.block_until_ready(call())
+                time.sleep(2 * APART_NS / 1e9)
+        files = list(Path(folder).rglob("*.xplane.pb"))
+        if not files:
+            return {}
+        planes = list(jax.profiler.ProfileData.from_file(str(files[0])).planes)
+    seen = sorted(
+        (event.start_ns, event.duration_ns, event.name)
+        for plane in planes
+        if plane.name.startswith("/device:GPU")
+        for line in plane.lines
+        if line.name.startswith("Stream")
+        for event in line.events
+    )
+    if not seen:
+        return {}
+    names = Counter(name for _, _, name in seen)
+    busy = sum(duration for _, duration, _ in seen)
+    spans, first, last = [], seen[0][0], seen[0][0]
+    for start, duration, _ in seen:
+        if start - last > APART_NS:
+            spans.append(last - first)
+            first = start
+        last = max(last, start + duration)
+    spans.append(last - first)
+    found = {"kernels": len(seen) / TRACED, "busy_us": round(busy / TRACED / 1e3, 2)}
+    if len(spans) == TRACED:
+        found |= {"span_us": round(statistics.median(spans) / 1e3, 2)}
+    return found | {"names": {name[:60]: round(count / TRACED, 2) for name, count in names.most_common(12)}}
+
+
+def items_of(pages: Sequence[str], specs: Sequence[str]) -> list[str]:
+    """Every pair that a GPU can be asked about: not those of tracing and of a CPU's arithmetic."""
+    found = [
+        f"page {page.name} {number}"
+        for page in (read_page(name, pages_folder()) for name in pages)
+        for number, pair in timing.pairs_of(page)
+        if not (measuring.is_lowered(pair) or measuring.is_of_flops(pair) or measuring.is_of_memory(pair))
+    ]
+    return found + list(specs)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rules", nargs="*", help="all rules and benchmarks/unrolled.py without any")
+    parser.add_argument("--spec", action="append", default=[], help="time this function too")
+    parser.add_argument("--out", type=Path, help="a new file; benchmarks/measured/CARD.jsonl without it")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--compiling", type=float, default=240.0, help="seconds after which what is compiled is timed")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        worker(json.load(sys.stdin), options)
+        return 0
+    kind = jax.devices()[0].device_kind
+    card = re.sub(r"\W+", "-", kind.removeprefix("NVIDIA ")).lower()
+    out: Path = options.out or ROOT / "benchmarks" / "measured" / f"{card}.jsonl"
+    out.write_text("", encoding="utf-8")
+    _write(out, {"device": kind, "jax": jax.__version__, "date": f"{date.today():%Y-%m-%d}"})
+    pages = options.rules or sorted(path.stem for path in pages_folder().glob("*.md"))
+    items = items_of(pages, [*options.spec, *([] if options.rules else unrolled.specs())])
+    with tempfile.TemporaryDirectory() as folder:
+        lock = Path(folder, "lock")
+        command = [sys.executable, __file__, "--worker", str(lock), "--out", str(out)]
+        command += ["--compiling", str(options.compiling)]
+        number = min(options.processes, len(items))
+        workers = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(number)]
+        for i, process in enumerate(workers):
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(items[i::number]))
+            process.stdin.close()
+        return max(abs(process.wait()) for process in workers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""benchmarks/gpu_times.py and gpu_page.py: what is timed on a device, and what docs/gpu.md says of it.
+
+No GPU is needed: a CPU is timed, and what a GPU was measured to do is read from benchmarks/measured."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.compilers
+
+ROOT = Path(__file__).parents[1]
+H200 = ROOT / "benchmarks" / "measured" / "h200.jsonl"
+
+
+@pytest.fixture
+def gpu_page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("gpu_page")
+
+
+def row(form: str, busy: float, call: float, **more: object) -> dict[str, Any]:
+    return {"page": "sort-for-max", "pair": 0, "form": form, "busy_us": busy, "us": call, "counted": 3, **more}
+
+
+def test_each_form_is_a_line_and_what_fails_stops_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "gpu_times.py"), "sort-for-max", "reads-one-by-one"]
+    command += ["--spec", "nowhere.py:f(f32[8])", "--out", str(tmp_path / "out"), "--processes", "2"]
+    done = subprocess.run(command, env={**os.environ, "JAX_PLATFORMS": "cpu"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    head, *lines = map(json.loads, (tmp_path / "out").read_text().splitlines())
+    assert head["device"] == "cpu"
+    (failed,) = (line for line in lines if "failed" in line)
+    assert failed["failed"] == "nowhere.py:f(f32[8])"
+    forms = {(line["page"], line["pair"], line["form"]): line for line in lines if "page" in line}
+    assert len(forms) == 6
+    assert forms["sort-for-max", 0, "bad"]["us"] > forms["sort-for-max", 0, "good"]["us"] > 0
+    assert forms["sort-for-max", 0, "good"]["counted"] == 1
+    assert "counted" not in forms["reads-one-by-one", 0, "bad"]  # it is run from Python, not compiled
+
+
+@pytest.mark.parametrize(
+    ("good", "is_claimed", "is_refuted"),
+    [
+        ((2.0, 90.0), True, False),
+        ((12.0, 110.0), True, False),  # noise
+        ((14.0, 110.0), True, True),
+        ((14.0, 90.0), True, False),  # the kernels take longer, the call does not
+        ((14.0, 110.0), False, False),
+    ],
+)
+def test_a_page_is_refuted_by_kernels_that_take_clearly_longer_in_a_call_that_does_too(
+    gpu_page: ModuleType, good: tuple[float, float], is_claimed: bool, is_refuted: bool
+) -> None:
+    pair = gpu_page.Pair("sort-for-max", 0, row("bad", 10.0, 100.0), row("good", *good), is_claimed)
+    assert pair.is_refuted is is_refuted
+
+
+def test_a_form_that_was_changed_since_is_not_the_one_that_was_measured(gpu_page: ModuleType) -> None:
+    _, rows = gpu_page.read(H200)
+    of_page = {name: one for name, one in rows.items() if name[0] == "sort-for-max"}
+    assert [pair.number for pair in gpu_page.pairs(of_page)] == [0, 1]
+    of_page["sort-for-max", 0, "good"] = {**of_page["sort-for-max", 0, "good"], "code": "another"}
+    assert [pair.number for pair in gpu_page.pairs(of_page)] == [1]
+
+
+def test_no_page_claims_what_the_clock_of_a_gpu_refutes(gpu_page: ModuleType) -> None:
+    _, rows = gpu_page.read(H200)
+    every = [*gpu_page.pairs(rows)]
+    assert len(every) > 150
+    assert [f"{pair.page} {pair.number}" for pair in every if pair.is_refuted] == []
+
+
+def test_the_page_in_docs_is_what_the_figures_say(gpu_page: ModuleType, tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "gpu_page.py"), "--page", str(tmp_path / "gpu.md")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "gpu.md").read_text() == (ROOT / "docs" / "gpu.md").read_text(), "run benchmarks/gpu_page.py"
