@@ -54,7 +54,7 @@ class Totals:
     bytes_per_iteration: int
     microseconds: float | None = None
     microseconds_per_iteration: float | None = None
-    timed_by: tuple[str, ...] = ()  # who says so: "XLA's model", "bytes over bandwidth", the greater share first
+    timed_by: tuple[str, ...] = ()  # who says so, as TimedBy of hlo/kernels.py has it, the greater share first
     scalar_ops: int = 0  # of the launches: those of a TPU's scalar core
     scalar_ops_per_iteration: int = 0
     # What the host launches: of a CUDA graph all at once. None where XLA's thunks are not known.
@@ -83,7 +83,8 @@ class Report:
 
     `str(report)` is the text of the command, and a notebook shows the same. Launches and bytes are read off what the
     compiler made: on a GPU off XLA's own thunks. Microseconds are None where the target has no rates; else they are
-    XLA's model's, the compiler's cycles, or bytes over bandwidth, as `totals.timed_by` says.
+    XLA's model's, the compiler's cycles, of a GPU's matrix products their roofline, or bytes over bandwidth, as
+    `totals.timed_by` says.
     """
 
     entry: str  # the SPEC, or the function with its arguments
@@ -205,7 +206,9 @@ def _platform(name: str) -> tuple[Platform, Rates | None]:
         return _PLATFORMS[name], None
     if target.memory_bandwidth is None:
         return target.platform, None
-    return target.platform, Rates(target.memory_bandwidth, target.launch_us or 0.0, target.clock_hz)
+    return target.platform, Rates(
+        target.memory_bandwidth, target.launch_us or 0.0, target.clock_hz, target.matrix_flops
+    )
 
 
 def _sensors(rules: Sequence[Rule], platform: Platform) -> Iterator[tuple[str, BarrierCheck]]:

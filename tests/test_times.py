@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import compilers
 import pytest
 from launching import compiled
 
@@ -15,7 +16,7 @@ from fusionlint.compiling.targets import get
 from fusionlint.explained import Report, explain
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import barriers
-from fusionlint.hlo.kernels import kernels, total
+from fusionlint.hlo.kernels import Kernel, kernels, total
 from fusionlint.hlo.times import Rates, price, timed
 from fusionlint.hlo.tpu import scalars_apart
 from fusionlint.report.explain_json import report_json
@@ -25,7 +26,7 @@ from fusionlint.report.units import duration
 pytestmark = pytest.mark.compilers
 
 TESTS = Path(__file__).parent
-H100 = Rates(bandwidth=3_352_320_000_000, launch_us=1.0)
+H100 = Rates(bandwidth=3_352_320_000_000, launch_us=1.0, matrix_flops=989e12)
 V5E = Rates(bandwidth=819e9, clock_hz=1.5e9)
 
 
@@ -53,8 +54,33 @@ def test_a_copy_takes_its_bytes_and_a_launch() -> None:
 def test_a_triton_kernel_is_timed_by_the_model_for_tiles() -> None:
     """The other takes a softmax to make its sums anew for every element: a millisecond for 33 kB."""
     report = explain(compiled("h100")["layers"])
-    assert all(kernel.timed_by == "XLA's model" for kernel in report.kernels)
+    others = [kernel for kernel in report.kernels if "dot" not in kernel.opcodes]
+    assert others
+    assert all(kernel.timed_by == "XLA's model" for kernel in others)
     assert max(kernel.microseconds or 0 for kernel in report.kernels) < 10
+
+
+@pytest.mark.parametrize(("dtype", "flops"), [("bf16", 989e12), ("f16", 989e12), ("f32", 494.5e12)])
+def test_a_product_takes_what_the_matrix_units_take_or_its_bytes(dtype: str, flops: float) -> None:
+    """XLA's model says 116 ms for the larger one of bf16; 8192 x 8192 x 8192 at 789 TFLOP/s are 1.4."""
+    large, small = (
+        product(f"{dtype}[8192,8192]", f"{dtype}[8192,8192]"),
+        product(f"{dtype}[64,8192]", f"{dtype}[8192,64]"),
+    )
+    assert {one.timed_by for one in (large, small)} == {"the roofline of products"}
+    assert large.microseconds == pytest.approx(1.0 + 2 * 8192**3 / flops * 1e6, rel=0.01)
+    assert small.microseconds == pytest.approx(1.0 + (small.bytes_read + small.bytes_written) / 3_352_320)
+
+
+def test_the_matrix_units_take_no_f64() -> None:
+    assert product("f64[512,512]", "f64[512,512]").timed_by != "the roofline of products"
+
+
+def product(left: str, right: str) -> Kernel:
+    call = f"{TESTS / 'data' / 'products.py'}:product({left}, {right})"
+    report = explain(compilers.compiled({"f": call}, "h100")["f"])
+    (kernel,) = (kernel for kernel in report.kernels if "dot" in kernel.opcodes)
+    return kernel
 
 
 def test_a_tpu_whose_clock_is_not_known_starts_kernels_all_the_same() -> None:

@@ -18,10 +18,11 @@ class TargetError(ValueError):
 class Target(NamedTuple):
     """`device` is what the compiler is told about a device that is not there: a GpuTargetConfigProto in text form for
     cuda, a topology name for tpu, nothing for cpu. `memory_bandwidth` is in bytes per second, `launch_us` in
-    microseconds per launch, `clock_hz` that of the cycles that the compiler estimates; None where no figure is known.
-    `source` says where the figures are from, `what` names the hardware, `differs` is one clause on what a compilation
-    without the device gets otherwise than the device would. `kind` is a pattern of the names that jax gives such a
-    device. `attached`: compile on the device itself."""
+    microseconds per launch, `clock_hz` that of the cycles that the compiler estimates, `matrix_flops` what the matrix
+    units do at most, in operations of bf16 per second; None where no figure is known. `source` says where the figures
+    are from, `what` names the hardware, `differs` is one clause on what a compilation without the device gets otherwise
+    than the device would. `kind` is a pattern of the names that jax gives such a device. `attached`: compile on the
+    device itself."""
 
     name: str
     platform: Platform
@@ -29,6 +30,7 @@ class Target(NamedTuple):
     memory_bandwidth: float | None = None
     launch_us: float | None = None
     clock_hz: float | None = None
+    matrix_flops: float | None = None
     source: str = ""
     what: str = ""
     differs: str = ""
@@ -43,7 +45,8 @@ class Target(NamedTuple):
 
 class _Nvidia(NamedTuple):
     """One NVIDIA chip: sizes in bytes, `clock` in GHz, `bandwidth` in bytes per second, `capability` major and minor;
-    `fpus`, `threads` and `shared` memory are per core (SM)."""
+    `fpus`, `threads` and `shared` memory are per core (SM); `matrix` is NVIDIA's figure for dense products of bf16, in
+    operations per second."""
 
     described: str
     cores: int
@@ -55,6 +58,7 @@ class _Nvidia(NamedTuple):
     memory: int
     shared: int
     capability: tuple[int, int]
+    matrix: float
 
     def config(self) -> str:
         """XLA's GpuTargetConfigProto with the fields that every CUDA plugin knows: newer ones carry rates of scalar
@@ -95,7 +99,8 @@ def _cuda(name: str, what: str, kind: str, source: str, chip: _Nvidia) -> Target
         device=chip.config(),
         memory_bandwidth=chip.bandwidth,
         launch_us=1.0,
-        source=f"{source}; launch: XLA's GpuPerformanceModelBase",
+        matrix_flops=chip.matrix,
+        source=f"{source}; launch: XLA's GpuPerformanceModelBase; matrix units: NVIDIA's datasheet",
         what=what,
         differs="no autotuning: a device may choose cuBLAS, cuDNN or other tiles",
         kind=kind,
@@ -145,7 +150,7 @@ TARGETS = (
         f"{_SPECS}a100_sxm_80.txtpb",
         _Nvidia(
             "NVIDIA A100-SXM4-80GB",
-            *(108, 64, 2048, 1.41, 2_039_040_000_000, 41_943_040, 85_100_068_864, 167_936, (8, 0)),
+            *(108, 64, 2048, 1.41, 2_039_040_000_000, 41_943_040, 85_100_068_864, 167_936, (8, 0), 312e12),
         ),
     ),
     _cuda(
@@ -155,7 +160,7 @@ TARGETS = (
         f"{_SPECS}h100_sxm.txtpb",
         _Nvidia(
             "NVIDIA H100 80GB HBM3",
-            *(132, 128, 2048, 1.98, 3_352_320_000_000, 52_428_800, 84_942_979_072, 233_472, (9, 0)),
+            *(132, 128, 2048, 1.98, 3_352_320_000_000, 52_428_800, 84_942_979_072, 233_472, (9, 0), 989e12),
         ),
     ),
     _cuda(
@@ -165,7 +170,7 @@ TARGETS = (
         f"{_SPECS}h200.txtpb",
         _Nvidia(
             "NVIDIA H200 141GB HBM3e",
-            *(132, 128, 2048, 1.98, 4_800_000_000_000, 52_428_800, 151_397_597_184, 233_472, (9, 0)),
+            *(132, 128, 2048, 1.98, 4_800_000_000_000, 52_428_800, 151_397_597_184, 233_472, (9, 0), 989e12),
         ),
     ),
     _cuda(
@@ -175,7 +180,7 @@ TARGETS = (
         f"{_SPECS}b200.txtpb",
         _Nvidia(
             "NVIDIA B200",
-            *(148, 128, 2048, 1.965, 7_672_320_000_000, 132_644_864, 191_514_411_008, 233_472, (10, 0)),
+            *(148, 128, 2048, 1.965, 7_672_320_000_000, 132_644_864, 191_514_411_008, 233_472, (10, 0), 2250e12),
         ),
     ),
     _cuda(
@@ -183,7 +188,10 @@ TARGETS = (
         "NVIDIA L4 24 GB",
         "NVIDIA L4",
         _ADA,
-        _Nvidia("NVIDIA L4", 58, 128, 1536, 2.04, 300_000_000_000, 50_331_648, 24_152_899_584, 102_400, (8, 9)),
+        _Nvidia(
+            "NVIDIA L4",
+            *(58, 128, 1536, 2.04, 300_000_000_000, 50_331_648, 24_152_899_584, 102_400, (8, 9), 121e12),
+        ),
     ),
     _cuda(
         "rtx4090",
@@ -192,7 +200,7 @@ TARGETS = (
         _ADA,
         _Nvidia(
             "NVIDIA GeForce RTX 4090",
-            *(128, 128, 1536, 2.52, 1_008_000_000_000, 75_497_472, 25_757_220_864, 102_400, (8, 9)),
+            *(128, 128, 1536, 2.52, 1_008_000_000_000, 75_497_472, 25_757_220_864, 102_400, (8, 9), 165e12),
         ),
     ),
     _tpu(

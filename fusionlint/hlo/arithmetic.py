@@ -19,10 +19,11 @@ _ARITHMETIC = frozenset(
 def flops(module: hlo.Module) -> int:
     """One operation for each element that an arithmetic instruction makes, each time that it runs; two for each
     element and place of a matrix product that is no library call. What runs in a loop of unknown length counts once."""
-    return int(total(kernels(module), lambda kernel: kernel.launches * _of_kernel(module, kernel)))
+    return int(total(kernels(module), lambda kernel: kernel.launches * of_kernel(module, kernel)))
 
 
-def _of_kernel(module: hlo.Module, kernel: Kernel) -> int:
+def of_kernel(module: hlo.Module, kernel: Kernel) -> int:
+    """Those of one launch of the kernel."""
     computation = module.computations[kernel.computation]
     return _of(module, computation, computation.instructions[kernel.name])
 

@@ -29,7 +29,7 @@ class Loop:
     copies_per_iteration: int  # those of them that only copy
 
 
-TimedBy = Literal["", "XLA's model", "bytes over bandwidth"]
+TimedBy = Literal["", "XLA's model", "bytes over bandwidth", "the roofline of products"]
 
 
 @dataclass(frozen=True, slots=True)

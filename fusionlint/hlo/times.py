@@ -3,16 +3,21 @@
 By XLA's own model where the optimized HLO carries its figures (GPU: `reification_cost`, the execution of one kernel,
 asked for by `xla_gpu_collect_cost_model_stats`; TPU: `estimated_cycles`, with what starting a kernel takes), else bytes
 over the target's memory bandwidth. Both know nothing of caches, of launches that overlap, or of the host.
+
+A GPU's matrix products are the exception: of tiles that nothing has tuned XLA's model says 116 ms for what an H200 does
+in 1.4. Theirs is the roofline, the longer of their bytes over bandwidth and their arithmetic over what the matrix units
+do at most; beside the clock of an H200: docs/gpu.md.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.arithmetic import of_kernel
 from fusionlint.hlo.barriers import Barrier
 from fusionlint.hlo.kernels import Kernel, total
 
@@ -20,11 +25,13 @@ from fusionlint.hlo.kernels import Kernel, total
 @dataclass(frozen=True, slots=True)
 class Rates:
     """What a target's costs are reckoned with: `bandwidth` of its memory in bytes per second, `launch_us` in
-    microseconds per kernel, `clock_hz` where its compiler counts cycles."""
+    microseconds per kernel, `clock_hz` where its compiler counts cycles, `matrix_flops` the operations of bf16 per
+    second that a GPU's matrix units do."""
 
     bandwidth: float
     launch_us: float = 0.0
     clock_hz: float | None = None
+    matrix_flops: float | None = None
 
     def moving(self, size: float) -> float:
         """Microseconds for `size` bytes."""
@@ -55,12 +62,40 @@ def timed(module: hlo.Module, every: Sequence[Kernel], rates: Rates) -> tuple[Ke
 
 def _timed(module: hlo.Module, kernel: Kernel, rates: Rates) -> Kernel:
     item = module.computations[kernel.computation].instructions[kernel.name]
+    if (roofline := _roofline(module, kernel, rates)) is not None:
+        return replace(kernel, microseconds=roofline, timed_by="the roofline of products")
     modelled = None if kernel.kind == "copy" else _modelled(item, rates)
     if modelled is not None:
         return replace(kernel, microseconds=modelled, timed_by="XLA's model")
     moved = rates.moving(kernel.bytes_read + kernel.bytes_written)
     start = 0.0 if kernel.kind == "scalar" else rates.launch_us
     return replace(kernel, microseconds=moved + start, timed_by="bytes over bandwidth")
+
+
+def _roofline(module: hlo.Module, kernel: Kernel, rates: Rates) -> float | None:
+    """Of a kernel that XLA itself makes of matrix products of floats, the launch included; None of any other. The
+    matrix units take f32 as TF32, half as fast as bf16, which is jax's default precision; f64 is not theirs."""
+    if not rates.matrix_flops or "dot" not in kernel.opcodes:
+        return None
+    computation = module.computations[kernel.computation]
+    width = max(_widths(module, computation, computation.instructions[kernel.name]), default=_TF32 + 1)
+    if width > _TF32:
+        return None
+    moved = rates.moving(kernel.bytes_read + kernel.bytes_written)
+    computed = of_kernel(module, kernel) / (rates.matrix_flops * _BF16 / width)
+    return max(moved, computed * 1e6) + rates.launch_us
+
+
+def _widths(module: hlo.Module, computation: hlo.Computation, item: hlo.Instruction) -> Iterator[int]:
+    """The bytes of one number of each product, also of those in a fusion."""
+    if item.opcode == "dot":
+        yield hlo.Shape(computation.instructions[item.operands[0]].shape.dtype).nbytes
+    if body := module.body(item):
+        for inner in body.instructions.values():
+            yield from _widths(module, body, inner)
+
+
+_BF16, _TF32 = 2, 4  # bytes; wider floats the matrix units do not take
 
 
 def _modelled(item: hlo.Instruction, rates: Rates) -> float | None:
