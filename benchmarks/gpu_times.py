@@ -25,7 +25,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -172,18 +172,21 @@ def _queued(call: Callable[[], Any], alone: float) -> float:
 
 
 def traced(call: Callable[[], Any]) -> dict[str, Any]:
-    """What the profiler sees of a call: kernels and copies by name, the microseconds that they take, and those from the
-    start of the first to the end of the last."""
+    """What jax's profiler sees of a call; {} where it sees nothing, as on a CPU."""
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             for _ in range(TRACED):
                 jax.block_until_ready(call())
                 time.sleep(2 * APART_NS / 1e9)
         files = list(Path(folder).rglob("*.xplane.pb"))
-        if not files:
-            return {}
-        planes = list(jax.profiler.ProfileData.from_file(str(files[0])).planes)
-    seen = sorted(
+        seen = launched_in(jax.profiler.ProfileData.from_file(str(files[0])).planes) if files else []
+    return summed(seen) if seen else {}
+
+
+def launched_in(planes: Iterable[Any]) -> list[tuple[float, float, str]]:
+    """Start and duration in nanoseconds, and name, of every kernel and copy of the planes of a
+    jax.profiler.ProfileData, in order. The streams have them; other lines of a GPU tell the same again."""
+    return sorted(
         (event.start_ns, event.duration_ns, event.name)
         for plane in planes
         if plane.name.startswith("/device:GPU")
@@ -191,10 +194,11 @@ def traced(call: Callable[[], Any]) -> dict[str, Any]:
         if line.name.startswith("Stream")
         for event in line.events
     )
-    if not seen:
-        return {}
-    names = Counter(name for _, _, name in seen)
-    busy = sum(duration for _, duration, _ in seen)
+
+
+def summed(seen: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
+    """Of one call of TRACED: how many kernels and copies, by name too, the microseconds that they take, and those from
+    the start of the first to the end of the last, where the calls can be told apart."""
     spans, first, last = [], seen[0][0], seen[0][0]
     for start, duration, _ in seen:
         if start - last > APART_NS:
@@ -202,6 +206,8 @@ def traced(call: Callable[[], Any]) -> dict[str, Any]:
             first = start
         last = max(last, start + duration)
     spans.append(last - first)
+    names = Counter(name for _, _, name in seen)
+    busy = sum(duration for _, duration, _ in seen)
     found = {"kernels": len(seen) / TRACED, "busy_us": round(busy / TRACED / 1e3, 2)}
     if len(spans) == TRACED:
         found |= {"span_us": round(statistics.median(spans) / 1e3, 2)}

@@ -51,8 +51,8 @@ runs once, is dead or a demonstration, or is tiny beside the work around it, and
 fit. Rounds 41 to 43 read only what rules had come to find on one day each, when many were widened
 ([reach.md](reach.md)), before anything was mended by it: 66 of 98 right, 33 of 48, and 40 of 56. Round 44 drew 20
 findings at random in each of six projects that nobody had seen, for two readers: 88 of 120 are right (axiom 16 of 20,
-b3d 12, ad_afqmc 12, artifex 18, evox 15, jqmc 15), and of the 32 that are wrong 18 are of code that runs once, is dead, a
-demonstration or a test's own reference. Round 45 is all that was found in nine smaller ones: 30 of 46.
+b3d 12, ad_afqmc 12, artifex 18, evox 15, jqmc 15), and of the 32 that are wrong 18 are of code that runs once, is dead,
+a demonstration or a test's own reference. Round 45 is all that was found in nine smaller ones: 30 of 46.
 
 {tables}
 """

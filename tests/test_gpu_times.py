@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +19,12 @@ pytestmark = pytest.mark.compilers
 
 ROOT = Path(__file__).parents[1]
 H200 = ROOT / "benchmarks" / "measured" / "h200.jsonl"
+
+
+@pytest.fixture
+def gpu_times(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("gpu_times")
 
 
 @pytest.fixture
@@ -45,6 +51,33 @@ def test_each_form_is_a_line_and_what_fails_stops_nothing(tmp_path: Path) -> Non
     assert forms["sort-for-max", 0, "bad"]["us"] > forms["sort-for-max", 0, "good"]["us"] > 0
     assert forms["sort-for-max", 0, "good"]["counted"] == 1
     assert "counted" not in forms["reads-one-by-one", 0, "bad"]  # it is run from Python, not compiled
+
+
+def plane(name: str, *lines: tuple[str, list[tuple[float, float, str]]]) -> Any:
+    """Of a profile: lines with the start and the duration of their events, in microseconds."""
+    made = [
+        SimpleNamespace(
+            name=line,
+            events=[SimpleNamespace(name=event, start_ns=1e3 * at, duration_ns=1e3 * took) for at, took, event in some],
+        )
+        for line, some in lines
+    ]
+    return SimpleNamespace(name=name, lines=made)
+
+
+def test_of_a_gpu_the_streams_are_read_and_three_calls_are_one(gpu_times: ModuleType) -> None:
+    calls = [(5000.0 * i + at, took, name) for i in range(3) for at, took, name in ((0, 2, "add"), (7, 1, "copy"))]
+    gpu = plane("/device:GPU:0", ("Stream #7", calls), ("XLA Ops", calls))
+    seen = gpu_times.launched_in([plane("/host:CPU", ("python", calls)), gpu])
+    assert len(seen) == 6
+    expected = {"kernels": 2.0, "busy_us": 3.0, "span_us": 8.0, "names": {"add": 1.0, "copy": 1.0}}
+    assert gpu_times.summed(seen) == expected
+
+
+def test_where_calls_cannot_be_told_apart_nobody_says_how_long_one_took(gpu_times: ModuleType) -> None:
+    found = gpu_times.summed([(0.0, 3000.0, "add"), (9e6, 3000.0, "add")])
+    assert found["busy_us"] == 2.0
+    assert "span_us" not in found
 
 
 @pytest.mark.parametrize(
