@@ -203,8 +203,8 @@ def _times(rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row]]) -> It
         lines.append((work, str(len(ratios)), f"{middle:.2f}", f"{low:.2f} to {high:.2f}"))
     yield _table(("programs", "", "reported / measured, median", "half of them"), lines)
     yield _wrapped(
-        "The roofline that a product takes is reached by no kernel. Small arrays, which stay in the cache, are taken to be",
-        "read from memory. A library's call is taken for its bytes; what it computes comes on top.",
+        "No kernel reaches the roofline that a product is taken for. Small arrays, which stay in the cache, are taken",
+        "to be read from memory. A library's call is taken for its bytes; what it computes comes on top.",
     )
 
 
