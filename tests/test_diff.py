@@ -186,6 +186,23 @@ def test_other_means_of_timing_and_other_arguments_are_noted() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("launches", "host", "noted"),
+    [
+        ((7004, 4003), (1004, 4003), ("the host launches 4003 times instead of 1004: less goes as a CUDA graph",)),
+        ((7004, 2010), (1004, 1001), ()),
+        ((4003, 7004), (4003, 4004), ()),  # that it got worse is said
+        ((7004, 4003), (None, 4003), ()),  # written by an older version, or read from a dump
+    ],
+)
+def test_fewer_launches_of_which_the_host_makes_more_are_noted(
+    launches: tuple[int, int], host: tuple[int | None, int | None], noted: tuple[str, ...]
+) -> None:
+    """examples/cartpole: a step of c, with four launches, takes longer on an H200 than one of b, with seven."""
+    sides = [side(report(launches=a, host_launches=b)) for a, b in zip(launches, host, strict=True)]
+    assert compare(*sides).functions[0].programs[0].notes == noted
+
+
 # Functions
 
 

@@ -78,7 +78,14 @@ class ProgramChange:
         then, now = self.before.timed_by[:1], self.after.timed_by[:1]  # who says the greater share
         if then and now and then != now:
             notes.append(f"timed by {then[0]} before, by {now[0]} after")
+        notes += self._of_the_host(self.before.host_launches, self.after.host_launches)
         return tuple(notes)
+
+    def _of_the_host(self, before: float | None, after: float | None) -> Iterator[str]:
+        """What takes the time where kernels are short is how often the host launches: a CUDA graph is one launch."""
+        fell = any(one.name == "launches" and one.fell for one in self.quantities)
+        if fell and before is not None and after is not None and after > before:
+            yield f"the host launches {after:.0f} times instead of {before:.0f}: less goes as a CUDA graph"
 
 
 @dataclass(frozen=True, slots=True)

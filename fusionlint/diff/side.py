@@ -66,6 +66,7 @@ class Program:
     timed_by: tuple[str, ...] = ()
     barriers: tuple[Standing, ...] = ()
     devices: int = 1
+    host_launches: float | None = None  # of the launches, those of a CUDA graph together; None where nothing is known
 
     @property
     def hardware(self) -> str:
@@ -209,6 +210,7 @@ def _program(report: Mapping[str, Any], arguments: Arguments, shorten: Shorten) 
         amounts={name: _number(report[name]) for name in names},
         timed_by=tuple(report["timed_by"]),
         devices=report.get("devices", 1),
+        host_launches=_number(report.get("host_launches")),
         barriers=tuple(sorted((_together(group) for group in groups), key=lambda one: (-one.launches, -one.bytes))),
     )
 
