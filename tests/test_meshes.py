@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,7 @@ def test_a_program_that_runs_on_several_devices_is_explained_for_as_many(target:
 
 PROGRAMS = """\
 import sys
+import textwrap
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -231,6 +233,33 @@ def test_a_mesh_that_nobody_names_is_asked_for(target: str, tmp_path: Path) -> N
     (tmp_path / "made.py").write_text("import jax\nmesh = jax.make_mesh((4,), ('d',))\ndef f(x): return x\n")
     (asked,) = compile_all([(Job(parse_spec(f"{tmp_path / 'made.py'}:f(f32[8])")), get(target))])
     assert "it runs on several devices at once: say the axes of its mesh, as in --mesh data=4" in str(asked)
+
+
+def test_what_is_given_spread_is_said_to_be_in_the_heading(tmp_path: Path) -> None:
+    path = tmp_path / "given.py"
+    path.write_text(
+        textwrap.dedent(
+            """\
+            import fusionlint, jax, numpy
+            from jax.sharding import NamedSharding, PartitionSpec
+
+            mesh = jax.sharding.Mesh(numpy.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+            def placed(shape, *axes):
+                return jax.device_put(jax.numpy.ones(shape), NamedSharding(mesh, PartitionSpec(*axes)))
+
+            def product(x, layer, n):
+                return x @ layer["w"] * n
+
+            if __name__ == "__main__":
+                x, w = placed((8, 16), "data"), placed((16, 4), None, "model")
+                print(fusionlint.explain(product, x, {"w": w}, 2, target="cpu").entry)
+            """
+        )
+    )
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    done = subprocess.run([sys.executable, str(path)], env=environment, capture_output=True, text=True)
+    assert done.stdout == f"{path}:product(x: f32[8@data,16], layer: f32[16,4@model], n=2)\n", done.stderr
 
 
 @pytest.mark.compilers

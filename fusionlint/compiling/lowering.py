@@ -17,6 +17,7 @@ from fusionlint.compiling.capture import function_of, not_lowered
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
 from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.found import check, found, named_as
+from fusionlint.compiling.hooks import sharding_text
 from fusionlint.compiling.sizes import NO_DIMS, Dims
 from fusionlint.compiling.values import has_array, is_array, value_of_text
 from fusionlint.recording import Argument, Compilation, Place, RecordedFunction
@@ -26,10 +27,12 @@ _ROOT = re.compile(r"[\[.]")
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
-    """What there is to lower: a jax.stages.Traced or Lowered, and of a call its function and static arguments."""
+    """What there is to lower: a jax.stages.Traced or Lowered, and of a call its function, its static arguments and how
+    its arrays are placed."""
 
     stage: Any
     call: Call | None = None
+    placed: tuple[str, ...] = ()
 
 
 def is_compiled(function: Any) -> bool:
@@ -58,7 +61,7 @@ def lowered_for(
             Compilation(
                 number=0,
                 called=None,
-                arguments=_arguments(traced.stage),
+                arguments=_arguments(traced),
                 static=_static(traced),
                 programs={platform: one for platform, one in found.items() if isinstance(one, bytes)},
                 failures={platform: one for platform, one in found.items() if isinstance(one, str)},
@@ -98,6 +101,7 @@ def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims:
     return _Traced(
         arguments.traced(function, (by_place, by_name)),
         call_of(function, by_place, by_name, static, names),
+        tuple(sharding_text(one.sharding) for one in jax.tree.leaves((by_place, by_name)) if is_array(one)),
     )
 
 
@@ -137,20 +141,21 @@ def _name(stage: Any) -> str:
     return str(attributes["sym_name"].value).removeprefix("jit_") if "sym_name" in attributes else "main"
 
 
-def _arguments(stage: Any) -> tuple[Argument, ...]:
+def _arguments(traced: _Traced) -> tuple[Argument, ...]:
     import jax
 
-    given = jax.tree.leaves(stage.args_info)
-    info = getattr(getattr(stage, "jaxpr", None), "jaxpr", None)
+    given = jax.tree.leaves(traced.stage.args_info)
+    info = getattr(getattr(traced.stage, "jaxpr", None), "jaxpr", None)
     names = [str(name) for name in getattr(getattr(info, "debug_info", None), "arg_names", None) or ()]
-    known = names if len(names) == len(given) else [""] * len(given)
+    # A number is an input of what is jitted already: then they cannot be told apart here.
+    known, placed = (every if len(every) == len(given) else [""] * len(given) for every in (names, traced.placed))
     return tuple(
-        Argument(name, str(one.dtype), tuple(one.shape), donated=bool(one.donated))
-        for name, one in zip(known, given, strict=True)
+        Argument(name, str(one.dtype), tuple(one.shape), donated=bool(one.donated), sharding=sharding)
+        for name, one, sharding in zip(known, given, placed, strict=True)
     )
 
 
 def _static(traced: _Traced) -> Mapping[str, str]:
     """Those that are part of the program: a jitted function takes numbers as inputs unless it was told otherwise."""
-    inputs = {_ROOT.split(one.name)[0] for one in _arguments(traced.stage)}
+    inputs = {_ROOT.split(one.name)[0] for one in _arguments(traced)}
     return {name: text for name, text in (traced.call.static if traced.call else {}).items() if name not in inputs}
