@@ -1,0 +1,94 @@
+"""Writes that cost nothing where they stand, or that nobody asks for, and what else is no gain. What is next to them
+and is a case is found."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+
+class Case(NamedTuple):
+    """Code that a rule says nothing of, and what makes it a case."""
+
+    rule: str
+    code: str
+    old: str
+    new: str
+
+
+CASES = {
+    "numbers that are picked out again": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def position(t, tables):
+            place = jnp.zeros(3)
+            for i, axis in enumerate(("x", "y", "z")):
+                place = place.at[i].set(jnp.sum(jnp.cos(tables[axis] * t)))
+            return jnp.array([place[0] - place[2], 0.9 * place[1]])
+        """,
+        "place[1]])",
+        "place[1]]), place",
+    ),
+    "numbers that are summed": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def time_step(u, width):
+            speed = jnp.zeros((3,))
+            for axis in range(1, 4):
+                speed = speed.at[axis - 1].set(jnp.max(jnp.abs(u[axis]) + u[0]))
+            return 0.4 / jnp.sum(speed / width)
+        """,
+        "jnp.sum(speed / width)",
+        "(speed @ width)",
+    ),
+    "places that an argument names, which is empty by default": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def sampled(probs, masked=()):
+            for token in masked:
+                probs = probs.at[:, token].set(0.0)
+            return probs / jnp.sum(probs, -1, keepdims=True)
+        """,
+        "masked=()",
+        "masked",
+    ),
+    "places that an object is told of, none by default": Case(
+        "chained-at-set",
+        """
+        class Blocks:
+            def __init__(self, layers, skipped=()):
+                self.layers = layers
+                self.skipped = skipped
+
+            @jax.jit
+            def __call__(self, x, mask):
+                masks = jnp.ones((self.layers, 4)) * x
+                for i in self.skipped:
+                    masks = masks.at[i].set(mask)
+                return masks
+        """,
+        "skipped=()",
+        "skipped",
+    ),
+}
+
+
+def found(rule: str, code: str) -> int:
+    text = "import jax\nimport jax.numpy as jnp\n" + dedent(code)
+    return len([*check_text(text.encode(), "pkg/model.py", Scope((rule,)))])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
+    rule, code, old, new = CASES[name]
+    assert old in dedent(code)
+    assert found(rule, code) == 0
+    assert found(rule, dedent(code).replace(old, new)) == 1
