@@ -90,9 +90,10 @@ def _part(array: cst.Name, source: Source) -> cst.BaseExpression | None:
     """What a name stands for, as one of several too: `counts` of `rng, counts = state["rng"], state["counts"]`."""
     if (several := unpacked_at(source.written(array), source)) is None:
         return source.value(array)
-    values, place, count = several
-    is_listed = isinstance(values, cst.Tuple) and len(values.elements) == count
-    return values.elements[place].value if is_listed else None
+    match several:
+        case cst.Tuple(elements=values), place, count if len(values) == count:
+            return values[place].value
+    return None
 
 
 def _is_given_by_a_loop(array: cst.BaseExpression, source: Source) -> bool:

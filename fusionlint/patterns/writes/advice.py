@@ -32,7 +32,7 @@ from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.interleaved import interleaved
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
-from fusionlint.patterns.writes.needed import may_need
+from fusionlint.patterns.writes.needed import change_what_is_there, may_need
 from fusionlint.patterns.writes.one_place import written_once
 from fusionlint.patterns.writes.seen import Seen, are_apart, see
 from fusionlint.patterns.writes.stack import begins_a_list, stack
@@ -80,6 +80,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
         return Advice(written_once(writes, told.array, source), _pair(told))
+    if told.seen.are_elements and told.seen.methods == {"set"} and change_what_is_there(writes, source):
+        return Advice(_one_by_one(told), _pair(told))
     if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told))
@@ -93,6 +95,16 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     return _of_places(told)
+
+
+def _one_by_one(told: _Told) -> str:
+    """What each place is given is made of what is there: a mask says so of the whole array, in whatever order."""
+    axes = told.seen.axes or ()
+    mask = f"compares {told.jnp}.arange along {'that axis' if len(axes) == 1 else 'each axis'} with the place"
+    return (
+        f"{told.jnp}.where(mask, new, x) for each, one after the other: mask {mask}, and new is made of all of x in "
+        "place of what it reads there"
+    )
 
 
 def _of_places(told: _Told) -> Advice:
