@@ -78,6 +78,23 @@ CASES = {
         "skipped=()",
         "skipped",
     ),
+    "a grid of neighbours, which is known, and its ends": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def neighbours(color, mask, start):
+            h, w = color.shape
+            steps = jnp.array([[-1, 0], [0, 1]])
+            places = jnp.mgrid[:h, :w].transpose(1, 2, 0)[:, :, None, :] + steps[None, None]
+            none = jnp.iinfo(places.dtype).max
+            places = places.at[0, :, 0, :].set(none)
+            places = places.at[:, w - 1, 1, :].set(none)
+            places = jnp.where(mask[:, :, None, None], places, none)
+            return color.at[places[..., 0], places[..., 1]].get(mode="fill", fill_value=0)
+        """,
+        "steps[None, None]",
+        "start",
+    ),
 }
 
 
