@@ -88,18 +88,51 @@ CASES = {
             places = jnp.mgrid[:h, :w].transpose(1, 2, 0)[:, :, None, :] + steps[None, None]
             none = jnp.iinfo(places.dtype).max
             places = places.at[0, :, 0, :].set(none)
-            places = places.at[:, w - 1, 1, :].set(none)
+            places = places.at[h - 1, :, 1, :].set(none)
             places = jnp.where(mask[:, :, None, None], places, none)
             return color.at[places[..., 0], places[..., 1]].get(mode="fill", fill_value=0)
         """,
         "steps[None, None]",
         "start",
     ),
+    "a place that a loop reads in each step": Case(
+        "one-hot-by-at-set",
+        """
+        @jax.vmap
+        def placed(board, action):
+            stone = jnp.zeros(64, dtype=bool).at[action[0]].set(True)
+
+            def turned(i, turns):
+                return turns | (jnp.roll(stone, i) & board)
+
+            return jax.lax.fori_loop(0, 8, turned, board)
+        """,
+        "jnp.roll(stone, i) & board)\n\n    return ",
+        "jnp.roll(turns, i) & board)\n\n    return stone & ",
+    ),
+    "a number of each row that a loop begins with, the other way round": Case(
+        "one-hot-by-at-set",
+        """
+        class State(NamedTuple):
+            step: int
+            labels: jax.Array
+
+        @jax.jit
+        def aligned(last, lengths, step):
+            labels = jnp.full((8, 100), -1)
+            labels = labels.at[jnp.arange(8), lengths].set(last)
+            turned = jnp.transpose(labels, (1, 0))
+            state = State(step=100, labels=turned)
+            return jax.lax.while_loop(lambda s: s.step > 0, step, state)
+        """,
+        "jax.lax.while_loop(lambda s: s.step > 0, step, state)",
+        "step(state)",
+    ),
 }
 
 
 def found(rule: str, code: str) -> int:
-    text = "import jax\nimport jax.numpy as jnp\n" + dedent(code)
+    text = "import jax\nimport jax.numpy as jnp\nfrom typing import NamedTuple\n" + dedent(code)
     return len([*check_text(text.encode(), "pkg/model.py", Scope((rule,)))])
 
 

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
 from fusionlint.patterns.loops.carry import calls
-from fusionlint.patterns.runs.loop_bodies import FIRSTS
+from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
@@ -64,6 +64,13 @@ def is_made_for_a_loop(value: cst.CSTNode, source: Source) -> bool:
     the steps what is done once before them is nothing."""
     reads = _read(value, source)
     return bool(reads) and all(begins_a_loop(read, source) or _is_iterated(read, source) for read in reads)
+
+
+def is_read_by_a_loop(value: cst.CSTNode, source: Source) -> bool:
+    """Whether the body of a loop of jax.lax inside the function reads `value`: it has to be in memory before the loop,
+    whatever makes it."""
+    reads = (read for read in _read(value, source) if source.function(read) is not source.function(value))
+    return any(is_body_of_a_loop(read, source) for read in reads)
 
 
 def is_handed_to_loops(value: cst.CSTNode, source: Source) -> bool:
