@@ -128,6 +128,33 @@ CASES = {
         "jax.lax.while_loop(lambda s: s.step > 0, step, state)",
         "step(state)",
     ),
+    "what is added within a block": Case(
+        "blocks-by-at-set",
+        """
+        @jax.jit
+        def placed(rows, centers, n, m):
+            grid = jnp.zeros((1000, 4))
+            grid = grid.at[:n, :].set(rows)
+            return grid.at[:n, :3].add(-centers[:n])
+        """,
+        ".at[:n, :3].add",
+        ".at[n:, :3].add",
+    ),
+    "what a solver begins with, iterative or not": Case(
+        "blocks-by-at-set",
+        """
+        @jax.jit
+        def charges(matrix, x, total, start, steps):
+            b = jnp.zeros(shape=(101,))
+            b = b.at[:100].set(-x)
+            b = b.at[100].set(total)
+            if steps == -1:
+                return jnp.linalg.solve(matrix, b)
+            return jax.scipy.sparse.linalg.cg(lambda v: matrix @ v, b, x0=start, maxiter=steps)[0]
+        """,
+        "jax.scipy.sparse.linalg.cg(lambda v: matrix @ v, b, x0=start, maxiter=steps)[0]",
+        "matrix @ b",
+    ),
 }
 
 
