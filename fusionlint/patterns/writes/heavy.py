@@ -61,8 +61,8 @@ def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
 
 
 def is_made_for_a_loop(value: cst.CSTNode, source: Source) -> bool:
-    """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it, or a direct
-    one instead of those: beside all the steps what is done once before them is nothing."""
+    """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it, or a
+    direct one instead of those: beside all the steps what is done once before them is nothing."""
     begins = [(begins_a_loop(r, source) or _is_iterated(r, source), r) for r in _read(value, source)]
     return any(is_first for is_first, _ in begins) and all(
         is_first or _is_handed(read, _SOLVED, source) for is_first, read in begins
