@@ -46,6 +46,8 @@ def written_through_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_folded(write, source) or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
+    if _is_all_that_is_done(write, source):
+        return
     # Of no values the last of none would be looked up.
     unless = "" if _is_for_all(write, source) else ", unless there are none to write"
     yield source.finding(
@@ -145,6 +147,14 @@ def _is_a_constant(name: cst.Name, write: Write, source: Source) -> bool:
 def _is_folded(write: Write, source: Source) -> bool:
     """Numbers that are written into a new array: XLA makes a constant of it."""
     return is_fresh(write.array, source) and write.value is not None and is_literal(write.value)
+
+
+def _is_all_that_is_done(write: Write, source: Source) -> bool:
+    """Whether a function hands back what it is handed, with this written in it: a field that a loop carries is written
+    in place so, and a choice reads and writes all of it."""
+    is_handed = isinstance(write.array, cst.Name) and source.parameter(write.array) is not None
+    ends = source.readers(write.call)
+    return is_handed and bool(ends) and all(isinstance(source.parent(end), cst.Return | cst.Lambda) for end in ends)
 
 
 def _is_for_all(write: Write, source: Source) -> bool:
