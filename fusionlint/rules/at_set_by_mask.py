@@ -150,11 +150,16 @@ def _is_folded(write: Write, source: Source) -> bool:
 
 
 def _is_all_that_is_done(write: Write, source: Source) -> bool:
-    """Whether a function hands back what it is handed, with this written in it: a field that a loop carries is written
-    in place so, and a choice reads and writes all of it."""
+    """Whether a function hands back what it is handed, with its own rows in another order where the mask holds,
+    `f.at[:, wall].set(f[:, wall][OPPOSITE])`: in a field that a loop carries a scatter does so in place, and a choice,
+    which reads other rows than it writes, takes all of it once more."""
     is_handed = isinstance(write.array, cst.Name) and source.parameter(write.array) is not None
+    value = write.value
+    if not is_handed or value is None or not isinstance(value, cst.Subscript):
+        return False
     ends = source.readers(write.call)
-    return is_handed and bool(ends) and all(isinstance(source.parent(end), cst.Return | cst.Lambda) for end in ends)
+    is_handed_on = bool(ends) and all(isinstance(source.parent(end), cst.Return) for end in ends)
+    return is_handed_on and any(part is value.value for part in _looked_up(value, write, source))
 
 
 def _is_for_all(write: Write, source: Source) -> bool:
