@@ -25,6 +25,7 @@ from fusionlint.patterns.writes.axis import (
     numbers_along,
     said_along,
 )
+from fusionlint.patterns.writes.begun import begun
 from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
 from fusionlint.patterns.writes.carried import is_carried
 from fusionlint.patterns.writes.chain import root
@@ -182,7 +183,7 @@ def _may_add_up(told: _Told) -> bool:
 
 
 def _joined_places(told: _Told) -> Advice:
-    method = told.writes[0].method
+    writes, method = told.writes, told.writes[0].method
     codes = (told.source.code(part).lower() for write in told.writes for part in write.index)
     indices = (
         "indices, of a mask its flatnonzero," if any("mask" in code or "~" in code for code in codes) else "indices"
@@ -190,7 +191,8 @@ def _joined_places(told: _Told) -> Advice:
     is_one = len({told.source.code(write.value) for write in told.writes if write.value is not None}) == 1
     values = "values that are arrays" if is_one else "values"
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
-    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
+    first = begun(writes, told.source, told.jnp) if told.seen.is_new else ""
+    return Advice(f"{first}one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
 
 
 def _unless_they_meet(told: _Told) -> str:
