@@ -12,12 +12,13 @@ from fusionlint.patterns.code.at import constant
 from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_unchanged_between
-from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.found_and_picked import is_picked
 from fusionlint.patterns.operations.picked import picks
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     found = [pick for pick in sure if is_unchanged_between(array, pick.array, source)]
     if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
+    if is_called_as_once(last_name(source.place(node).scope)) or _is_given_by_a_loop(array, source):
+        return
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and _is_in_memory(array, source))
     shown = brief(source.code(array), _LONG, "an array")
     for pick in found:
@@ -75,9 +78,30 @@ def found_and_picked(barrier: Barrier, module: hlo.Module) -> str | None:
 
 
 def _is_in_memory(array: cst.Name, source: Source) -> bool:
-    """Whether an array is handed in, or a loop gave it back."""
+    """Whether an array is handed in, or is a part of what is: `state["counts"]`."""
+    made = _part(array, source)
+    match made:
+        case cst.Subscript(value=cst.Name() as whole) | cst.Attribute(value=cst.Name() as whole):
+            return source.parameter(whole) is not None
+    return source.parameter(array) is not None
+
+
+def _part(array: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """What a name stands for, as one of several too: `counts` of `rng, counts = state["rng"], state["counts"]`."""
+    if (several := unpacked_at(source.written(array), source)) is None:
+        return source.value(array)
+    match several:
+        case cst.Tuple(elements=values), place, count if len(values) == count:
+            return values[place].value
+    return None
+
+
+def _is_given_by_a_loop(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether a loop of jax.lax gave the array in the same function: beside all its steps one more read is nothing."""
+    if not isinstance(array, cst.Name):
+        return False
     made = unpacked(source.written(array), source) or source.value(array)
-    return source.parameter(array) is not None or (made is not None and source.calls(made, *_LOOPS))
+    return made is not None and source.calls(made, *_LOOPS) and source.function(made) is source.function(array)
 
 
 def _edits(pick: cst.Subscript | cst.Call, text: str, source: Source) -> tuple[Edit, ...]:

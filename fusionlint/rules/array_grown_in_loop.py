@@ -76,9 +76,10 @@ def _name_grown(call: cst.Call, loop: cst.For | cst.While, source: Source) -> Fi
 
 
 def _field_grown(call: cst.Call, loop: cst.For | cst.While, source: Source) -> Finding | None:
-    """What an object keeps no trace does, or it would be gone after it."""
+    """What an object keeps no trace does, or it would be gone after it. What another object keeps, `self.model.seen`,
+    its own methods take as long as it is."""
     field = _grown_field(call, loop, source)
-    if field is None:
+    if field is None or field.count(".") > 1:
         return None
     return source.finding(
         call,

@@ -46,6 +46,8 @@ def written_through_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_folded(write, source) or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
+    if _is_all_that_is_done(write, source):
+        return
     # Of no values the last of none would be looked up.
     unless = "" if _is_for_all(write, source) else ", unless there are none to write"
     yield source.finding(
@@ -145,6 +147,19 @@ def _is_a_constant(name: cst.Name, write: Write, source: Source) -> bool:
 def _is_folded(write: Write, source: Source) -> bool:
     """Numbers that are written into a new array: XLA makes a constant of it."""
     return is_fresh(write.array, source) and write.value is not None and is_literal(write.value)
+
+
+def _is_all_that_is_done(write: Write, source: Source) -> bool:
+    """Whether a function hands back what it is handed, with its own rows in another order where the mask holds,
+    `f.at[:, wall].set(f[:, wall][OPPOSITE])`: in a field that a loop carries a scatter does so in place, and a choice,
+    which reads other rows than it writes, takes all of it once more."""
+    is_handed = isinstance(write.array, cst.Name) and source.parameter(write.array) is not None
+    value = write.value
+    if not is_handed or value is None or not isinstance(value, cst.Subscript):
+        return False
+    ends = source.readers(write.call)
+    is_handed_on = bool(ends) and all(isinstance(source.parent(end), cst.Return) for end in ends)
+    return is_handed_on and any(part is value.value for part in _looked_up(value, write, source))
 
 
 def _is_for_all(write: Write, source: Source) -> bool:

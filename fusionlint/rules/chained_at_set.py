@@ -28,6 +28,7 @@ from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
 from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.options import is_none_by_default
 from fusionlint.patterns.writes.advice import advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
@@ -46,6 +47,7 @@ from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work, is_made_for_a_loop
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
+from fusionlint.patterns.writes.loop_pair import are_numbers
 from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
 from fusionlint.patterns.writes.many import are_added_up, are_as_many_as_found
 from fusionlint.patterns.writes.needed import is_one_needed
@@ -126,7 +128,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) and is_for_traces(node, source) else None
-    if found is None or is_asked_for(node, _MEMORY, source):
+    if found is None or is_asked_for(node, _MEMORY, source) or is_none_by_default(node.iter, source):
         return
     if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
@@ -144,7 +146,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):
         return
-    if is_for_a_reset_of_bodies(node, source) or _is_decomposed(found, source):
+    if is_for_a_reset_of_bodies(node, source) or _is_decomposed(found, source) or are_numbers(found, node, source):
         return
     if all(is_taken_to_the_host(w.call, source) or is_of_numpy(root(w), source) for w in found.writes):
         return

@@ -52,7 +52,7 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     array = root(writes[0])
     if is_concrete(node, source) or is_of_numpy(array, source) or is_for_numpy(node, source):
         return
-    if is_beside_a_solver(node, source):
+    if is_beside_a_solver(node, source) or _are_ends_of_a_field(writes, source):
         return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"
@@ -94,6 +94,15 @@ def column_after_column(barrier: Barrier, module: hlo.Module) -> str | None:
     if not are_columns(barrier, module):
         return None
     return "one jnp.stack of the columns, axis=-1, with those that are kept as they are"
+
+
+def _are_ends_of_a_field(writes: Sequence[Write], source: Source) -> bool:
+    """Whether the two ends of the last of three axes are set in an array that is there: a GPU and a TPU make them, as
+    measured, in as many kernels with what is around them as one `where` of all of it."""
+    _, *others = writes[0].index
+    is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index)
+    is_of_three = len(others) > 1 and not is_open
+    return is_of_three and {column(write) for write in writes} == {0, -1} and not is_fresh(root(writes[0]), source)
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str:

@@ -33,7 +33,7 @@ from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
-from fusionlint.patterns.writes.heavy import is_made_for_a_loop
+from fusionlint.patterns.writes.heavy import is_made_for_a_loop, is_read_by_a_loop
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
@@ -62,7 +62,9 @@ def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not is_last(write, source) or len(chain(write, source)) > 1 or _is_written_on(node, source):
         return  # of several writes chained-at-set speaks
-    if not is_concrete(node, source) and not is_made_for_a_loop(node, source):
+    if is_made_for_a_loop(node, source) or is_read_by_a_loop(node, source):
+        return
+    if not is_concrete(node, source):
         yield from _of_ones(write, source) or _of_values(write, source)
 
 

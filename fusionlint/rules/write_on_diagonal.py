@@ -31,6 +31,7 @@ from fusionlint.patterns.writes.diagonal_shapes import (
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind, meant
 from fusionlint.rule import Rule
+from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -61,7 +62,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # of a matrix that need not be square, no mask takes the values as they are
     if is_folded([write], source) or is_concrete(node, source) or _is_first(write.array, source):
         return
-    if is_decomposed(node, source):
+    if is_decomposed(node, source) or _is_of_a_constructor(node, source):
         return
     yield source.finding(
         node,
@@ -81,6 +82,8 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
     if in_place is None or (isinstance(in_place, cst.Name) and in_place.value == "True"):
         return
     if argument(node, 2, "wrap") is not None or is_concrete(node, source) or _is_first(array, source):
+        return
+    if _is_of_a_constructor(node, source):
         return
     numpy = source.alias_at(node, "jax.numpy")
     jnp = numpy or "jnp"
@@ -109,6 +112,11 @@ def diagonal_by_a_scatter(barrier: Barrier, module: hlo.Module) -> str | None:
         if is_diagonal(scatter, module) and is_of_elementwise_work(scatter, module):
             return "jnp.where(jnp.eye(n, dtype=bool), ...) in place of the write: the mask costs no memory, and fuses"
     return None
+
+
+def _is_of_a_constructor(node: cst.CSTNode, source: Source) -> bool:
+    """Whether this is done once, when an object is made; a function inside may be asked for later."""
+    return last_name(source.place(node).scope) in CONSTRUCTORS
 
 
 def _is_first(array: cst.BaseExpression, source: Source) -> bool:

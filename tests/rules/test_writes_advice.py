@@ -1081,3 +1081,33 @@ def test_of_blocks_that_are_all_there_is_nothing_else_is_told(writes: str, expec
     (found,) = check_text((HEAD + code).encode(), "m.py", Scope(("blocks-by-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text.endswith(expected)
+
+
+MASKED = """
+class Decoder:
+    def __call__(self, x, kept_indices, mask_indices):
+        token = self.param("mask", init, (1, 1, 256))
+        rows = jnp.arange(8)[:, None]
+        y = jnp.zeros((8, 196, 256))
+        y = y.at[rows, kept_indices].set(x)
+        y = y.at[rows, mask_indices].set(token)
+        return jnp.tanh(y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_begun"),
+    [
+        ("(1, 1, 256)", "(1, 1, 256)", True),
+        (".set(token)", ".set(0.5)", True),
+        ("(1, 1, 256)", "(8, 1, 256)", False),
+        ("jnp.zeros((8, 196, 256))", "x + 1", False),
+    ],
+)
+def test_what_is_the_same_at_all_its_places_is_begun_with(old: str, new: str, is_begun: bool) -> None:
+    code = "import jax\nimport jax.numpy as jnp\nfrom flax import linen as nn\n\n" + MASKED.replace(
+        "class Decoder:", "class Decoder(nn.Module):\n    @jax.jit"
+    ).replace(old, new)
+    (found,) = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("where the two are all places there are, begin with") == is_begun

@@ -70,3 +70,24 @@ def test_a_few_numbers_that_are_made_of_each_other_are_a_stack(old: str, new: st
     text = advice(SPLINE.replace(old, new) if old else SPLINE)
     assert text.startswith("compute the values first, each into a name of its own; then one jnp.")
     assert ("one jnp.stack of the last of each place" in text) == is_a_stack
+
+
+MOVED = """
+def moved(board, old, new, alive, stays):
+    board = board.at[old[0], old[1]].set(board[old[0], old[1]] & ~alive)
+    return board.at[new[0], new[1]].set(board[new[0], new[1]] | stays)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_one_by_one"),
+    [
+        ("board", "board", True),
+        ("new[0], new[1]", "new[0], 0", True),
+        ("| stays", "| stays | board[0, 0]", False),  # of another place
+        (".set(board[new[0], new[1]] | stays)", ".set(stays)", False),
+    ],
+)
+def test_what_is_made_of_what_is_at_its_own_place_needs_no_other_first(old: str, new: str, is_one_by_one: bool) -> None:
+    text = advice(MOVED.replace(old, new))
+    assert text.startswith("jnp.where(mask, new, x) for each, one after the other") == is_one_by_one

@@ -44,6 +44,7 @@ def targets(code: str) -> tuple[str, ...]:
     [
         ("range(16)", "[0, 3, 5]"),
         ("2.0 * out", "jnp.where(x > 0, out, x)"),
+        ("2.0 * out", "out[0] * out[1] - w @ out[2]"),
         (".at[i].set", ".at[i, :].set"),
         ("jnp.zeros((16, 64))", "jnp.zeros(x.shape)"),
     ],

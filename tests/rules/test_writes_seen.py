@@ -329,7 +329,7 @@ def test_where_two_places_may_be_one_the_later_value_is_made_of_the_earlier(
 @jax.jit
 def marked(x, i, j):
     x = x.at[{first}].set(x[{first}] | 1)
-    x = x.at[{second}].set(x[{second}] | 2)
+    x = x.at[{second}].set(x[{second}] | x[{first}])
     return x
 """
     text = advice("chained-at-set", code)

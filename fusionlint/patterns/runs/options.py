@@ -1,7 +1,8 @@
-"""A loop that stands beside a scan, with a setting that chooses between the two.
+"""What a function or an object is asked for, and what it does where nobody asks: a loop that stands beside a scan, with
+a setting that chooses between the two; a list of what to leave out, which is empty.
 
-In: a `for` of a Source. Who wrote both knows what each costs: only the one that runs unless somebody says otherwise is
-worth a word.
+In: a `for` or a value of a Source. Who wrote a loop and a scan knows what each costs: only the one that runs unless
+somebody says otherwise is worth a word.
 """
 
 from __future__ import annotations
@@ -80,3 +81,36 @@ def _truth(value: cst.BaseExpression | None) -> bool | None:
         case cst.Name("True" | "False" as written):
             return written == "True"
     return None
+
+
+def is_none_by_default(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether a parameter, or a field that the constructor or the class gives one, is nothing where nobody says
+    otherwise, `skipped=()`: somebody who does names a few."""
+    match value:
+        case cst.Name():
+            return _is_empty(default_given(value, source))
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
+            default = default_of(field, value, source)
+            return _is_empty(default if default is not None else _given_when_made(field, value, source))
+    return False
+
+
+def _given_when_made(field: str, read: cst.Attribute, source: Source) -> cst.BaseExpression | None:
+    """The default of what the constructor of the class around stores in `self.field`."""
+    place = source.project.class_of(source.place(read), "self")
+    made = source.definition(f"{place.scope}.__init__") if place is not None and place.path == source.path else None
+    for node in inside(made.body) if isinstance(made, cst.FunctionDef) else ():
+        match node:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name("self"), attr=cst.Name(kept)))],
+                value=cst.Name() as stored,
+            ) if kept == field:
+                return default_given(stored, source)
+    return None
+
+
+def _is_empty(default: cst.BaseExpression | None) -> bool:
+    match default:
+        case cst.Name("None") | cst.Tuple(elements=[]) | cst.List(elements=[]):
+            return True
+    return False

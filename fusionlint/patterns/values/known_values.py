@@ -24,7 +24,7 @@ from fusionlint.patterns.code.at import (
     takes_all,
 )
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.code.unpacked import assigned, put
+from fusionlint.patterns.code.unpacked import assigned, put, unpacked
 from fusionlint.patterns.values.array_sizes import FILLED, FULL
 from fusionlint.patterns.values.counts import is_counted, is_counted_on
 from fusionlint.patterns.values.predicates import static_names
@@ -52,6 +52,11 @@ _ELEMENTWISE = regex(
     r"^(jax\.numpy|numpy|math)\."
     r"(abs|arctan2|clip|cos|exp|linspace|log|log2|log10|maximum|minimum|power|radians|sin|sqrt|square|tan|tanh|where)$"
 )
+# What counts along each axis, as far as it is told: no trace gets on with a length that it does not know.
+_GRIDS = regex(r"^(jax\.numpy|numpy)\.(mgrid|ogrid)$")
+_INDICES = ("jax.numpy.indices", "numpy.indices")
+# The ends of what a type holds.
+_LIMITS = regex(r"^(jax\.numpy|numpy)\.[if]info$")
 # What lays out anew, or joins, what is known, and takes nothing else but sizes.
 _LAID_OUT = regex(
     r"^(jax\.numpy|numpy)\."
@@ -92,6 +97,8 @@ class Reader(NamedTuple):
                 return self._are_known(left, depth) and self._are_known(right, depth)
             case cst.Comparison(left=left, comparisons=others):
                 return all(self._are_known(one, depth) for one in (left, *(other.comparator for other in others)))
+            case cst.Subscript(value=cst.Attribute() as grid) if self._is_named(_GRIDS, grid):
+                return True
             case cst.Subscript(value=whole, slice=slices) if not isinstance(whole, cst.Attribute):
                 return self.is_array(whole, depth - 1) and all(map(_is_static_or_new, elements(slices)))
             case cst.Attribute(value=cst.BaseExpression() as whole, attr=cst.Name("T" | "mT")):
@@ -117,7 +124,7 @@ class Reader(NamedTuple):
         """Whether `array` counts, or is what is known in another order, or worked on by itself: `jnp.arange(n)`,
         `jnp.stack([rows, columns])`, `x.reshape(-1)`, `jnp.sin(x)`."""
         given = [arg.value for arg in array.args if arg.keyword is None]
-        if self.source.calls(array, *RANGES):
+        if self.source.calls(array, *RANGES, *_INDICES):
             return bool(given)  # no trace counts to what it does not know
         match array.func:
             case cst.Attribute(value=whole, attr=cst.Name(method)) if method in _LAID_OUT_BY_METHODS:
@@ -128,7 +135,10 @@ class Reader(NamedTuple):
         return self._is_of(_ELEMENTWISE, array) and all(self._are_known(one, depth) for one in given)
 
     def _is_of(self, names: re.Pattern[str], call: cst.Call) -> bool:
-        return bool(names.match(self.source.qualified_name(call.func) or ""))
+        return self._is_named(names, call.func)
+
+    def _is_named(self, names: re.Pattern[str], node: cst.BaseExpression) -> bool:
+        return bool(names.match(self.source.qualified_name(node) or ""))
 
     def _are_known(self, given: cst.BaseExpression, depth: int) -> bool:
         """An array, a number, or several in brackets."""
@@ -174,6 +184,8 @@ class Reader(NamedTuple):
                 return all(self.is_known(operand, depth) for operand in (left, right))
             case cst.UnaryOperation(expression=inner):
                 return self.is_known(inner, depth)
+            case cst.Attribute(value=cst.Call() as limits) if self._is_of(_LIMITS, limits):
+                return True
             case cst.Attribute():
                 return self._is_known_attribute(part)
             case cst.Subscript():
@@ -228,6 +240,8 @@ class Reader(NamedTuple):
         written = self.source.written(name)
         if written is None:
             return is_counted_on(name, self.source) or self._is_added_up(name, depth)
+        if _is_of_a_shape(written, self.source):
+            return True
         return is_counted(written, self.source) or self._is_listed(written, depth) or _is_static(written, self.source)
 
     def _is_added_up(self, name: cst.Name, depth: int) -> bool:
@@ -276,6 +290,14 @@ class Reader(NamedTuple):
             case cst.Dict(elements=entries):
                 return all(isinstance(e, cst.DictElement) and self.is_known(e.value, depth - 1) for e in entries)
         return False
+
+
+def _is_of_a_shape(written: cst.Name, source: Source) -> bool:
+    """Whether this is `h` of `h, w = x.shape`."""
+    match unpacked(written, source):
+        case cst.Attribute(attr=cst.Name("shape")):
+            return True
+    return False
 
 
 def _is_of_a_class(said: Sequence[str]) -> bool:

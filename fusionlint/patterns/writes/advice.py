@@ -25,6 +25,7 @@ from fusionlint.patterns.writes.axis import (
     numbers_along,
     said_along,
 )
+from fusionlint.patterns.writes.begun import begun
 from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, reads_back
 from fusionlint.patterns.writes.carried import is_carried
 from fusionlint.patterns.writes.chain import root
@@ -32,7 +33,7 @@ from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.interleaved import interleaved
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
-from fusionlint.patterns.writes.needed import may_need
+from fusionlint.patterns.writes.needed import change_what_is_there, may_need
 from fusionlint.patterns.writes.one_place import written_once
 from fusionlint.patterns.writes.seen import Seen, are_apart, see
 from fusionlint.patterns.writes.stack import begins_a_list, stack
@@ -80,7 +81,11 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
         return Advice(written_once(writes, told.array, source), _pair(told))
-    if reads_back(writes, source) or is_rebound(writes, source):
+    is_again = is_rebound(writes, source)
+    are_set = told.seen.are_elements and told.seen.methods == {"set"} and not is_again
+    if are_set and change_what_is_there(writes, source):
+        return Advice(_one_by_one(told), _pair(told))
+    if reads_back(writes, source) or is_again:
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told))
     if line is not None:
@@ -93,6 +98,16 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     return _of_places(told)
+
+
+def _one_by_one(told: _Told) -> str:
+    """What each place is given is made of what is there: a mask says so of the whole array, in whatever order."""
+    axes = told.seen.axes or ()
+    mask = f"compares {told.jnp}.arange along {'that axis' if len(axes) == 1 else 'each axis'} with the place"
+    return (
+        f"{told.jnp}.where(mask, new, x) for each, one after the other: mask {mask}, and new is made of all of x in "
+        "place of what it reads there"
+    )
 
 
 def _of_places(told: _Told) -> Advice:
@@ -168,7 +183,7 @@ def _may_add_up(told: _Told) -> bool:
 
 
 def _joined_places(told: _Told) -> Advice:
-    method = told.writes[0].method
+    writes, method = told.writes, told.writes[0].method
     codes = (told.source.code(part).lower() for write in told.writes for part in write.index)
     indices = (
         "indices, of a mask its flatnonzero," if any("mask" in code or "~" in code for code in codes) else "indices"
@@ -176,7 +191,8 @@ def _joined_places(told: _Told) -> Advice:
     is_one = len({told.source.code(write.value) for write in told.writes if write.value is not None}) == 1
     values = "values that are arrays" if is_one else "values"
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
-    return Advice(f"one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
+    first = begun(writes, told.source, told.jnp) if told.seen.is_new else ""
+    return Advice(f"{first}one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
 
 
 def _unless_they_meet(told: _Told) -> str:

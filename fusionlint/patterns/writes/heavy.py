@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
 from fusionlint.patterns.loops.carry import calls
-from fusionlint.patterns.runs.loop_bodies import FIRSTS
+from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
@@ -28,6 +28,7 @@ _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
 # Which step through time, a kernel or more for each stage of each step.
 _SOLVES = ("diffrax.diffeqsolve", "jax.experimental.ode.odeint")
 _ITERATES = tuple(f"jax.scipy.sparse.linalg.{name}" for name in ("cg", "gmres", "bicgstab"))
+_SOLVED = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 # A value seldom has more names on its way.
 _NAMES = 4
 # So many writes are one launch more than one, beside those of every step of a loop.
@@ -60,10 +61,19 @@ def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
 
 
 def is_made_for_a_loop(value: cst.CSTNode, source: Source) -> bool:
-    """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it: beside all
-    the steps what is done once before them is nothing."""
-    reads = _read(value, source)
-    return bool(reads) and all(begins_a_loop(read, source) or _is_iterated(read, source) for read in reads)
+    """Whether all that is done with `value` is that a loop of jax.lax or an iterative solver begins with it, or a
+    direct one instead of those: beside all the steps what is done once before them is nothing."""
+    begins = [(begins_a_loop(r, source) or _is_iterated(r, source), r) for r in _read(value, source)]
+    return any(is_first for is_first, _ in begins) and all(
+        is_first or _is_handed(read, _SOLVED, source) for is_first, read in begins
+    )
+
+
+def is_read_by_a_loop(value: cst.CSTNode, source: Source) -> bool:
+    """Whether the body of a loop of jax.lax inside the function reads `value`: it has to be in memory before the loop,
+    whatever makes it."""
+    reads = (read for read in _read(value, source) if source.function(read) is not source.function(value))
+    return any(is_body_of_a_loop(read, source) for read in reads)
 
 
 def is_handed_to_loops(value: cst.CSTNode, source: Source) -> bool:
@@ -78,8 +88,12 @@ def _read(value: cst.CSTNode, source: Source) -> Sequence[cst.CSTNode]:
 
 
 def _is_iterated(read: cst.CSTNode, source: Source) -> bool:
+    return _is_handed(read, _ITERATES, source)
+
+
+def _is_handed(read: cst.CSTNode, takers: Sequence[str], source: Source) -> bool:
     call = source.handed_to(read)
-    return call is not None and source.calls(call, *_ITERATES)
+    return call is not None and source.calls(call, *takers)
 
 
 def _is_looped_over(read: cst.CSTNode, source: Source) -> bool:

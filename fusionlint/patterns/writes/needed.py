@@ -1,7 +1,8 @@
 """Values that need what an earlier write may have left: `x = x.at[faces].set(a); x = x.at[k].set(f(x[k]))`.
 
 In: writes of a Source that follow one another. Out: whether a value reads a place that the array of places before it,
-which only the run knows, may hold: computed first, the value would be another; and whether it may, whatever it reads.
+which only the run knows, may hold: computed first, the value would be another; whether it may, whatever it reads; and
+whether it reads no more than its own place.
 """
 
 from __future__ import annotations
@@ -38,6 +39,21 @@ def may_need(writes: Sequence[Write], source: Source) -> bool:
     return any(
         _may_hold(earlier.index, places, source) for before, places, _ in _reads(writes, source) for earlier in before
     )
+
+
+def change_what_is_there(writes: Sequence[Write], source: Source) -> bool:
+    """Whether values are made of what the writes before left at the place that they go to, `x = x.at[k].set(x[k] | a)`,
+    and of nothing else of it: whatever is at one place, each goes on with what is there."""
+    stored = {id(name): i + 1 for i, w in enumerate(writes) if (name := source.assigned_name(w.call)) is not None}
+    read = [
+        (stored[id(written)] == i, [*map(source.code, elements(slices))] == [*map(source.code, write.index)])
+        for i, write in enumerate(writes)
+        for node, _ in (_made_of(write.value, source) if write.value is not None else ())
+        if isinstance(node, cst.Subscript) and isinstance(array := node.value, cst.Name)
+        if id(written := source.written(array)) in stored
+        for slices in (node.slice,)
+    ]
+    return bool(read) and all(is_last and is_its_own for is_last, is_its_own in read)
 
 
 def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...], bool]]:

@@ -1,0 +1,171 @@
+"""Writes that cost nothing where they stand, or that nobody asks for, and what else is no gain. What is next to them
+and is a case is found."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+
+class Case(NamedTuple):
+    """Code that a rule says nothing of, and what makes it a case."""
+
+    rule: str
+    code: str
+    old: str
+    new: str
+
+
+CASES = {
+    "numbers that are picked out again": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def position(t, tables):
+            place = jnp.zeros(3)
+            for i, axis in enumerate(("x", "y", "z")):
+                place = place.at[i].set(jnp.sum(jnp.cos(tables[axis] * t)))
+            return jnp.array([place[0] - place[2], 0.9 * place[1]])
+        """,
+        "place[1]])",
+        "place[1]]), place",
+    ),
+    "numbers that are summed": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def time_step(u, width):
+            speed = jnp.zeros((3,))
+            for axis in range(1, 4):
+                speed = speed.at[axis - 1].set(jnp.max(jnp.abs(u[axis]) + u[0]))
+            return 0.4 / jnp.sum(speed / width)
+        """,
+        "jnp.sum(speed / width)",
+        "(speed @ width)",
+    ),
+    "places that an argument names, which is empty by default": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def sampled(probs, masked=()):
+            for token in masked:
+                probs = probs.at[:, token].set(0.0)
+            return probs / jnp.sum(probs, -1, keepdims=True)
+        """,
+        "masked=()",
+        "masked",
+    ),
+    "places that an object is told of, none by default": Case(
+        "chained-at-set",
+        """
+        class Blocks:
+            def __init__(self, layers, skipped=()):
+                self.layers = layers
+                self.skipped = skipped
+
+            @jax.jit
+            def __call__(self, x, mask):
+                masks = jnp.ones((self.layers, 4)) * x
+                for i in self.skipped:
+                    masks = masks.at[i].set(mask)
+                return masks
+        """,
+        "skipped=()",
+        "skipped",
+    ),
+    "a grid of neighbours, which is known, and its ends": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def neighbours(color, mask, start):
+            h, w = color.shape
+            steps = jnp.array([[-1, 0], [0, 1]])
+            places = jnp.mgrid[:h, :w].transpose(1, 2, 0)[:, :, None, :] + steps[None, None]
+            none = jnp.iinfo(places.dtype).max
+            places = places.at[0, :, 0, :].set(none)
+            places = places.at[h - 1, :, 1, :].set(none)
+            places = jnp.where(mask[:, :, None, None], places, none)
+            return color.at[places[..., 0], places[..., 1]].get(mode="fill", fill_value=0)
+        """,
+        "steps[None, None]",
+        "start",
+    ),
+    "a place that a loop reads in each step": Case(
+        "one-hot-by-at-set",
+        """
+        @jax.vmap
+        def placed(board, action):
+            stone = jnp.zeros(64, dtype=bool).at[action[0]].set(True)
+
+            def turned(i, turns):
+                return turns | (jnp.roll(stone, i) & board)
+
+            return jax.lax.fori_loop(0, 8, turned, board)
+        """,
+        "jnp.roll(stone, i) & board)\n\n    return ",
+        "jnp.roll(turns, i) & board)\n\n    return stone & ",
+    ),
+    "a number of each row that a loop begins with, the other way round": Case(
+        "one-hot-by-at-set",
+        """
+        class State(NamedTuple):
+            step: int
+            labels: jax.Array
+
+        @jax.jit
+        def aligned(last, lengths, step):
+            labels = jnp.full((8, 100), -1)
+            labels = labels.at[jnp.arange(8), lengths].set(last)
+            turned = jnp.transpose(labels, (1, 0))
+            state = State(step=100, labels=turned)
+            return jax.lax.while_loop(lambda s: s.step > 0, step, state)
+        """,
+        "jax.lax.while_loop(lambda s: s.step > 0, step, state)",
+        "step(state)",
+    ),
+    "what is added within a block": Case(
+        "blocks-by-at-set",
+        """
+        @jax.jit
+        def placed(rows, centers, n, m):
+            grid = jnp.zeros((1000, 4))
+            grid = grid.at[:n, :].set(rows)
+            return grid.at[:n, :3].add(-centers[:n])
+        """,
+        ".at[:n, :3].add",
+        ".at[n:, :3].add",
+    ),
+    "what a solver begins with, iterative or not": Case(
+        "blocks-by-at-set",
+        """
+        @jax.jit
+        def charges(matrix, x, total, start, steps):
+            b = jnp.zeros(shape=(101,))
+            b = b.at[:100].set(-x)
+            b = b.at[100].set(total)
+            if steps == -1:
+                return jnp.linalg.solve(matrix, b)
+            return jax.scipy.sparse.linalg.cg(lambda v: matrix @ v, b, x0=start, maxiter=steps)[0]
+        """,
+        "jax.scipy.sparse.linalg.cg(lambda v: matrix @ v, b, x0=start, maxiter=steps)[0]",
+        "matrix @ b",
+    ),
+}
+
+
+def found(rule: str, code: str) -> int:
+    text = "import jax\nimport jax.numpy as jnp\nfrom typing import NamedTuple\n" + dedent(code)
+    return len([*check_text(text.encode(), "pkg/model.py", Scope((rule,)))])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
+    rule, code, old, new = CASES[name]
+    assert old in dedent(code)
+    assert found(rule, code) == 0
+    assert found(rule, dedent(code).replace(old, new)) == 1
