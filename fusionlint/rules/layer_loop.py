@@ -65,6 +65,8 @@ def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
         return None
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
         return None
+    if layers is not None and is_instead_of_a_scan(layers.built, source):
+        return None
     if is_shallow(loop, source) or is_concrete(loop, source):
         return None
     carry = Carry(loop)
