@@ -157,6 +157,24 @@ def searched(evaluate, center, noises, n=1000):
         "        if score < best:\n            best = score\n",
         "",
     ),
+    "each turn has an element of its own": Case(
+        "unrolled-steps",
+        """
+DELAYS = [556, 441, 341, 225, 1116]
+
+@jax.jit
+def tick(delay, x):
+    return jnp.roll(delay, 1).at[0].set(x), delay[-1]
+
+@jax.jit
+def reverberated(delays, x, n):
+    for i in range(len(DELAYS)):
+        delays, x = tick(delays, x)
+    return x
+""",
+        "len(DELAYS)",
+        "n",
+    ),
     "what is called makes numbers of Python": Case(
         "rows-one-by-one",
         """

@@ -17,7 +17,6 @@ from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.loops.step import Step, step_over_rows
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import bodies_of
-from fusionlint.patterns.runs.under import is_for_the_host
 from fusionlint.source.tree import Source
 
 SCAN = "jax.lax.scan"
@@ -58,14 +57,7 @@ def rolled(scan: cst.Call, source: Source) -> Rolled | None:
     step = step_over_rows(scan, source)
     if step is None or is_concrete(scan, source) or _makes_a_table(scan, source):
         return None
-    if source.context(scan) == "library" and _is_its_own(scan, source) and is_for_the_host(scan, source):
-        return None  # it is compiled in each call, which takes the longer the more is unrolled
     return Rolled(scan, given, step)
-
-
-def _is_its_own(scan: cst.Call, source: Source) -> bool:
-    """Whether the step is a function of the one around, another in each call of that."""
-    return any(source.function(body) is not None for body in definitions(bodies_of(scan, source), source))
 
 
 def _makes_a_table(scan: cst.Call, source: Source) -> bool:

@@ -78,8 +78,9 @@ def is_for_the_host(node: cst.CSTNode, source: Source) -> bool:
     or that of one which no trace gets through."""
     if source.context(node) == "host" or is_concrete(node, source):
         return True
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
-    return bool(around) and _is_called_by_the_host(source.body_place(around[-1]), source, _CALLERS)
+    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.Lambda)]
+    # What is defined in a function it may hand out, to whom nobody sees.
+    return len(around) == 1 and _is_called_by_the_host(source.body_place(around[0]), source, _CALLERS)
 
 
 def _is_called_by_the_host(place: Place, source: Source, depth: int) -> bool:
