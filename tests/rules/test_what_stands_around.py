@@ -175,6 +175,16 @@ def reverberated(delays, x, n):
         "len(DELAYS)",
         "n",
     ),
+    "nothing reads what the loop leaves": Case(
+        "scalar-loop",
+        """
+def position(counts, weights):
+    code = jax.lax.fori_loop(0, 34, lambda i, code: code + counts[i] * weights[i], 0)
+    return counts
+""",
+        "return counts",
+        "return code",
+    ),
     "what is called makes numbers of Python": Case(
         "rows-one-by-one",
         """
