@@ -74,6 +74,24 @@ def orbit_problem(trajectory, times, mesh):
         "jnp.roll(state, 1)",
         "jax.vmap(resampled)(state)",
     ),
+    "no part of a function that is handed out": Case(
+        "default-searchsorted",
+        """
+def orbit_problem(trajectory, times, mesh):
+    @jax.custom_jvp
+    def residual(state, period):
+        return state - period * jnp.roll(state, 1)
+
+    def tangent(primals, tangents):
+        steps = jax.vmap(lambda t: jnp.interp(t, times, trajectory))(tangents[0])
+        return residual(*primals), steps
+
+    started = tangent((mesh, 1.0), (mesh, 1.0))
+    return Problem(f=residual, start=started)
+""",
+        "    def tangent",
+        "    @residual.defjvp\n    def tangent",
+    ),
     "a dozen layers": Case(
         "eager-control-flow",
         """

@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.functions import returns_of
+from fusionlint.patterns.runs.made_within import is_called_or_mapped
 from fusionlint.source.names import JIT
 from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
@@ -36,7 +37,13 @@ def is_beside_what_is_made(node: cst.CSTNode, source: Source) -> bool:
     if not own or not returned or not all(value is not None and _is_made(value, own, source) for value in returned):
         return False
     part = around[-2] if len(around) > 1 else None
-    return part is None or part.name.value not in _handed_out(returned, own, source)
+    return part is None or (_runs_here(part, source) and part.name.value not in _handed_out(returned, own, source))
+
+
+def _runs_here(part: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function is called or mapped, and no more: `@solve.defjvp` makes it a part of another."""
+    reads = [use.node for use in source.uses(part.name) if not use.is_write]
+    return not part.decorators and all(is_called_or_mapped(read, source) for read in reads)
 
 
 def _is_made(value: cst.BaseExpression, own: dict[str, cst.FunctionDef], source: Source) -> bool:
