@@ -19,15 +19,27 @@ from fusionlint.source.walk import dotted, fields_of
 def is_instead_of_a_scan(loop: cst.CSTNode, source: Source) -> bool:
     """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default, or
     those who use it are seen to say otherwise."""
+    found = _choice(loop, source)
+    return found is not None and (_default(found[0], source) is not found[1] or _is_switched(found[0], source))
+
+
+def scan_beside(loop: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
+    """What an `if` asks that chooses between `loop` and a scan."""
+    found = _choice(loop, source)
+    return found[0] if found is not None else None
+
+
+def _choice(loop: cst.CSTNode, source: Source) -> tuple[cst.BaseExpression, bool] | None:
+    """The same, and whether the loop is what it takes where that is true."""
     for below, above in source.outward(loop):
         if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return False
+            return None
         if isinstance(above, cst.If) and above.test is not below:
             is_body = below is above.body
             other = above.orelse if is_body else above.body
             if other is not None and _scans(other):
-                return _default(above.test, source) is not is_body or _is_switched(above.test, source)
-    return False
+                return above.test, is_body
+    return None
 
 
 def _scans(branch: cst.CSTNode) -> bool:
@@ -53,19 +65,11 @@ def _default(test: cst.BaseExpression, source: Source) -> bool | None:
 
 
 def _is_switched(test: cst.BaseExpression, source: Source) -> bool:
-    """Whether a field that is False by default, `self.scan`, is True wherever this file says so, `dict(depth=18,
-    scan=True)`, or is given by all of the project's other files that call something of this one."""
+    """Whether a field that is False by default, `self.scan`, is given by all of the project's other files that call
+    something of this one."""
     if not isinstance(test, cst.Attribute) or _default(test, source) is not False:
         return False
     flag = test.attr.value
-    given = (
-        node for node in source.nodes_with(flag, cst.Arg) if isinstance(node, cst.Arg) and node.keyword is not None
-    )
-    said = [
-        truth for arg in given if arg.keyword and arg.keyword.value == flag and (truth := _truth(arg.value)) is not None
-    ]
-    if said:
-        return all(said)
     project = source.project
     tops = (Place(source.path, scope) for scope in (*source.facts.functions, *source.facts.raw.classes))
     names = [project.name_of(place) for place in tops if "." not in place.scope]
