@@ -88,9 +88,16 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if not found or needed or _asks(loop, steps, source) or any(_stops_by(node, loop) for node in found):
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
-    if first is not None:
-        message, write = _OF_STEPS if _goes_by_steps(loop, steps, source) else _OF_TURNS
-        yield source.finding(first, message, write=write)
+    told = _told(loop, steps, source)
+    if first is not None and told is not None:
+        yield source.finding(first, told[0], write=told[1])
+
+
+def _told(loop: Loop, steps: list[cst.Call], source: Source) -> tuple[str, str] | None:
+    """What is said of a loop, and what to write; nothing of settings that something unknown is tried with."""
+    if _goes_by_steps(loop, steps, source):
+        return _OF_STEPS
+    return None if all(_comes_with_the_call(step, source) for step in steps) else _OF_TURNS
 
 
 def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
@@ -102,6 +109,14 @@ def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
         if _STEPS.search(dotted(step.func)) or (own is not None and not names.isdisjoint(own.names)):
             return True
     return False
+
+
+def _comes_with_the_call(step: cst.Call, source: Source) -> bool:
+    """Whether what is compiled is a parameter of the function around, `f = jax.jit(loss)`, for each of some settings:
+    whoever hands over a loss to be scanned hands over a model, beside which a wait is nothing."""
+    compiled = source.meant(step.func)
+    inner = compiled.args[0].value if isinstance(compiled, cst.Call) and compiled.args else None
+    return isinstance(inner, cst.Name) and isinstance(source.binder(inner), cst.Param)
 
 
 def _is_many_steps(name: str) -> bool:

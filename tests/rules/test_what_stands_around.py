@@ -143,6 +143,19 @@ def fit(params, train, held_out, n):
         "    def loss_of",
         "    @jax.jit\n    def loss_of",
     ),
+    "a sweep of what comes with the call": Case(
+        "host-sync-in-step-loop",
+        """
+def scanned(misfit, base, values):
+    f = jax.jit(misfit)
+    out = []
+    for v in values:
+        out.append((float(v), float(f({**base, "v": jnp.asarray(v)}))))
+    return out
+""",
+        "def scanned(misfit, base",
+        'def misfit(x):\n    return jnp.sum(x["v"])\n\ndef scanned(base',
+    ),
     "the gradient of whatever comes with the call": Case(
         "loop-over-jit",
         """
