@@ -1,4 +1,5 @@
-"""Functions that hand out others, which they define: what else such a one does, it does once, before those run.
+"""Functions that make an object of others, which they define: what else such a one does, it does once, before those
+run.
 
 In: nodes of a Source. Out: whether the code at one is a maker's own, and not part of what it hands out: `def
 problem(trajectory)`, which maps a function of its own over a mesh, and returns `Problem(f=residual, u0=guess)`.
@@ -11,19 +12,15 @@ import libcst as cst
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.functions import returns_of
 from fusionlint.patterns.runs.made_within import is_called_or_mapped
-from fusionlint.source.names import JIT
 from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-# What makes a function of a function.
-_MAPS = ("jax.vmap", "jax.grad", "jax.value_and_grad")
-
 
 def is_beside_what_is_made(node: cst.CSTNode, source: Source) -> bool:
-    """Whether the outermost function around `node` hands out nothing but functions of its own, or an object that is
-    made of one, and `node` is not part of any of those. What hands out a value beside, `return y, pullback`, may do so
-    in every step."""
+    """Whether the outermost function around `node` returns an object that is made of functions of its own, and `node`
+    is not part of any of those. One that returns a bare function, or a value beside, `return y, pullback`, may be
+    called in every step."""
     above = list(source.ancestors(node))
     around = [one for one in above if isinstance(one, cst.FunctionDef)]
     if not around or source.contexts.get(source.body_place(around[-1])) == "traced":
@@ -47,17 +44,10 @@ def _runs_here(part: cst.FunctionDef, source: Source) -> bool:
 
 
 def _is_made(value: cst.BaseExpression, own: dict[str, cst.FunctionDef], source: Source) -> bool:
-    """`step`, `jax.jit(step)`, `(init, step)`, `Problem(f=step, u0=guess)`, of functions that are the maker's own."""
-    match value:
-        case cst.Tuple(elements=parts):
-            return bool(parts) and all(_is_made(part.value, own, source) for part in parts)
-        case cst.Name(name) if name in own:
-            return True
-        case cst.Name():
-            made = source.value(value)
-            return isinstance(made, cst.Call) and _is_made(made, own, source)
+    """`Problem(f=step, u0=guess)`, of functions that are the maker's own."""
+    match source.meant(value):
         case cst.Call(func=func, args=args):
-            is_object = dotted(func).rpartition(".")[2][:1].isupper() or source.calls(value, *JIT, *_MAPS)
+            is_object = dotted(func).rpartition(".")[2][:1].isupper()
             return is_object and any(_is_own(arg.value, own, source) for arg in args)
     return False
 
@@ -81,7 +71,9 @@ def _handed_out(returned: list[cst.BaseExpression | None], own: dict[str, cst.Fu
 
 
 def _names(value: cst.BaseExpression, source: Source) -> list[str]:
-    """The names that are read in an expression, and in what its names stand for."""
-    reads = names_read(value)
+    """The names that are read in an expression, and in what its names stand for, but not those of functions that are
+    called there: what comes of one is handed out, and not the function."""
+    reads = [*names_read(value)]
     meant = (source.value(read) for read in reads)
-    return [read.value for read in reads] + [n.value for m in meant if m is not None for n in names_read(m)]
+    reads += [name for made in meant if made is not None for name in names_read(made)]
+    return [read.value for read in reads if not is_called_or_mapped(read, source)]
