@@ -91,6 +91,7 @@ def test_tests_benchmarks_and_pictures_are_left_out_of_folders_unless_asked_for(
         "pkg/map_repro.py",
         "pkg/mla/reference.py",
         "unittests/grad/leak.py",
+        "docs/source/assets/hero.py",
     ]
     idle += ["pkg/test_scripts/run.py", "pkg/tests/env.py", "pkg/visualize.py", "test_env.py"]
     idle += ["pkg/_test_util.py", "pkg/env_test_utils.py", "pkg/testing.py", "pkg/testing_utils.py"]

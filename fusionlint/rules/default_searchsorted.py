@@ -18,7 +18,7 @@ from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import is_body_of_a_loop, is_small
 from fusionlint.patterns.runs.often import runs_often
-from fusionlint.patterns.runs.under import VMAPS, is_mapped_by_the_host, under_loop, under_vmap
+from fusionlint.patterns.runs.under import VMAPS, is_for_the_host, is_mapped_by_the_host, under_loop, under_vmap
 from fusionlint.patterns.values.handed_settings import SETTING
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.rule import Rule
@@ -84,8 +84,9 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return
-    if is_mapped_by_the_host(node, source):
-        return  # there it is one compiled program, and written out it is many
+    # There it is one compiled program, and written out it is many.
+    if is_mapped_by_the_host(node, source) or (source.context(node) != "traced" and is_for_the_host(node, source)):
+        return
     is_hot = under_vmap(node, source) or _runs_again(node, source)
     if is_hot or _is_most_of_it(node, source):
         before, behind = _same_searches(node, source)
@@ -112,6 +113,8 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     made = list(_wrapped(node, source))
     used = [use for use in _uses(made[-1], source) if _is_for_a_trace(use, source)]
+    if name == _INTERP:
+        used = [use for use in used if source.context(use) == "traced" or not is_for_the_host(use, source)]
     if not used or _is_of_a_plot(node, source):
         return
     if name in _SEARCHES:

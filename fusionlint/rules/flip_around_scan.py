@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding, Location
-from fusionlint.patterns.code.at import constant, elements
+from fusionlint.patterns.code.at import RANGES, constant, elements, is_literal
 from fusionlint.patterns.code.calls import argument, has_only, hides_some
 from fusionlint.patterns.code.functions import definitions, result_of
 from fusionlint.patterns.code.layout import added
@@ -22,6 +22,10 @@ rule = Rule(__name__, harm="fusion")
 _SCAN = "jax.lax.scan"
 _FLIP = "jax.numpy.flip"
 _FLIPUD = "jax.numpy.flipud"
+_LINSPACE = "jax.numpy.linspace"
+_STACKS = ("jax.numpy.stack", "jax.numpy.concatenate")
+# A name seldom stands for more names than this.
+_DEPTH = 8
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -40,6 +44,8 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     stacked = _stacked(node, source)
     if any(each is None for each in back) or any(_is_tree(each) for each in stacked):
         return
+    if not back and all(_is_constant(inner, source, _DEPTH) for _, inner in given):
+        return  # XLA turns it round while it compiles
     is_array = bool(stacked) and all(
         isinstance(each, cst.BinaryOperation | cst.UnaryOperation) or kind(each, source) == "array" for each in stacked
     )
@@ -51,6 +57,24 @@ def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
         safe=all(kind(inner, source) == "array" or isinstance(flip, cst.Call) for flip, inner in given)
         and all(is_array or isinstance(flip, cst.Call) for flip in back),
     )
+
+
+def _is_constant(node: cst.BaseExpression, source: Source, depth: int) -> bool:
+    """Whether rows are made of nothing but numbers that Python knows: a range, parts of one, a stack of such."""
+    if depth == 0:
+        return False
+    match made := source.meant(node):
+        case cst.Subscript(value=whole):
+            return _is_constant(whole, source, depth - 1)
+        case cst.BinaryOperation(left=left, right=right):
+            return all(is_literal(side) or _is_constant(side, source, depth - 1) for side in (left, right))
+        case cst.Call(args=[cst.Arg(value=cst.List() | cst.Tuple() as parts), *_]) if source.calls(made, *_STACKS):
+            return all(_is_constant(part.value, source, depth - 1) for part in parts.elements)
+        case cst.Call(args=[cst.Arg(value=start), cst.Arg(value=stop), *_]) if source.calls(made, _LINSPACE):
+            return is_literal(start) and is_literal(stop)
+        case cst.Call(args=[_, *_]):
+            return source.calls(made, *RANGES)
+    return False
 
 
 def _is_tree(node: cst.BaseExpression) -> bool:

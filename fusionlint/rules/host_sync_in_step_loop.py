@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_short, yields
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
@@ -18,6 +19,7 @@ from fusionlint.patterns.loops.loop_gates import is_gated, is_seldom
 from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time
 from fusionlint.patterns.loops.timed import is_timed
 from fusionlint.patterns.runs.gated import held_open
+from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -80,12 +82,22 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     # Where the host needs one value to go on, it waits for the step anyway.
     needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) or _is_filed(node, source) for node in found)
+    needed = needed or any(_is_carried_by_the_host(node, loop, steps, source) for node in found)
+    if _evaluates_by_hand(loop, steps, source):
+        return  # one operation after the other, behind which the device is not waited for long
     if not found or needed or _asks(loop, steps, source) or any(_stops_by(node, loop) for node in found):
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
-    if first is not None:
-        message, write = _OF_STEPS if _goes_by_steps(loop, steps, source) else _OF_TURNS
-        yield source.finding(first, message, write=write)
+    told = _told(loop, steps, source)
+    if first is not None and told is not None:
+        yield source.finding(first, told[0], write=told[1])
+
+
+def _told(loop: Loop, steps: list[cst.Call], source: Source) -> tuple[str, str] | None:
+    """What is said of a loop, and what to write; nothing of settings that something unknown is tried with."""
+    if _goes_by_steps(loop, steps, source):
+        return _OF_STEPS
+    return None if all(_comes_with_the_call(step, source) for step in steps) else _OF_TURNS
 
 
 def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
@@ -97,6 +109,14 @@ def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
         if _STEPS.search(dotted(step.func)) or (own is not None and not names.isdisjoint(own.names)):
             return True
     return False
+
+
+def _comes_with_the_call(step: cst.Call, source: Source) -> bool:
+    """Whether what is compiled is a parameter of the function around, `f = jax.jit(loss)`, for each of some settings:
+    whoever hands over a loss to be scanned hands over a model, beside which a wait is nothing."""
+    compiled = source.meant(step.func)
+    inner = compiled.args[0].value if isinstance(compiled, cst.Call) and compiled.args else None
+    return isinstance(inner, cst.Name) and isinstance(source.binder(inner), cst.Param)
 
 
 def _is_many_steps(name: str) -> bool:
@@ -135,6 +155,37 @@ def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:
                 if not names.isdisjoint(read(taken)):
                     return True
     return False
+
+
+def _is_carried_by_the_host(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether what is read is written into an array of numpy, where it stands, from which the next step starts,
+    `angles[:] = rebuilt - momentum * last`: an array of jax takes no such write."""
+    statement = next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(table)))]):
+            carry = Carry(loop)
+            return any(table in carry.behind(list(step.args), gated=True)[1] for step in steps)
+    return False
+
+
+def _evaluates_by_hand(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether every iteration calls as it is, uncompiled, what a step compiles: `loss(params, held_out)`, beside a step
+    that differentiates `loss`."""
+    compiled = [function for step in steps if (function := function_named(step.func, source)) is not None]
+    inner = {name.value for function in compiled for name in names_in(function.body)}
+    for call in calls(loop.body):
+        if call in steps or not isinstance(call.func, cst.Name) or call.func.value not in inner:
+            continue
+        own = function_named(call.func, source)
+        if isinstance(own, cst.FunctionDef) and not own.decorators and not is_gated(call, loop, source):
+            return not is_jitted(call.func, source) and not _is_light(own, source)
+    return False
+
+
+def _is_light(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function calls nothing of the project and maps nothing: a line of arithmetic."""
+    made = (part for part in inside(function.body) if isinstance(part, cst.Call))
+    return not any(function_named(call.func, source) is not None or source.calls(call, *VMAPS) for call in made)
 
 
 def _stops_by(node: cst.BaseExpression, loop: Loop) -> bool:

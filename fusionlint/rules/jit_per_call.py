@@ -17,6 +17,7 @@ from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.loop_gates import is_gated_among
 from fusionlint.patterns.runs.concrete import CLOCKS
+from fusionlint.patterns.runs.made_once import is_for_constructors
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
@@ -95,6 +96,8 @@ def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -
     where one that was made serves a loop of calls."""
     loop = source.loop(node)
     if any(source.loop(call) is not loop for call in calls) or _measures_itself(node, source):
+        return None
+    if loop is None and is_for_constructors(source.project, source.place(node), in_loops=True):
         return None
     return repeats(node, source)
 

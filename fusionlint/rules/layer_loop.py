@@ -16,7 +16,7 @@ from fusionlint.patterns.loops.layer_count import is_shallow, layer_count
 from fusionlint.patterns.loops.layer_lists import Layers, built_alike, is_wider_at_first
 from fusionlint.patterns.loops.layer_size import LARGE_MODULE, attends, is_large
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.options import is_instead_of_a_scan
+from fusionlint.patterns.runs.options import is_instead_of_a_scan, scan_beside
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
@@ -64,6 +64,8 @@ def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
     if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
         return None
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
+        return None
+    if layers is not None and is_instead_of_a_scan(layers.built, source):
         return None
     if is_shallow(loop, source) or is_concrete(loop, source):
         return None
@@ -279,11 +281,15 @@ def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Findi
     count = source.code(_counted_to(loop) if source.calls(loop.iter, "range") else number)
     shown = brief(count, 40, "all of the")
     shown = f"`{shown}`" if shown == count else shown
+    layers = _layers(loop, source)
+    flag = scan_beside(loop if layers is None else layers.built, source)
+    by = "one layer under jax.lax.scan (nn.scan, nnx.scan) over stacked parameters"
+    if isinstance(flag, cst.Name | cst.Attribute):
+        by = f"the scan that stands beside it, as `{source.code(flag)}` says"
     return source.finding(
         loop,
         f"{shown} identical layers are each written into the program: it compiles longer with every one",
-        write="where compiling takes long, one layer under jax.lax.scan (nn.scan, nnx.scan) over stacked "
-        "parameters; the compiled program gets no faster by it",
+        write=f"where compiling takes long, {by}; the compiled program gets no faster by it",
     )
 
 

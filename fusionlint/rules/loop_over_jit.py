@@ -56,6 +56,7 @@ _BY_PARTS = (
     ", called while the last of what it stacks says to go on; what lies past the end is cut off",
     1,
 )
+_GRADIENTS = ("jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad")
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -230,7 +231,20 @@ def _is_big(step: cst.Call, carry: Carry, source: Source) -> bool:
     head = carry.loop.target if isinstance(carry.loop, cst.For) else carry.loop.test
     counted = [carry.loop.iter] if isinstance(carry.loop, cst.For) else []
     names = [dotted(step.func), *read(head), *(name for node in counted for name in read(node))]
-    return any(_BIG.search(n) for n in names) or runs_a_loop(step.func, source) or trains(step.func, source)
+    if any(_BIG.search(n) for n in names) or runs_a_loop(step.func, source) or trains(step.func, source):
+        return True
+    return _differentiates_any(step.func, source)
+
+
+def _differentiates_any(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether a step takes the gradient of a function that comes with the call, `jax.jit(jax.value_and_grad(loss))` of
+    a parameter: whoever hands over a loss hands over a model, beside which a dispatch is nothing."""
+    compiled = source.meant(callee)
+    inner = source.meant(compiled.args[0].value) if isinstance(compiled, cst.Call) and compiled.args else None
+    if not isinstance(inner, cst.Call) or not inner.args or not source.calls(inner, *_GRADIENTS):
+        return False
+    handed = inner.args[0].value
+    return isinstance(handed, cst.Name) and isinstance(source.binder(handed), cst.Param)
 
 
 def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Source) -> Finding:

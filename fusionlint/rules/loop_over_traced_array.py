@@ -194,8 +194,12 @@ def _are_cut_in_a_trace(arrays: Sequence[cst.Name], node: cst.CSTNode, source: S
 
 
 def _at_all(made: cst.BaseExpression, arrays: Sequence[cst.Name], source: Source) -> str | None:
-    """`cov[places]` of `cov[place] for place in places`."""
+    """`cov[places]` of `cov[place] for place in places`, `bounds[:, 0]` of `row[0] for row in bounds`."""
     match made:
+        case cst.Subscript(
+            value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(place)))]
+        ) if len(arrays) == 1:
+            return f"{arrays[0].value}[:, {place}]"
         case cst.Subscript(value=of, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name()))]) if (
             len(arrays) == 1
         ):

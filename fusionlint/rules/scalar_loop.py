@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Part, at_write, elements, inside
 from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.code.left_unused import is_never_read
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.patterns.writes.chain import root
@@ -29,6 +30,8 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     found = walk(node, source)
     if found is None or _is_said(node, found, source) or _needs_all_so_far(found, source):
+        return
+    if is_never_read(node, source):
         return
     if _makes_up_for_rounding(found, source):
         return

@@ -14,7 +14,7 @@ from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on, worked_on
 from fusionlint.patterns.compiled.factored import rows_factored
 from fusionlint.patterns.operations.choice import listed
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import is_for_the_host, under_vmap
 from fusionlint.patterns.values.matrices import PRODUCTS, few_rows, small_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
@@ -41,8 +41,8 @@ def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     matrix = argument(node, 0, "a")
     n = few_rows(matrix, source)
-    if n is None:
-        return
+    if n is None or (source.context(node) == "library" and is_for_the_host(node, source)):
+        return  # run eagerly it is one compiled program, and written out one for each of its products
     rows = small_matrix(matrix, source)
     if n == 2:
         write = _written_out(rows, source) if rows is not None else _ADJUGATE

@@ -102,7 +102,22 @@ def _multiplied(node: cst.BinaryOperation | cst.Call, source: Source) -> int | N
     if sides is None or (first is None) is (second is None):
         return None
     other = sides[1] if first else sides[0]
-    return None if listed(other, source) is not None or _is_a_product(other, source) else first or second
+    if listed(other, source) is not None or _is_a_product(other, source) or (first and _multiplies(node, source)):
+        return None
+    return first or second
+
+
+def _multiplies(product: cst.BaseExpression, source: Source) -> bool:
+    """Whether a product, turned or not, is the left factor of another, `turned = (a @ b).T`, `turned @ point`: a matrix
+    too, not a vector or points."""
+    above = source.parent(product)
+    whole = above if isinstance(above, cst.Attribute) and above.attr.value in TRANSPOSES else product
+    for read in source.readers(whole):
+        around = source.parent(read)
+        sides = factors(around, source) if isinstance(around, cst.BinaryOperation) else None
+        if sides is not None and sides[0] is read:
+            return True
+    return False
 
 
 def _is_of_a_vector(product: cst.BinaryOperation | cst.Call, source: Source) -> bool:

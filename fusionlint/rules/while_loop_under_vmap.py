@@ -15,7 +15,7 @@ from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.compiled.chosen_whole import chosen_whole
 from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.loops.turns import WHILE, walk
-from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, tests_of
+from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, spreads, tests_of
 from fusionlint.patterns.loops.wander import descends, follows, halves, searches, walks
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
@@ -62,7 +62,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if any(follows(body, source) or descends(tests[0], body, source) or halves(body, source) for body in functions):
         return
-    if any(walks(body, source) for body in functions):
+    if any(walks(body, source) or spreads(tests[0], body, source) for body in functions):
         return
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
         yield from _vectorized(node, functions, tests[0], source)

@@ -16,7 +16,9 @@ from fusionlint.lazily import regex
 _IDLE_FILE = regex(
     r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
     r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?"
-    r"|initiali[sz]ations?|initial_conditions?(_\w+)?|data(sets?)?/(\w+/)?synthetic)/"
+    r"|initiali[sz]ations?|initial_conditions?(_\w+)?|data(sets?)?/(\w+/)?synthetic"
+    # What draws the pictures of a documentation.
+    r"|docs?/(\w+/)*(assets|_?static|images?|img|figures?))/"
     r"|(^|/)((fake|synthetic|dummy)_data[^/]*|data(sets?)?/synthetic[^/]*)\.py$"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"

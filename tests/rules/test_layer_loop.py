@@ -493,3 +493,42 @@ class Model(nn.Module):
     Path("settings.py").write_text(settings)
     Path("model.py").write_text("from settings import Config\n" + BLOCK + model)
     assert len(check_files([Path("model.py"), Path("settings.py")], ONLY).findings) == count
+
+
+BESIDE_A_SCAN = """
+import flax.linen as nn
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        y = nn.SelfAttention(8)(nn.LayerNorm()(x))
+        return x + nn.Dense(64)(nn.relu(nn.Dense(256)(y))), None
+
+class Decoder(nn.Module):
+    depth: int
+    scan: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        if self.scan:
+            blocks = [nn.scan(Block, length=self.depth)()]
+        else:
+            blocks = [Block() for _ in range(self.depth)]
+        for block in blocks:
+            x, _ = block(x)
+        return x
+"""
+
+
+def test_where_the_scan_stands_beside_its_flag_is_told() -> None:
+    (finding,) = check_text(BESIDE_A_SCAN.encode(), "m.py", Scope(("layer-loop",)))
+    assert finding.suggestion is not None
+    assert "the scan that stands beside it, as `self.scan` says" in finding.suggestion.text
+
+
+@pytest.mark.parametrize(("given", "count"), [("scan=True", 0), ("", 1), ("scan=args.scan", 1)])
+def test_a_loop_that_all_users_switch_off_is_never_compiled(tmp_path: Path, given: str, count: int) -> None:
+    (tmp_path / "decoder.py").write_text(BESIDE_A_SCAN)
+    (tmp_path / "use.py").write_text(f"import decoder\n\ndef model(args):\n    return decoder.Decoder(18, {given})\n")
+    found = check_files(sorted(tmp_path.glob("*.py")), Scope(("layer-loop",))).findings
+    assert len(found) == count

@@ -11,8 +11,9 @@ import re
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.dispatch.jit import is_jitted
-from fusionlint.patterns.loops.carry import Carry, Loop, calls
+from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.runs.options import as_given
 from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.source.tree import Source
@@ -157,13 +158,22 @@ def benign(call: cst.Call, carry: Carry, source: Source) -> bool:
 
 
 def _decides(call: cst.Call, carry: Carry, source: Source) -> bool:
-    """Whether `call` is part of what an `if` or `while` of the loop tests."""
+    """Whether `call` is part of what an `if` or `while` of the loop tests, or of what such a test names: `score =
+    float(evaluate(candidate))`, `if score < best`."""
     for below, above in source.outward(call):
         if isinstance(above, cst.If | cst.IfExp | cst.While) and above.test is below:
+            return True
+        if isinstance(above, cst.Assign) and _is_tested(above, carry):
             return True
         if above is carry.loop.body:
             return False
     return False
+
+
+def _is_tested(made: cst.Assign, carry: Carry) -> bool:
+    tests = (part.test for part in inside(carry.loop.body) if isinstance(part, cst.If | cst.IfExp | cst.While))
+    tested = {name for test in tests for name in read(test)}
+    return any(isinstance(t.target, cst.Name) and t.target.value in tested for t in made.targets)
 
 
 def is_of_the_host(call: cst.Call, source: Source) -> bool:

@@ -18,6 +18,10 @@ from fusionlint.patterns.loops.turns import turn_of
 from fusionlint.source.tree import Source
 
 _TESTS = ("jax.numpy.any", "jax.numpy.all")
+_COMPARISONS = (
+    *(f"jax.numpy.{name}" for name in ("less", "less_equal", "greater", "greater_equal", "not_equal")),
+    *(f"jax.lax.{name}" for name in ("lt", "le", "gt", "ge", "ne")),
+)
 _COUNTS = ("jax.numpy.sum", "jax.numpy.count_nonzero")
 _SIZES = ("jax.numpy.abs", "jax.numpy.absolute", "jax.numpy.linalg.norm", "jax.numpy.square", "abs", "jax.lax.abs")
 _TOLERANCE = regex(r"(^|_)([ar]?tol|[ar]tols|eps|epsilon|tolerance|precision|threshold)(_|$)", re.I)
@@ -38,9 +42,14 @@ def tests_of(loop: cst.Call, source: Source) -> list[Function]:
 
 def only_counts(loop: cst.Call, test: Function, body: Function, source: Source) -> bool:
     """Whether the loop goes on while its counter has not reached something that the loop does not change."""
-    match result(test):
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=limit)]) if test.params.params:
-            carry = test.params.params[0].name.value
+    if not test.params.params:
+        return False
+    carry = test.params.params[0].name.value
+    match asked := result(test):
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=limit)]):
+            pass
+        case cst.Call(args=[cst.Arg(value=left), cst.Arg(value=limit)]) if source.calls(asked, *_COMPARISONS):
+            pass
         case _:
             return False
     if any(node.value == carry for node in names_in(limit)):
@@ -57,7 +66,11 @@ def only_counts(loop: cst.Call, test: Function, body: Function, source: Source) 
             place = turn.carried.index(turn.counter)
             return value == carry and isinstance(index, cst.Integer) and index.evaluated_value == place
         case cst.Name(value):
-            return value == (carry if len(turn.carried) == 1 else turn.counter.value)
+            if value == (carry if len(turn.carried) == 1 else turn.counter.value):
+                return True
+            # The test may take the carry apart under names of its own.
+            own = [name.value for name in carried(test.params.params[0].name, source)]
+            return value in own and own.index(value) == turn.carried.index(turn.counter)
     return False
 
 
@@ -93,6 +106,34 @@ def empties(test: Function, body: Function, source: Source) -> bool:
             number = _number_in_carry(mask, test, source)
             return number is not None and number < len(here) and _takes_from(*here[number], source)
     return False
+
+
+def spreads(test: Function, body: Function, source: Source) -> bool:
+    """Whether the loop goes on while a front is not empty, `jnp.any(front)`, and what was reached is kept in a mask
+    that grows, `reached | new`: each turn is of whole arrays, and how many there are only the last front says."""
+    asked = result(test)
+    match asked:
+        case cst.Call(args=[cst.Arg(value=front)]) if source.calls(asked, "jax.numpy.any"):
+            pass
+        case cst.Call(func=cst.Attribute(value=front, attr=cst.Name("any")), args=[]):
+            pass
+        case _:
+            return False
+    if not test.params.params or _number_in_carry(front, test, source) is None:
+        return False
+    return any(_joins(part.value, source.meant(value), source) for part, value in handed_on(body, source))
+
+
+def _joins(part: str, value: cst.BaseExpression, source: Source) -> bool:
+    """`part | new`, `jnp.logical_or(part, new)`."""
+    match value:
+        case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
+            sides = [left, right]
+        case cst.Call(args=[cst.Arg(value=left), cst.Arg(value=right)]) if source.calls(value, "jax.numpy.logical_or"):
+            sides = [left, right]
+        case _:
+            return False
+    return any(isinstance(side, cst.Name) and side.value == part for side in sides)
 
 
 def _number_in_carry(part: cst.BaseExpression, test: Function, source: Source) -> int | None:

@@ -16,6 +16,7 @@ from fusionlint.patterns.code.at import TO_ARRAY, inside, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.functions import function_named, returns_of
 from fusionlint.patterns.runs.cut import is_cut_at_an_array, is_cut_by_a_mask
+from fusionlint.patterns.runs.factories import is_beside_what_is_made
 from fusionlint.patterns.runs.gated import is_gated, is_known_early
 from fusionlint.patterns.runs.given import is_given_no_array
 from fusionlint.patterns.runs.made_once import is_made_once
@@ -38,6 +39,8 @@ _RANDOM = "jax.random."
 # A trace has to know how long it is.
 _RANGE = "jax.numpy.arange"
 _RESULTS = tuple(f"jax.numpy.{name}" for name in ("max", "min", "sum", "argmax", "argmin"))
+# What makes the size of an array of sizes: by numpy, under a trace.
+_SIZES = ("jax.numpy.prod", *_RESULTS)
 _SEARCHES = tuple(f"jax.numpy.{name}" for name in ("searchsorted", "digitize", "argmax", "argmin"))
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in ("all", "any", "allclose", "array_equal"))
 _TRUTHS_OF_NUMPY = tuple(name.removeprefix("jax.") for name in _TRUTHS)
@@ -74,8 +77,10 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
         return True  # under a trace too, where XLA folds what it is given whole
     if is_traced:
-        return is_made_within(node, source)
+        return is_made_within(node, source) or is_beside_what_is_made(node, source)
     if _SETS_UP.search(source.facts.inside) or _is_factory(function, source) or _is_said_to_run_once(node, source):
+        return True
+    if is_beside_what_is_made(node, source):
         return True
     if is_made_once(source.project, source.contexts, source.place(node)):
         return True
@@ -137,6 +142,7 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source, bes
             if isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith(_RANDOM):
                 return True
             is_array = kind(value, source) == "array" or _is_of_what_is_written(value, source)
+            is_array = is_array or _is_computed_of_new(value, source)
             return is_array and not is_gated(call, function, source, beside)
         case cst.Call(args=[cst.Arg(value=one, star=""), cst.Arg(value=other)]) if source.calls(call, "max", "min"):
             is_array = "array" in (kind(one, source), kind(other, source))
@@ -147,6 +153,12 @@ def _ends_a_trace(call: cst.Call, function: cst.FunctionDef, source: Source, bes
         return any(kind(arg.value, source) == "array" for arg in call.args if arg.keyword is None)
     is_open = source.calls(call, *AS_LONG_AS_IT_GETS, WHERE) and len(call.args) == 1 and not call.args[0].star
     return is_open and not is_gated(call, function, source, beside)
+
+
+def _elements(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What a tuple or a list holds."""
+    if isinstance(value, cst.Tuple | cst.List):
+        yield from (part.value for part in value.elements)
 
 
 def _is_counted_out(shape: cst.BaseExpression | None) -> bool:
@@ -166,6 +178,15 @@ def _reads_a_clock(call: cst.Call, source: Source, depth: int) -> bool:
     return any(_reads_a_clock(inner, source, depth - 1) for inner in _own(helper, source))
 
 
+def _is_computed_of_new(value: cst.BaseExpression, source: Source) -> bool:
+    """`interpolated(grid, jnp.array(x))`, by a function of the project: where it is handed what jax makes there, jax
+    computes what it returns."""
+    if not isinstance(value, cst.Call) or function_named(value.func, source) is None:
+        return False
+    made = (source.qualified_name(arg.value.func) for arg in value.args if isinstance(arg.value, cst.Call))
+    return any(name is not None and name.startswith("jax.numpy.") and returned_by(name) == "array" for name in made)
+
+
 def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:
     """`x[i]`, of a variable that `x.at[...]` writes: numpy has no `at`."""
     match value:
@@ -175,8 +196,12 @@ def _is_of_what_is_written(value: cst.BaseExpression, source: Source) -> bool:
 
 
 def _counts_to_a_result(call: cst.Call, function: cst.FunctionDef, source: Source, beside: cst.CSTNode) -> bool:
-    """`jnp.arange(jnp.max(n))`, `jnp.zeros((mask.sum(), 3))`: whoever is said to trace the function, no trace gets
-    there."""
+    """`jnp.arange(jnp.max(n))`, `jnp.zeros((mask.sum(), 3))`, `x.reshape((jnp.prod(jnp.array(shape)), -1))`: whoever
+    is said to trace the function, no trace gets there."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "reshape":
+        sizes = (part for arg in call.args for part in (arg.value, *_elements(arg.value)))
+        is_counted = any(source.calls(source.meant(size), *_SIZES) for size in sizes)
+        return is_counted and not source.calls(call, "numpy.reshape") and not is_gated(call, function, source, beside)
     if not source.calls(call, _RANGE, *FILLED) or is_gated(call, function, source, beside):
         return False
     if not source.calls(call, _RANGE):

@@ -64,9 +64,12 @@ def _is_builder(function: Function) -> bool:
     return is_static and bool(function.owner) and _BUILDS.match(last_name(function.scope)) is not None
 
 
-def is_for_constructors(project: Project, place: Place) -> bool:
-    """Whether constructors, and a script's `main`, alone call the function at `place`, each once."""
+def is_for_constructors(project: Project, place: Place, *, in_loops: bool = False) -> bool:
+    """Whether constructors, and a script's `main`, alone call the function at `place`, each once; or constructors in
+    loops too, once for each of the parts that an object has."""
     calls = calls_in_use(project, place)
+    if in_loops:
+        return bool(calls) and all(last_name(c.scope) in _CONSTRUCTORS for c, _ in calls)
     return bool(calls) and all(
         not call.loops and (c.scope in MAIN or last_name(c.scope) in _CONSTRUCTORS) for c, call in calls
     )

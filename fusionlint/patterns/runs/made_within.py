@@ -26,10 +26,12 @@ def is_made_within(node: cst.CSTNode, source: Source) -> bool:
 
 def _hands_on(maker: cst.FunctionDef, source: Source) -> bool:
     own = [node.name for node in inside(maker.body) if isinstance(node, cst.FunctionDef)]
-    return any(not use.is_write and not _is_used(use.node, source) for name in own for use in source.uses(name))
+    return any(
+        not use.is_write and not is_called_or_mapped(use.node, source) for name in own for use in source.uses(name)
+    )
 
 
-def _is_used(read: cst.CSTNode, source: Source) -> bool:
+def is_called_or_mapped(read: cst.CSTNode, source: Source) -> bool:
     """`f(x)`, `jax.vmap(f)(x)`, `jax.lax.scan(f, ...)`."""
     above = source.parent(read)
     if isinstance(above, cst.Call):
@@ -38,4 +40,4 @@ def _is_used(read: cst.CSTNode, source: Source) -> bool:
     if call is None:
         return False
     name = source.qualified_name(call.func) or ""
-    return name.startswith(("jax.lax.", "jax.tree")) or (name in TRANSFORMS and _is_used(call, source))
+    return name.startswith(("jax.lax.", "jax.tree")) or (name in TRANSFORMS and is_called_or_mapped(call, source))

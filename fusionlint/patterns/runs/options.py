@@ -1,8 +1,8 @@
 """What a function or an object is asked for, and what it does where nobody asks: a loop that stands beside a scan, with
 a setting that chooses between the two; a list of what to leave out, which is empty.
 
-In: a `for` or a value of a Source. Who wrote a loop and a scan knows what each costs: only the one that runs unless
-somebody says otherwise is worth a word.
+In: a `for`, a value of a Source, or what its layers are built by. Who wrote a loop and a scan knows what each costs: only
+the one that runs unless somebody says otherwise is worth a word.
 """
 
 from __future__ import annotations
@@ -10,21 +10,37 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside
+from fusionlint.source.facts import NOTHING
+from fusionlint.source.places import Place
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, fields_of
 
 
-def is_instead_of_a_scan(loop: cst.For | cst.While, source: Source) -> bool:
-    """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default."""
+def is_instead_of_a_scan(loop: cst.CSTNode, source: Source) -> bool:
+    """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default, or
+    those who use it are seen to say otherwise."""
+    found = _choice(loop, source)
+    return found is not None and (_default(found[0], source) is not found[1] or _is_switched(found[0], source))
+
+
+def scan_beside(loop: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
+    """What an `if` asks that chooses between `loop` and a scan."""
+    found = _choice(loop, source)
+    return found[0] if found is not None else None
+
+
+def _choice(loop: cst.CSTNode, source: Source) -> tuple[cst.BaseExpression, bool] | None:
+    """The same, and whether the loop is what it takes where that is true."""
     for below, above in source.outward(loop):
         if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return False
+            return None
         if isinstance(above, cst.If) and above.test is not below:
             is_body = below is above.body
             other = above.orelse if is_body else above.body
             if other is not None and _scans(other):
-                return _default(above.test, source) is not is_body
-    return False
+                return above.test, is_body
+    return None
 
 
 def _scans(branch: cst.CSTNode) -> bool:
@@ -47,6 +63,21 @@ def _default(test: cst.BaseExpression, source: Source) -> bool | None:
         case cst.Attribute(attr=cst.Name(flag)):
             return _truth(default_of(flag, test, source))
     return None
+
+
+def _is_switched(test: cst.BaseExpression, source: Source) -> bool:
+    """Whether a field that is False by default, `self.scan`, is given by all of the project's other files that call
+    something of this one."""
+    if not isinstance(test, cst.Attribute) or _default(test, source) is not False:
+        return False
+    flag = test.attr.value
+    project = source.project
+    tops = (Place(source.path, scope) for scope in (*source.facts.functions, *source.facts.raw.classes))
+    names = [project.name_of(place) for place in tops if "." not in place.scope]
+    calls = [(c, call) for name in names for c, call in project.calls_of(name) if c.path != source.path]
+    calls = [(caller, call) for caller, call in calls if not is_idle(project, caller)]
+    # Facts keep no literals: of what is False by default nobody writes it out but to have it True.
+    return bool(calls) and all(dict(call.value.keywords).get(flag) == NOTHING for _, call in calls)
 
 
 def default_given(name: cst.Name, source: Source) -> cst.BaseExpression | None:

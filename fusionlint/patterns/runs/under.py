@@ -8,7 +8,9 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.calls import call_of
-from fusionlint.source.traced import reached_from
+from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.source.places import Place
+from fusionlint.source.traced import calls_in_use, reached_from
 from fusionlint.source.transforms import SOLVERS
 from fusionlint.source.tree import Source
 
@@ -20,6 +22,9 @@ LOOPS = SOLVERS | frozenset(
 )  # fmt: skip
 _GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
                         "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
+
+# A caller of a caller is seldom further away than this.
+_CALLERS = 3
 
 
 def under_vmap(node: cst.CSTNode, source: Source) -> bool:
@@ -59,14 +64,39 @@ def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:
     in it is dispatched by itself, and what jax has compiled already, as `interp`, is one."""
     function = source.function(node)
     handed: list[cst.CSTNode] = [] if function is None else [function]
-    if isinstance(function, cst.FunctionDef):
-        handed = [use.node for use in source.uses(function.name) if not use.is_write]
+    name = function.name if isinstance(function, cst.FunctionDef) else None
+    if isinstance(function, cst.Lambda):
+        name = source.assigned_name(function)
+    if name is not None:
+        handed = [use.node for use in source.uses(name) if not use.is_write]
     return bool(handed) and all(_is_mapped_at_once(each, source) for each in handed)
+
+
+def is_for_the_host(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the code at `node` is the host's own, or that of a function which host code calls, and of which no trace
+    is seen: a user of a library may trace it, who wrote it does not;
+    or that of one which no trace gets through."""
+    if source.context(node) == "host" or is_concrete(node, source):
+        return True
+    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.Lambda)]
+    # What is defined in a function it may hand out, to whom nobody sees.
+    return len(around) == 1 and _is_called_by_the_host(source.body_place(around[0]), source, _CALLERS)
+
+
+def _is_called_by_the_host(place: Place, source: Source, depth: int) -> bool:
+    if source.contexts.get(place, "library") != "library" or not depth:
+        return False
+    callers = {one for one, _ in calls_in_use(source.project, place) if one.scope and one != place}
+    contexts = [source.contexts.get(one, "library") for one in callers]
+    if "traced" in contexts:
+        return False
+    # Of those nobody knows, one that the host calls says as much.
+    return "host" in contexts or any(_is_called_by_the_host(one, source, depth - 1) for one in callers)
 
 
 def _is_mapped_at_once(function: cst.CSTNode, source: Source) -> bool:
     made = source.handed_to(function)
-    if made is None or not source.calls(made, *VMAPS) or source.context(made) != "host":
+    if made is None or not source.calls(made, *VMAPS) or not is_for_the_host(made, source):
         return False
     return call_of(made, source) is not None
 
