@@ -36,6 +36,22 @@ def test_what_is_turned_round_or_keeps_the_order_is_sorted_too(body: str, instea
     assert said(body) == [instead]
 
 
+@pytest.mark.parametrize(
+    ("body", "instead"),
+    [
+        ("s = jnp.sort(x, axis=1)\nreturn jnp.isnan(s[:, 0]), s[:, 0]", "jnp.nanmin(x, axis=1)"),
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.argsort(x, axis=1)[:, 0]", "jnp.nanargmin(x, axis=1)"),
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.argsort(-x, axis=1)[:, 0]", "jnp.nanargmax(x, axis=1)"),
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.sort(x)[..., ::-1][..., -1]", "jnp.nanmin(x, axis=-1)"),
+        # What is no number comes last: the last place is that of the maximum, or of such.
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.sort(x)[..., -1]", "jnp.max(x, axis=-1)"),
+        ("x = jnp.where(k, x, 0.0)\nreturn jnp.sort(x)[..., 0]", "jnp.min(x, axis=-1)"),
+    ],
+)
+def test_the_first_of_a_sort_passes_over_what_is_no_number(body: str, instead: str) -> None:
+    assert said(body) == [instead]
+
+
 @pytest.mark.parametrize("library", ["flax.linen", "flax.nnx"])
 def test_a_softmax_keeps_the_order_by_whatever_name_a_library_hands_it_on(library: str) -> None:
     assert said("return nn.softmax(jnp.sort(x))[..., -1]", library) == ["jnp.max(nn.softmax(x), axis=-1)"]
