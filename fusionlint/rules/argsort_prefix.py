@@ -52,6 +52,7 @@ _LONG_ROW = 1000
 _VALUES = 4
 _SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
 _REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
+_FLOATS = frozenset(f"{module}.float{bits}" for module in ("jax.numpy", "numpy") for bits in (16, 32, 64))
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
@@ -79,6 +80,9 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     if all(one.length == 1 for one in taken) and _is_nothing_beside(node, made, source):
         return
     most = _most(counted)
+    is_short = _is_at_most(_SHORT, most.count, source)
+    if _is_of_float64(node, source) and not ("smallest" in ends and is_short):
+        return
     shown = source.code(most.count) if most.count is not None else "k"
     values = _values_read(node, made, source)
     yield source.finding(
@@ -90,7 +94,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
             most if len(taken) == 1 else replace(most, is_single=False),
             source,
         ),
-        pair=_PAIRS["smallest" in ends, _is_at_most(_SHORT, most.count, source)],
+        pair=_PAIRS["smallest" in ends, is_short],
     )
 
 
@@ -257,6 +261,15 @@ def _is_nothing_beside(node: cst.Call, made: Sorted, source: Source) -> bool:
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(made.array, source):
         return True
     return is_concrete(node, source) and not under_vmap(node, source)
+
+
+def _is_of_float64(node: cst.Call, source: Source) -> bool:
+    """Whether the function around names float64, and no float32: of such numbers `top_k` is a sort too, on a CPU and a
+    GPU; the few smallest of many rows are still fewer bytes, for it sorts no places."""
+    function = source.function(node)
+    named = [part for part in inside(function.body) if isinstance(part, cst.Attribute)] if function is not None else []
+    kinds = {name for part in named if (name := source.qualified_name(part)) in _FLOATS}
+    return bool(kinds) and all(name.endswith("64") for name in kinds)
 
 
 def _values_read(node: cst.Call, made: Sorted, source: Source) -> cst.Subscript | None:

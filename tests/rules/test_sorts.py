@@ -103,3 +103,17 @@ def test_what_is_said_of_a_gpu_goes_by_whether_few_are_seen_to_be_read(parameter
     code = f"import jax.numpy as jnp\n\ndef best({parameters}):\n    return jnp.argsort(-x, axis=-1)[:, :{count}]\n"
     (found,) = check_text(code.encode(), "m.py", Scope(("argsort-prefix",)))
     assert found.pair == pair
+
+
+@pytest.mark.parametrize(
+    ("body", "is_said"),
+    [
+        ("x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :k]", False),
+        ("x = x.astype(jnp.float64)\nreturn jnp.argsort(-x, axis=1)[:, :8]", False),
+        ("x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :8]", True),  # fewer bytes, for no places are sorted
+        ("x = x.astype(jnp.float32)\nreturn jnp.argsort(x, axis=1)[:, :k]", True),
+        ("x = x.astype(jnp.float64).astype(jnp.float32)\nreturn jnp.argsort(-x, axis=1)[:, :8]", True),
+    ],
+)
+def test_of_64_bits_top_k_is_a_sort_as_well(body: str, is_said: bool) -> None:
+    assert bool(said(body)) == is_said
